@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
+    "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
     "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),
     "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }

@@ -24,7 +24,7 @@ from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import Engines
+    from trajudge.judges.engine import Engines, Payments
 
 
 class Rewarder:
@@ -32,12 +32,18 @@ class Rewarder:
 
     Replies come from the cache and the engine of ``trajudge judge``: equal requests are one call,
     limits and budget hold over all rewards, and a process that is killed pays nothing twice.
-    Use it as an asynchronous context manager, or close it with ``aclose``.
+    ``over_budget`` once a call did not fit into the budget. Use it as an asynchronous context
+    manager, or close it with ``aclose``.
     """
 
-    def __init__(self, config: RewardConfig) -> None:
-        """Make the judge and its reward function. Raises UserError for what cannot work."""
+    def __init__(
+        self, config: RewardConfig, *, spent: float = 0.0, payments: Payments | None = None
+    ) -> None:
+        """Make the judge and its reward function; ``spent`` dollars of the budget are gone, and
+        ``payments`` takes down what is paid. Raises UserError for what cannot work."""
         self.config = config
+        self.over_budget = False
+        self._spent, self._payments = spent, payments
         judge = config.judge
         self._model = _model(config)
         options = judge_options(judge, self._model)
@@ -77,6 +83,7 @@ class Rewarder:
         try:
             return self.function(task.result(), seconds=seconds)
         except BudgetSpent as error:
+            self.over_budget = True
             return self._none(trajectory, "over_budget", str(error), seconds)
 
     async def group(
@@ -90,7 +97,7 @@ class Rewarder:
         client: RecordedClient = NoModel()
         if self._model is not None:
             if self._engines is None:
-                self._engines = self._model.open_engines(0.0)
+                self._engines = self._model.open_engines(self._spent, self._payments)
             client = self._model.ask(self._engines, 0, refresh=())
         with counting_for(encoding_of(self._model.model) if self._model else None):
             return await judge_trajectory(

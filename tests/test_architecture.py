@@ -31,7 +31,7 @@ ALLOWED = {
     },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
     "app": {"trajectories", "annotations", "prompts", "judges", "eval"},
-    "rewards": {"trajectories", "judges", "eval"},
+    "rewards": {"trajectories", "judges", "eval", "eval.stats"},
     "proxy": {"trajectories"},  # its util alone: see the test below
 }
 # A room that imports nothing of ours, so that every other may use it.
@@ -175,6 +175,7 @@ def _named(path: Path, known: set[str]) -> set[str]:
 FOUND_BY_FOLDER = {
     "environments/apps/__init__.py": "trajudge.environments.apps.",
     "judges/registry.py": "trajudge.judges.methods.",
+    "rewards/__init__.py": "trajudge.rewards.trainers.",  # users' programs name them
 }
 
 

@@ -74,6 +74,12 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
     return read_stored(file, want, DataFolder(path) if file != path else None)
 
 
+def put_image(folder: Path, content: bytes) -> str:
+    """Store an image in ``folder/images``, once, and return its hash. Raises OSError."""
+    (folder / "images").mkdir(parents=True, exist_ok=True)
+    return _put(folder / "images", ImageRef(data=content))
+
+
 def check_target(folder: Path, source: Path | None) -> None:
     """Raise UserError for a folder that holds trajectories, that is none, or that lies in the
     ``source`` that is read."""

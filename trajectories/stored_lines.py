@@ -7,6 +7,7 @@ reading the others.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,6 +85,19 @@ def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
                 positions.setdefault(compacted(key), place)
             start += len(line)
     return positions
+
+
+def decode_record(record: Mapping[str, Any], folder: Path) -> Trajectory:
+    """Turn one line, as a JSON object, into a trajectory whose images are in ``folder/images``.
+    Changes ``record``. Raises ValueError (pydantic's among them) for what is none."""
+    content = dict(record)
+    _check_format(content, "the trajectory", first=False)
+    return _decode(content, folder / "images", DataFolder(folder))
+
+
+def has_image(folder: Path, name: str) -> bool:
+    """Tell whether an image of that hash is in ``folder/images``."""
+    return _image_path(folder / "images", name, DataFolder(folder)) is not None
 
 
 def _read_line(

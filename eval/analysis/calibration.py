@@ -110,8 +110,8 @@ def calibrate(
         scored = seen.where(seen.answered & ~np.isnan(seen.scores))
         chosen: Method | Literal["auto"] = method
         if method == "verdict" or (method == AUTO and not len(scored)):
-            given, chosen = seen.where(seen.answered), "verdict"
-            scored = replace(given, scores=given.predictions.astype(float))
+            verdicts, chosen = seen.where(seen.answered), "verdict"
+            scored = replace(verdicts, scores=verdicts.predictions.astype(float))
         if len(scored):
             calibrations.append(_calibrate(judge, scored, labels, chosen))
     if not calibrations:

@@ -46,7 +46,7 @@ _LONGEST_NAME = 200
 R = TypeVar("R", bound=Record)
 
 
-class Reward(Record):
+class OfficialReward(Record):
     """A line of ``rewards.jsonl``."""
 
     key: TrajectoryKey
@@ -110,7 +110,7 @@ def read_judgments(folder: Path) -> list[Judgment]:
 def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
     """Write ``rewards.jsonl``, sorted by key."""
     lines = [
-        Reward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
+        OfficialReward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
         for key in sorted(rewards, key=lambda key: key.order)
     ]
     write_lines(folder / REWARDS, lines)
@@ -122,7 +122,7 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
     with collection_paused():
         if rewards := read_reward_columns(folder / REWARDS):
             return rewards
-        lines = _each_record(folder / REWARDS, Reward)
+        lines = _each_record(folder / REWARDS, OfficialReward)
         return {compacted(line.key): line.official_reward for line in lines}
 
 

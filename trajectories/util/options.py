@@ -75,7 +75,9 @@ def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, objec
         if not isinstance(error, ValidationError):
             raise
         first = error.errors(include_url=False)[0]
-        name = str(first["loc"][0]).replace("_", "-") if first["loc"] else "options"
+        if not first["loc"]:  # of several options together
+            raise UserError(first["msg"].removeprefix("Value error, ")) from None
+        name = str(first["loc"][0]).replace("_", "-")
         raise UserError(f"--{name} is {first['input']!r}: {first['msg'].lower()}") from None
 
 

@@ -1,0 +1,106 @@
+"""The options of ``trajudge serve``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trajudge.judges.calls.options import CALL_OPTIONS, call_options
+from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import amount, count, positive, whole
+
+_DESCRIPTION = """\
+Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend more
+abstains; it never gives a number.
+
+  trajudge serve --model gpt-4o --calibration-file calibration.json --max-cost 50
+  trajudge serve --judge heuristic --port 0
+"""
+_ONLY_OF_RUNS = frozenset({"dry-run", "yes"})
+
+
+def parser() -> TextParser:
+    """Make the command's parser."""
+    made = TextParser(prog="trajudge serve", description=_DESCRIPTION)
+    judge = made.add_argument_group("the judge")
+    judge.add_argument("--judge", default="simplified", metavar="NAME", help="the judge to ask")
+    judge.add_argument("--model", metavar="NAME", help="the model that it asks")
+    judge.add_argument(
+        "--judge-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="one of its options",
+    )
+    judge.add_argument(
+        "--representation",
+        choices=("axtree", "screenshot", "both", "none"),
+        help="what the judge sees of the final page (default: the judge's own)",
+    )
+    _value(made.add_argument_group("the value"))
+    _server(made.add_argument_group("the server"))
+    call_options(made.add_argument_group("the calls"), *(CALL_OPTIONS.keys() - _ONLY_OF_RUNS))
+    first = "judge model base-url calibration-file decision form deadline max-cost port token-file"
+    return made.show_first(*first.split())
+
+
+def _value(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--calibration-file",
+        type=Path,
+        metavar="FILE",
+        help="what  trajudge score --calibration-out  wrote of this judge",
+    )
+    add("--decision", type=Path, metavar="DIR", help="take the threshold of this selection")
+    add(
+        "--unqualified",
+        action="store_true",
+        help="take the nearest candidate of a decision in which no judge qualified",
+    )
+    add(
+        "--assume-same-judge",
+        action="store_true",
+        help="what a decision does not record of its judge is as it is here",
+    )
+    add(
+        "--form",
+        choices=("identity", "verdict", "gate", "logit"),
+        default="identity",
+        help="probability of success (default), 0 or 1, 0 or 1 or none, or log-odds",
+    )
+    add("--threshold", type=amount, metavar="T", help="accept from this score on")
+    add("--reject-below", type=amount, metavar="T", help="of a gate: 0 below this (default: 0.5)")
+    add(
+        "--side-effect-penalty",
+        type=amount,
+        metavar="SHARE",
+        help="taken off for a side effect (default: 0.5)",
+    )
+    add(
+        "--repetition-penalty",
+        type=amount,
+        metavar="SHARE",
+        help="taken off for going round in circles (default: 0.1)",
+    )
+
+
+def _server(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    add("--port", type=whole, default=8377, metavar="N", help="0: a free one (default: 8377)")
+    add("--token-file", type=Path, metavar="FILE", help="whoever asks must know this file's text")
+    add(
+        "--store",
+        type=Path,
+        default=Path("rewards"),
+        metavar="DIR",
+        help="pushed trajectories, their images and what was paid (default: rewards)",
+    )
+    add(
+        "--deadline",
+        type=positive,
+        metavar="SECONDS",
+        help="a reward that takes longer abstains; its judge goes on (default: none)",
+    )
+    add("--queue", type=count, metavar="N", help="rewards at work at most (default: 1000)")

@@ -1,0 +1,147 @@
+"""The server's own protocol: rewards, trajectories, images, and what an operator asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from aiohttp import web
+
+from trajudge.rewards.reward import Reward
+from trajudge.rewards.server.guarding import SERVICE, Refusal, json_object, json_response
+from trajudge.rewards.server.recorded import NAME_LENGTH, NoTrajectory
+from trajudge.rewards.server.service import RewardService
+from trajudge.trajectories import store, stored_lines
+from trajudge.trajectories.images.header import not_an_image
+from trajudge.trajectories.model import Trajectory
+
+MOST_ITEMS = 1_000
+_HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
+
+
+async def post_rewards(request: web.Request) -> web.Response:
+    """Answer ``{"items": [{"trajectory": {...}} or {"id": "..."}], "deadline": SECONDS}`` with
+    ``{"rewards": [...]}``, one an item, in order; an item that cannot be judged abstains."""
+    service = request.app[SERVICE]
+    body = await json_object(request)
+    items = body.get("items")
+    if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
+        raise Refusal(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
+    wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
+    rewards = await service.rewards(wanted, _deadline(body))
+    return json_response({"rewards": [one.model_dump(mode="json") for one in rewards]})
+
+
+def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:
+    if isinstance(item, Mapping) and isinstance(item.get("id"), str) and "trajectory" not in item:
+        return named(item["id"])
+    if not isinstance(item, Mapping) or "trajectory" not in item:
+        raise Refusal(400, f'item {number} has neither a "trajectory" nor an "id"')
+    try:
+        return service.recorded.read(item["trajectory"])
+    except NoTrajectory as error:
+        raise Refusal(422, f"item {number}: {error}") from error
+
+
+def named(name: object) -> str:
+    """Check an id. Raises Refusal."""
+    if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
+        raise Refusal(400, f"an id is a text of 1 to {NAME_LENGTH} characters")
+    return name
+
+
+def _deadline(body: Mapping[str, Any]) -> float | None:
+    value = body.get("deadline")
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        raise Refusal(400, '"deadline" is a number of seconds above 0')
+    return float(value)
+
+
+async def post_trajectory(request: web.Request) -> web.Response:
+    """Keep ``{"id": "...", "trajectory": {...}}`` and tell which images are still missing."""
+    body = await json_object(request)
+    record = body.get("trajectory")
+    if not isinstance(record, dict):
+        raise Refusal(400, 'there is no "trajectory": send a line of trajectories.jsonl')
+    try:
+        missing = await request.app[SERVICE].recorded.push(named(body.get("id")), record)
+    except NoTrajectory as error:
+        raise Refusal(422, str(error)) from error
+    return json_response({"missing_images": missing}, status=201)
+
+
+async def put_image(request: web.Request) -> web.Response:
+    """Keep an image under the SHA-256 of its bytes."""
+    content = await request.read()
+    wanted = request.match_info["sha256"]
+    if sha256(content).hexdigest() != wanted:
+        raise Refusal(422, "the bytes have another SHA-256 than the address says")
+    if problem := not_an_image(content[:32]):
+        raise Refusal(415, problem)
+    store.put_image(request.app[SERVICE].config.folder, content)
+    return web.Response(status=201)
+
+
+async def has_image(request: web.Request) -> web.Response:
+    """Tell whether an image is here (HEAD, GET without a body)."""
+    here = stored_lines.has_image(request.app[SERVICE].config.folder, request.match_info["sha256"])
+    return web.Response(status=204 if here else 404)
+
+
+async def healthz(_: web.Request) -> web.Response:
+    """Say that the process answers."""
+    return json_response({"ok": True})
+
+
+async def readyz(request: web.Request) -> web.Response:
+    """Say whether rewards can be had: not once the budget is spent."""
+    spent = request.app[SERVICE].rewarder.over_budget
+    return json_response({"ready": not spent}, status=503 if spent else 200)
+
+
+async def metrics(request: web.Request) -> web.Response:
+    """Write the counts in Prometheus' text format."""
+    service = request.app[SERVICE]
+    return web.Response(text=service.metrics.text({"rewards_at_work": service.at_work}))
+
+
+async def card(request: web.Request) -> web.Response:
+    """Say which judge answers, how it was calibrated, and how far it can be trusted."""
+    function = request.app[SERVICE].rewarder.function
+    return json_response(
+        {
+            "judge": function.configuration.model_dump(mode="json"),
+            "version": function.version,
+            "shaping": function.shaping.model_dump(mode="json"),
+            "calibration": function.calibration and function.calibration.model_dump(mode="json"),
+            "decision": function.decided or None,
+            "notes": list(function.notes),
+        }
+    )
+
+
+def routes() -> Sequence[web.RouteDef]:
+    """List the routes."""
+    return [
+        web.post("/v1/rewards", post_rewards),
+        web.post("/v1/trajectories", post_trajectory),
+        web.put(_HASH_PATH, put_image),
+        web.get(_HASH_PATH, has_image),
+        web.get("/healthz", healthz),
+        web.get("/readyz", readyz),
+        web.get("/metrics", metrics),
+        web.get("/v1/card", card),
+    ]
+
+
+def shown(reward: Reward) -> dict[str, Any]:
+    """Return what one-line protocols show of a reward beside its value."""
+    return {
+        "abstained": float(reward.value is None),
+        "probability": -1.0 if reward.probability is None else reward.probability,
+        "cost": reward.cost or 0.0,
+        "seconds": reward.seconds,
+    }

@@ -1,0 +1,72 @@
+"""Rewards for what a request names: trajectories, or the ids of pushed ones."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from trajudge.rewards.reward import Abstention, Reward
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.server.metrics import ServerMetrics
+from trajudge.rewards.server.recorded import RecordedTrajectories
+from trajudge.rewards.server.settings import ServerConfig
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+
+
+class TooBusy(Exception):
+    """As many rewards are at work as the server takes; the client asks again."""
+
+
+class RewardService:
+    """The judge, what was pushed, and what was counted: what every protocol shares."""
+
+    def __init__(self, config: ServerConfig, rewarder: Rewarder) -> None:
+        self.config = config
+        self.rewarder = rewarder
+        self.recorded = RecordedTrajectories(config.folder)
+        self.metrics = ServerMetrics()
+        self.at_work = 0
+
+    async def rewards(
+        self, wanted: Sequence[Trajectory | str], deadline: float | None = None
+    ) -> list[Reward]:
+        """Return the rewards of trajectories and ids, in order, each within ``deadline`` seconds
+        and the server's own. Raises TooBusy at once if they are too many."""
+        if self.at_work + len(wanted) > self.config.queue:
+            raise TooBusy
+        limits = [limit for limit in (deadline, self.config.reward.deadline) if limit is not None]
+        self.at_work += len(wanted)
+        try:
+            given = (self._reward(one, min(limits, default=None)) for one in wanted)
+            rewards = list(await asyncio.gather(*given))
+        finally:
+            self.at_work -= len(wanted)
+        for reward in rewards:
+            self.metrics.add(reward)
+        return rewards
+
+    async def _reward(self, wanted: Trajectory | str, limit: float | None) -> Reward:
+        started = time.monotonic()
+        if isinstance(wanted, Trajectory):
+            return await self.rewarder.reward(wanted, deadline=limit)
+        patience = self.config.patience if limit is None else min(limit, self.config.patience)
+        found = await self.recorded.find(wanted, patience)
+        waited = time.monotonic() - started
+        if found is None:
+            return self._unknown(wanted, waited)
+        rest = None if limit is None else max(0.0, limit - waited)
+        reward = await self.rewarder.reward(found, deadline=rest)
+        return reward.model_copy(update={"seconds": reward.seconds + waited})
+
+    def _unknown(self, name: str, waited: float) -> Reward:
+        abstained: Abstention = "late"
+        return Reward(
+            key=TrajectoryKey(benchmark="", agent="", task_id=name),
+            value=None,
+            abstained=abstained,
+            detail=f"no trajectory was pushed under this id within {waited:.1f} s",
+            judge=self.rewarder.function.configuration.judge,
+            version=self.rewarder.function.version,
+            seconds=waited,
+        )

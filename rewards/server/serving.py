@@ -1,0 +1,88 @@
+"""The server as a process: opened, announced, ended cleanly."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import signal
+import sys
+
+from aiohttp import web
+
+from trajudge.judges.engine.store.payments import Payments, read_payments
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.server import own, trainers
+from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
+from trajudge.rewards.server.service import RewardService
+from trajudge.rewards.server.settings import ServerConfig
+from trajudge.trajectories.util.errors import UserError
+
+PAYMENTS = "payments.jsonl"
+
+
+def application(config: ServerConfig, rewarder: Rewarder) -> web.Application:
+    """Make the application; it closes the rewarder at its end."""
+    made = web.Application(middlewares=[guarded], client_max_size=LARGEST_BODY)
+    made[SERVICE] = RewardService(config, rewarder)
+    made.add_routes([*own.routes(), *trainers.routes()])
+
+    async def close(_: web.Application) -> None:
+        await rewarder.aclose()
+
+    made.on_cleanup.append(close)
+    return made
+
+
+async def serve(config: ServerConfig) -> None:
+    """Serve until SIGINT or SIGTERM; the address is one line on standard output. Raises
+    UserError."""
+    check_address(config)
+    try:
+        config.folder.mkdir(parents=True, exist_ok=True)
+        ledger = config.folder / PAYMENTS
+        spent = sum(read_payments(ledger).values())
+    except OSError as error:
+        raise UserError(f"--store {config.folder}: cannot be used ({error.strerror})") from error
+    payments = Payments(ledger)
+    rewarder = Rewarder(config.reward, spent=spent, payments=payments)
+    for note in rewarder.function.notes:
+        sys.stderr.write(f"note: {note}\n")
+    # The path may hold a token, so that requests are not logged.
+    runner = web.AppRunner(application(config, rewarder), access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, config.host, config.port)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UserError(
+                f"--port {config.port}: {config.host} cannot be listened on ({error.strerror})"
+            ) from error
+        host, port = runner.addresses[0][:2]
+        shown = f"[{host}]" if ":" in host else host
+        sys.stdout.write(f"http://{shown}:{port}\n")
+        sys.stdout.flush()
+        await _interrupted()
+    finally:
+        await runner.cleanup()
+        payments.close()
+
+
+def check_address(config: ServerConfig) -> None:
+    """Raise UserError for an address that others reach and that no token guards."""
+    try:
+        is_local = ipaddress.ip_address(config.host).is_loopback
+    except ValueError:
+        is_local = config.host == "localhost"
+    if not is_local and config.token is None:
+        raise UserError(
+            f"--host {config.host} can be reached by others, who could spend your money: give "
+            "--token-file FILE"
+        )
+
+
+async def _interrupted() -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, stop.set)
+    await stop.wait()

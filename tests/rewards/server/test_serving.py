@@ -1,0 +1,246 @@
+"""``trajudge serve``: rewards over HTTP, and nobody is harmed by another's request."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from openai import OpenAI
+from PIL import Image
+
+from tests.llm_server import LlmServer
+from tests.rewards.cases import trajectory
+from tests.rewards.server.conftest import Server, record_of, serving
+from tests.rewards.test_rewarder import calibration_file
+from trajudge.rewards.reward import Reward
+from trajudge.rewards.serve import main
+from trajudge.trajectories.model import ImageRef
+
+TOKEN = "a-token-of-this-test"
+
+
+def at_the_model(model: LlmServer, *words: str) -> list[str]:
+    named = ["--model", "mock", "--representation", "axtree", "--base-url", f"{model.url}/v1"]
+    return [*named, *words]
+
+
+@pytest.fixture(scope="module")
+def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server of a judge that asks no model."""
+    with serving(tmp_path_factory.mktemp("rewards"), "--judge", "heuristic") as server:
+        yield server
+
+
+def test_trajectories_get_their_rewards_in_order(heuristic: Server) -> None:
+    items = [{"trajectory": record_of(trajectory(i))} for i in range(3)]
+    answer = heuristic.ask("/v1/rewards", {"items": items})
+    rewards = [Reward.model_validate(one) for one in answer.content["rewards"]]
+    assert [reward.key.task_id for reward in rewards] == ["t0", "t1", "t2"]
+    assert {reward.judge for reward in rewards} == {"heuristic"}
+    assert all(reward.value is not None for reward in rewards)
+
+
+def test_a_pushed_trajectory_is_asked_for_by_its_id(heuristic: Server) -> None:
+    pushed = heuristic.ask(
+        "/v1/trajectories", {"id": "../x", "trajectory": record_of(trajectory(1))}
+    )
+    assert (pushed.status, pushed.content) == (201, {"missing_images": []})
+    answer = heuristic.ask("/v1/rewards", {"items": [{"id": "../x"}, {"id": "?"}], "deadline": 0.2})
+    known, unknown = answer.content["rewards"]
+    assert known["value"] is not None
+    assert (unknown["value"], unknown["abstained"]) == (None, "late")
+    assert "no trajectory was pushed under this id" in unknown["detail"]
+
+
+def test_an_id_that_is_pushed_while_one_waits(heuristic: Server) -> None:
+    def push() -> None:
+        time.sleep(0.3)
+        heuristic.ask("/v1/trajectories", {"id": "soon", "trajectory": record_of(trajectory(2))})
+
+    late = threading.Thread(target=push)
+    late.start()
+    answer = heuristic.ask("/v1/rewards", {"items": [{"id": "soon"}]})
+    late.join()
+    assert answer.content["rewards"][0]["value"] is not None
+
+
+def picture() -> tuple[bytes, str]:
+    made = BytesIO()
+    Image.new("RGB", (20, 10), "red").save(made, "PNG")
+    return made.getvalue(), hashlib.sha256(made.getvalue()).hexdigest()
+
+
+def test_images_are_sent_once_and_known_by_their_hash(heuristic: Server) -> None:
+    content, name = picture()
+    one = trajectory(5)
+    shot = one.steps[1].observation.model_copy(
+        update={"screenshot": ImageRef(sha256=name, data=b"")}
+    )
+    steps = (one.steps[0], one.steps[1].model_copy(update={"observation": shot}))
+    record = record_of(one.model_copy(update={"steps": steps}))
+    first = heuristic.ask("/v1/trajectories", {"id": "p", "trajectory": record})
+    assert first.content == {"missing_images": [name]}
+    assert heuristic.ask(f"/v1/images/{name}", method="HEAD").status == 404
+    put = heuristic.ask(f"/v1/images/{name}", content, method="PUT", Content_Type="image/png")
+    assert put.status == 201
+    assert heuristic.ask(f"/v1/images/{name}", method="HEAD").status == 204
+    again = heuristic.ask("/v1/trajectories", {"id": "p", "trajectory": record})
+    assert again.content == {"missing_images": []}
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "status", "sentence"),
+    [
+        ("/v1/rewards", b"{", 400, "the body is not JSON"),
+        ("/v1/rewards", b"[]", 400, "the body is no JSON object"),
+        ("/v1/rewards", {"items": []}, 400, "a list of 1 to 1000 objects"),
+        ("/v1/rewards", {"items": [{}]}, 400, 'item 0 has neither a "trajectory" nor an "id"'),
+        ("/v1/rewards", {"items": [{"trajectory": {}}]}, 422, 'it has no "format"'),
+        ("/v1/rewards", {"items": [{"trajectory": {"format": 1}}]}, 422, "item 0: trajectory: "),
+        ("/v1/rewards", {"items": [{"id": "x"}], "deadline": -1}, 400, "above 0"),
+        ("/v1/trajectories", {"id": "x"}, 400, 'there is no "trajectory"'),
+        ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
+        ("/get_reward", {"query": ["x"]}, 400, '"labels" is a list'),
+        ("/rm", {"label": 3}, 400, "an id is a text"),
+        ("/v1/chat/completions", {"messages": []}, 400, "the last message holds the id"),
+        ("/nowhere", {}, 404, "Not Found"),
+    ],
+)  # fmt: skip
+def test_a_bad_request_gets_one_sentence(
+    heuristic: Server, path: str, content: object, status: int, sentence: str
+) -> None:
+    answer = heuristic.ask(path, content)
+    assert answer.status == status
+    assert sentence in answer.content["error"]
+    assert "\n" not in answer.content["error"]
+    assert heuristic.ask("/healthz").content == {"ok": True}
+
+
+def test_other_bodies_are_refused(heuristic: Server) -> None:
+    plain = heuristic.ask("/v1/rewards", b"{}", Content_Type="text/plain")
+    assert (plain.status, plain.content["error"]) == (
+        415,
+        "send the body as Content-Type: application/json",
+    )
+    name = hashlib.sha256(b"<svg/>").hexdigest()
+    svg = heuristic.ask(f"/v1/images/{name}", b"<svg/>", method="PUT")
+    assert svg.status == 415
+    assert heuristic.ask(f"/v1/images/{'0' * 64}", b"x", method="PUT").status == 422
+    large = heuristic.ask(f"/v1/images/{'0' * 64}", b"x" * (33 * 2**20), method="PUT")
+    assert large.status == 413
+
+
+def test_a_name_that_leads_here_is_no_way_in(heuristic: Server) -> None:
+    answer = heuristic.ask("/v1/card", Host="rebound.example:8377")
+    assert answer.status == 403
+    assert "rebound.example is not this server's" in answer.content["error"]
+
+
+def test_an_operator_sees_what_was_given(heuristic: Server) -> None:
+    heuristic.ask("/v1/rewards", {"items": [{"trajectory": record_of(trajectory(1))}]})
+    text = heuristic.ask("/metrics").content
+    assert re.search(r'trajudge_rewards_total\{status="ok",abstained="",cached="\w+"\} \d+', text)
+    assert "trajudge_rewards_at_work 0" in text
+    card = heuristic.ask("/v1/card").content
+    assert card["judge"]["judge"] == "heuristic"
+    assert card["notes"] == ["no calibration: values are the judge's own scores, not probabilities"]
+    assert heuristic.ask("/readyz").content == {"ready": True}
+
+
+def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> None:
+    items = {"items": [{"trajectory": record_of(trajectory(1))}] * 64}
+    with LlmServer(latency=0.1) as model:
+        with serving(tmp_path, *at_the_model(model)) as server:
+            first = server.ask("/v1/rewards", items).content["rewards"]
+            assert model.stats.requests == 1
+            server.process.send_signal(signal.SIGKILL)
+        with serving(tmp_path, *at_the_model(model)) as server:
+            again = server.ask("/v1/rewards", items).content["rewards"]
+        assert model.stats.requests == 1, "nothing that was answered is paid again"
+    assert len(first) == 64
+    assert {one["value"] for one in first} == {one["value"] for one in again}
+
+
+def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> None:
+    """With a calibration, a failure is the base rate and marked; a late one is asked for again."""
+    name = "simplified-axtree:mock"
+    path = calibration_file(tmp_path / "map.json", name, {"model": "mock"})
+    whole = json.loads(path.read_text())
+    half = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": 0.3}
+    whole["calibrations"][0]["raw"]["bins"] = [{**half, "rate_low": None, "rate_high": None}]
+    path.write_text(json.dumps(whole))
+    words = [
+        "--calibration-file",
+        str(path),
+        "--token-file",
+        str(tmp_path / "token"),
+        "--deadline",
+        "4",
+    ]
+    (tmp_path / "token").write_text(TOKEN)
+    with (
+        LlmServer(script=lambda one: "refusal" if "task 1" in one.prompt else None) as model,
+        serving(tmp_path, *at_the_model(model, *words)) as server,
+    ):
+        head = {"Authorization": f"Bearer {TOKEN}"}
+        for i in range(2):
+            record = record_of(trajectory(i))
+            server.ask("/v1/trajectories", {"id": f"r{i}", "trajectory": record}, **head)
+        asked = {"query": ["a", "b"], "prompts": ["a", "b"], "labels": ["r0", "r1"]}
+        openrlhf = server.ask(f"/get_reward/{TOKEN}", asked).content
+        slime = server.ask(f"/rm/{TOKEN}", {"label": "r1"}).content
+        late = server.ask("/rm", {"label": "never"}, **head)
+        refused = [server.ask("/get_reward", asked), server.ask("/get_reward/wrong", asked)]
+        client = OpenAI(base_url=f"{server.url}/v1", api_key=TOKEN)
+        spoken = client.chat.completions.create(
+            model="reward", messages=[{"role": "user", "content": "r1"}]
+        )
+    assert openrlhf["rewards"] == openrlhf["scores"]
+    assert openrlhf["rewards"][0] in (0.25, 0.75)
+    assert openrlhf["rewards"][1] == pytest.approx(0.3)
+    assert openrlhf["extra_logs"]["abstained"] == [0.0, 1.0]
+    assert slime["reward"] == pytest.approx(0.3)
+    assert slime["abstained"] == 1.0
+    assert late.status == 503
+    assert {answer.status for answer in refused} == {401}
+    reward = Reward.model_validate_json(spoken.choices[0].message.content or "")
+    assert (reward.value, reward.abstained) == (None, "failed")
+
+
+def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
+    with (
+        LlmServer(latency=1.0) as model,
+        serving(tmp_path, *at_the_model(model, "--queue", "2")) as server,
+    ):
+        items = [{"trajectory": record_of(trajectory(i))} for i in range(3)]
+        answer = server.ask("/v1/rewards", {"items": items})
+        assert (answer.status, answer.headers["Retry-After"]) == (429, "1")
+        few = server.ask("/v1/rewards", {"items": items[:2], "deadline": 0.1})
+        assert {one["abstained"] for one in few.content["rewards"]} == {"late"}
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--host", "0.0.0.0"], "give --token-file FILE"),
+        (["--judge", "simplified"], "asks a model: name it"),
+        (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
+        (["--judge", "heuristic", "--side-effect-penalty", "1"], "worth less than a failure"),
+        (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
+        (["--judge", "heuristic", "--port", "99999"], "--port is 99999"),
+    ],
+)
+def test_a_mistake_in_the_call_is_one_sentence(
+    words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--store", str(tmp_path / "s"), *words]) == 2
+    assert sentence in (said := capsys.readouterr().err)
+    assert len(said.strip().splitlines()) <= 2
