@@ -69,7 +69,7 @@ def _value(group: argparse._ArgumentGroup) -> None:
         default="identity",
         help="probability of success (default), 0 or 1, 0 or 1 or none, or log-odds",
     )
-    add("--threshold", type=amount, metavar="T", help="accept from this score on")
+    add("--threshold", type=float, metavar="T", help="accept from this score on")
     add("--reject-below", type=amount, metavar="T", help="of a gate: 0 below this (default: 0.5)")
     add(
         "--side-effect-penalty",
@@ -87,7 +87,12 @@ def _value(group: argparse._ArgumentGroup) -> None:
 
 def _server(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
-    add("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)")
+    add(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (default: 127.0.0.1)",
+    )
     add("--port", type=whole, default=8377, metavar="N", help="0: a free one (default: 8377)")
     add("--token-file", type=Path, metavar="FILE", help="whoever asks must know this file's text")
     add(

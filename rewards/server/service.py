@@ -10,7 +10,7 @@ from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server.metrics import ServerMetrics
 from trajudge.rewards.server.recorded import RecordedTrajectories
-from trajudge.rewards.server.settings import ServerConfig
+from trajudge.rewards.server.settings import RewardServerConfig
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 
@@ -21,7 +21,7 @@ class TooBusy(Exception):
 class RewardService:
     """The judge, what was pushed, and what was counted: what every protocol shares."""
 
-    def __init__(self, config: ServerConfig, rewarder: Rewarder) -> None:
+    def __init__(self, config: RewardServerConfig, rewarder: Rewarder) -> None:
         self.config = config
         self.rewarder = rewarder
         self.recorded = RecordedTrajectories(config.folder)

@@ -14,13 +14,13 @@ from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server import own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
-from trajudge.rewards.server.settings import ServerConfig
+from trajudge.rewards.server.settings import RewardServerConfig
 from trajudge.trajectories.util.errors import UserError
 
 PAYMENTS = "payments.jsonl"
 
 
-def application(config: ServerConfig, rewarder: Rewarder) -> web.Application:
+def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Application:
     """Make the application; it closes the rewarder at its end."""
     made = web.Application(middlewares=[guarded], client_max_size=LARGEST_BODY)
     made[SERVICE] = RewardService(config, rewarder)
@@ -33,7 +33,7 @@ def application(config: ServerConfig, rewarder: Rewarder) -> web.Application:
     return made
 
 
-async def serve(config: ServerConfig) -> None:
+async def serve(config: RewardServerConfig) -> None:
     """Serve until SIGINT or SIGTERM; the address is one line on standard output. Raises
     UserError."""
     check_address(config)
@@ -68,7 +68,7 @@ async def serve(config: ServerConfig) -> None:
         payments.close()
 
 
-def check_address(config: ServerConfig) -> None:
+def check_address(config: RewardServerConfig) -> None:
     """Raise UserError for an address that others reach and that no token guards."""
     try:
         is_local = ipaddress.ip_address(config.host).is_loopback

@@ -10,7 +10,7 @@ from trajudge.rewards.settings import RewardConfig
 from trajudge.trajectories.model import Record
 
 
-class ServerConfig(Record):
+class RewardServerConfig(Record):
     """``folder`` keeps pushed trajectories, their images and what was paid. ``queue`` rewards are
     at work at most; ``patience`` seconds is how long an id may be unknown. ``token`` None: everyone
     who reaches the address may ask, which only loopback addresses allow."""

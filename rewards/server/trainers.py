@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from trajudge.rewards.abstaining import Abstained, neutral_values
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.server.guarding import SERVICE, Refusal, json_object, json_response
 from trajudge.rewards.server.own import named, shown
@@ -78,13 +79,16 @@ def _asked(service: RewardService, messages: object) -> Trajectory | str:
 
 
 def _number(service: RewardService, reward: Reward) -> float:
-    base_rate = service.rewarder.function.base_rate
-    if reward.value is not None:
-        return reward.value
-    if reward.abstained == "late" or base_rate is None:
-        raise Refusal(503, f"{reward.key.task_id}: {reward.abstained} ({reward.detail})")
-    shaping = service.rewarder.function.shaping
-    return shaping.low + (shaping.high - shaping.low) * base_rate
+    function = service.rewarder.function
+    low, high = function.shaping.low, function.shaping.high
+    rate = function.base_rate
+    # Of a late one the judge's verdict is under way: asking again finds it.
+    usable = None if rate is None or reward.abstained == "late" else low + (high - low) * rate
+    try:
+        (value,) = neutral_values([reward], base_rate=usable)
+    except Abstained as error:
+        raise Refusal(503, str(error)) from error
+    return value
 
 
 def routes() -> Sequence[web.RouteDef]:

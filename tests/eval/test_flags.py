@@ -57,6 +57,9 @@ MEANINGS = {
     "--limit": "N count",  # trajectories, or tasks, that are judged
     "--max-cost": "DOLLARS amount",
     "--max-tokens": "N count",
+    "--assume-same-judge": "switch",
+    "--host": "ADDRESS str",
+    "--threshold": "T float",
     "--mode": "MODE str",  # of a rule-based evaluator
     "--model": "NAME str",
     "--models": "FILE str",  # the user's entries on models
@@ -103,6 +106,7 @@ MEANINGS = {
 WRITES_A_FILE = {"trajudge report"}
 # Where the options of a command stand whose module does not make its parser under that name.
 ELSEWHERE = {
+    "rewards.serve": ("rewards.options", "parser"),
     "app.report": ("app.reports.options", "parser"),
     "eval.judge": ("eval.runs.options", "parser"),
     "eval.accept": ("eval.acceptance.options", "accept_parser"),

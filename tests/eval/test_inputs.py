@@ -156,6 +156,7 @@ UNTRIED: set[tuple[str, ...]] = {
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped
     ("env", "generate"),
+    ("serve",),  # tests/rewards/server: serves until it is stopped
     # A queue is a database, whose folder holds its write-ahead log while it is open.
     *(("label", name) for name in GROUPS["label"].commands),
     ("proxy", "results"),  # tests/eval/resilience: on runs behind a proxy

@@ -1,0 +1,58 @@
+"""Settings from the options of ``trajudge serve``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+from pydantic import SecretStr
+
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.options import named_options
+from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.shaping import RewardShaping
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import make_settings, read_settings
+
+
+def reward_config(options: Namespace) -> RewardConfig:
+    """Make the settings of rewards from the options of ``trajudge serve``. Raises UserError."""
+
+    shaping = {
+        "form": options.form,
+        "threshold": options.threshold,
+        "reject_below": options.reject_below,
+        "side_effect": options.side_effect_penalty,
+        "repetition": options.repetition_penalty,
+    }
+    given = {name: value for name, value in shaping.items() if value is not None}
+    return RewardConfig(
+        judge=JudgeConfig(
+            judge=options.judge,
+            model=options.model,
+            representation=options.representation,
+            options=named_options("--judge-option", options.judge_option),
+        ),
+        calls=read_settings(CallConfig, options),
+        shaping=make_settings(RewardShaping, given),
+        calibration=options.calibration_file,
+        decision=options.decision,
+        unqualified=options.unqualified,
+        assume_same_judge=options.assume_same_judge,
+        deadline=options.deadline,
+    )
+
+
+def read_token(file: Path | None) -> SecretStr | None:
+    """Read the token of ``--token-file``. Raises UserError for one that is short."""
+    if file is None:
+        return None
+
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"--token-file {file}: cannot be read ({error})") from error
+    if len(text) < 16:
+        raise UserError(f"--token-file {file}: its token has fewer than 16 characters")
+    return SecretStr(text)
