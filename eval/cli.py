@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -45,6 +46,7 @@ GROUPS: Mapping[str, CommandGroup] = {
         "expert labels: what to label, by whom, how far they agree",
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
+            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
             "export": Command("eval.labelling.commands.export", "write the labels as files"),
@@ -54,6 +56,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "estimate": Command("eval.labelling.commands.estimate", "estimate judges' precision"),
             "verify": Command("eval.labelling.commands.verify", "check the log of events"),
         },
+        default="serve",
     ),
     "rules": CommandGroup(
         "rule-based evaluators of WebArena and WebArena Verified",
@@ -158,7 +161,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not rest or rest[0] in HELP:
             sys.stdout.write(group_usage(name) + "\n")
             return 0
-        commands, place = GROUPS[name].commands, f"{name} "
+        group, place = GROUPS[name], f"{name} "
+        commands = group.commands
+        if group.default and rest[0] not in commands and os.path.isdir(rest[0]):  # noqa: PTH112 - quick to start
+            rest = [group.default, *rest]
         name, *rest = rest
     if name not in commands:
         known = ", ".join([*commands, *(() if place else GROUPS)])

@@ -24,9 +24,11 @@ MODULES = {
 MEANINGS = {
     "--adapter": "NAME str",  # how models are reached
     "--agent": "NAME str",  # of these agents only
+    "--allow-host": "NAME str",  # that a proxy forwards requests under
     "--annotations": "KIND:PATH str",  # expert labels
     "--api": "NAME str",  # model API whose calls are measured
     "--attempts": "N count",  # runs per case
+    "--auth": "switch",
     "--backend": "choice str",  # of the proxy
     "--base-url": "URL str",
     "--baselines": "choice str",
@@ -48,6 +50,7 @@ MEANINGS = {
     "--full": "switch",  # all tables
     "--goals": "FILE Path",  # of tasks whose logs do not hold them
     "--horizon": "N count",  # page loads of a task
+    "--i-know-it-is-open": "switch",
     "--json": "switch",  # print JSON
     "--judge": "NAME str",
     "--judge-option": "NAME=VALUE str",

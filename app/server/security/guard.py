@@ -103,10 +103,14 @@ class Guard:
 
 
 def _check_origin(headers: Headers) -> None:
-    """Refuse what a page of another origin makes a browser send, and what tells no origin."""
+    """Refuse what a page of another origin makes a browser send, and what tells no origin.
+
+    A form on a page without referrers is sent with the origin "null": the browser's word that it
+    comes from the same origin, which no page can write, has to do.
+    """
     fetched, origin = headers.get("sec-fetch-site"), headers.get("origin")
     matches = origin is not None and urlsplit(origin).netloc.lower() == headers["host"].lower()
-    by_browser = fetched == "same-origin" and (origin is None or matches)
+    by_browser = fetched == "same-origin" and (origin in (None, "null") or matches)
     if not (by_browser if fetched is not None else matches):
         raise PageError(403, "Only pages of this application may change anything here.")
 

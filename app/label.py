@@ -1,0 +1,70 @@
+"""``trajudge label QUEUE``: label trajectories in a browser, served on this machine."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.app.inspect import check_extra
+from trajudge.app.server.options import server_options
+from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.options import read_settings
+
+_DESCRIPTION = """\
+Label the trajectories of a queue in a browser: the evidence and a form beside it, without any
+verdict. With --auth every person signs in with the token that  trajudge label people  printed;
+without it they choose their name.
+
+  trajudge label QUEUE
+  trajudge label serve QUEUE --data agentrewardbench:PATH --port 8000
+"""
+
+
+def parser() -> TextParser:
+    """Make the command's parser."""
+    options = TextParser(prog="trajudge label serve", description=_DESCRIPTION)
+    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    options.add_argument(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories (default: those that the queue was built with); may be repeated",
+    )
+    server_options(options.add_argument_group("where it listens"))
+    return options
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve the queue that the command line names until Ctrl-C; the exit code."""
+    options = parser().parse_args(arguments)
+    check_extra("trajudge label")
+    from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
+    from trajudge.annotations.labelling.people import people, person_by_token  # noqa: PLC0415
+    from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
+    from trajudge.app.server.serve import serve  # noqa: PLC0415
+    from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
+    from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+
+    store = LabelStore(options.queue)
+    if options.auth and not people(store):
+        raise UserError(
+            f"{options.queue}: nobody could sign in: add people with"
+            f"  trajudge label people {options.queue} --add NAME"
+        )
+
+    def name_of(token: str) -> str | None:
+        person = person_by_token(store, token)
+        return None if person is None else person.name
+
+    workspace = Workspace({}, tuple(options.data or store.settings.data))
+    config = read_settings(ServerConfig, options)
+    serve(workspace, [label_room(store)], config, name_of if options.auth else None)
+    store.close()
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Pages of a queue: labelling blind, the informed stage, adjudication, agreement, the audit."""

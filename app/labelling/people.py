@@ -1,0 +1,94 @@
+"""Who sends a request: the person of a token, or without sign-in the one who chose their name."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.people import (
+    NAME_LIMIT,
+    add_person,
+    people,
+    person_by_id,
+    person_by_name,
+)
+from trajudge.annotations.labelling.records import Person
+from trajudge.app.server.pages import form_fields, page
+from trajudge.app.server.problems import PageError
+from trajudge.app.server.threads import in_thread
+
+COOKIE = "trajudge-annotator"
+_DAYS = 30
+
+
+class NobodyChosen(Exception):
+    """The request comes from nobody known yet: the page that asks for a name comes first."""
+
+
+def person_of(store: LabelStore, request: Request) -> Person:
+    """Return who sends a request. Raises NobodyChosen, PageError for a person who was removed."""
+    name = getattr(request.state, "person", None)
+    if name is not None:
+        person = person_by_name(store, name)
+    else:
+        number = request.cookies.get(COOKIE, "")
+        person = person_by_id(store, int(number)) if number.isdecimal() else None
+    if person is None:
+        raise NobodyChosen
+    if not person.active:
+        raise PageError(403, "This person labels here no more: ask whoever keeps the queue.")
+    return person
+
+
+def adjudicator_of(store: LabelStore, request: Request) -> Person:
+    """Return who sends a request, if they may see what others labelled. Raises PageError 403."""
+    person = person_of(store, request)
+    if person.role == "annotator":
+        raise PageError(
+            403,
+            "This page shows what others labelled: it is for adjudicators and viewers.",
+        )
+    return person
+
+
+def people_routes(store: LabelStore) -> list[Route]:
+    """Route the choice of a name, for a queue that nobody signs in to."""
+
+    async def choose(request: Request) -> Response:
+        if getattr(request.state, "person", None) is not None:
+            return RedirectResponse("/", 303)
+        problem = ""
+        if request.method == "POST":
+            fields = await form_fields(request)
+            number = fields.get("person", "")
+            if number.isdecimal() and person_by_id(store, int(number)) is not None:
+                return _chosen(int(number))
+            name, role = fields.get("name", "").strip(), fields.get("role", "annotator")
+            if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
+                problem = f"Give a name of 1 to {NAME_LIMIT} printable characters."
+            elif person_by_name(store, name) is not None:
+                problem = "There is a person of this name: choose them, or another name."
+            else:
+                chosen = "adjudicator" if role == "adjudicator" else "annotator"
+                admission = await in_thread(add_person, store, name, chosen)  # type: ignore[arg-type]
+                return _chosen(admission.person.id)
+        known = [person for person in await in_thread(people, store) if person.active]
+        return page(
+            request,
+            "labelling/people.html",
+            422 if problem else 200,
+            people=known,
+            problem=problem,
+        )
+
+    return [Route("/people", choose, methods=["GET", "POST"])]
+
+
+def _chosen(number: int) -> Response:
+    response = RedirectResponse("/", 303)
+    response.set_cookie(
+        COOKIE, str(number), max_age=_DAYS * 86_400, httponly=True, samesite="strict"
+    )
+    return response

@@ -1,0 +1,67 @@
+"""The rooms of ``trajudge label``: all pages of a queue, and pictures by their hash.
+
+Runs and trajectories under their own address are not served beside them: they show verdicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.offers import progress
+from trajudge.app.labelling.adjudicate import AdjudicationPages
+from trajudge.app.labelling.agreement import AgreementPage
+from trajudge.app.labelling.annotate import AnnotationPages
+from trajudge.app.labelling.audit import AuditPages
+from trajudge.app.labelling.informed import InformedPages
+from trajudge.app.labelling.people import NobodyChosen, people_routes, person_of
+from trajudge.app.labelling.verdicts import FrameVerdicts
+from trajudge.app.server.application import Room
+from trajudge.app.server.pages import NavLink, page
+from trajudge.app.server.threads import in_thread
+from trajudge.app.trajectories.access import TrajectoryAccess
+from trajudge.app.trajectories.routes import routes as trajectory_routes
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+def label_room(store: LabelStore) -> Room:
+    """Put the pages of a queue together."""
+    access = TrajectoryAccess()
+    verdicts = FrameVerdicts(store.folder)
+
+    async def home(request: Request) -> Response:
+        person = person_of(store, request)
+        counts = await in_thread(progress, store, person.id)
+        return page(request, "labelling/home.html", counts=counts, annotator=person)
+
+    own = [
+        Route("/", home),
+        *AnnotationPages(store, access).routes(),
+        *InformedPages(store, verdicts).routes(),
+        *AdjudicationPages(store, access).routes(),
+        *AgreementPage(store).routes(),
+        *AuditPages(store, verdicts).routes(),
+    ]
+    pictures = [each for each in trajectory_routes(access) if each.path.startswith("/image/")]
+    known = [_for_somebody(route) for route in own]
+    return Room([*known, *people_routes(store), *pictures], [NavLink("/", "Queue", "g q")])
+
+
+def _for_somebody(route: Route) -> Route:
+    """Ask who it is before a page of the queue is shown."""
+    handler: Handler = route.endpoint
+
+    async def guarded(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except NobodyChosen:
+            return RedirectResponse("/people", 303)
+
+    methods = [method for method in route.methods or () if method != "HEAD"]
+    return Route(route.path, guarded, methods=methods)

@@ -1,0 +1,155 @@
+"use strict";
+// Autosave, the timer, and the keys of the form; the form is complete without them.
+
+const form = document.getElementById("label-form");
+
+if (form) {
+  const saved = document.getElementById("saved");
+  const problem = document.getElementById("problem");
+  const seconds = form.elements.seconds;
+  const SAVE_AFTER = 2000;
+  let dirty = false;
+  let timer = 0;
+  let since = document.visibilityState === "visible" ? performance.now() : 0;
+  let begun = "";
+  let saving = Promise.resolve();
+
+  // The time that the page is visible.
+  const count = () => {
+    if (since) {
+      const now = performance.now();
+      seconds.value = (Number(seconds.value) + (now - since) / 1000).toFixed(1);
+      since = now;
+    }
+  };
+  document.addEventListener("visibilitychange", () => {
+    count();
+    since = document.visibilityState === "visible" ? performance.now() : 0;
+    if (!since && dirty) save();
+  });
+
+  async function send() {
+    if (!dirty) return;
+    dirty = false;
+    count();
+    const fields = new URLSearchParams(new FormData(form));
+    fields.set("action", "draft");
+    try {
+      const answer = await fetch(location.pathname, {
+        method: "POST",
+        body: fields,
+        headers: { Accept: "application/json" },
+        keepalive: fields.toString().length < 60000,
+      });
+      const told = await answer.json();
+      if (!answer.ok) throw new Error(told.error || "the draft was refused");
+      form.elements.version.value = told.version;
+      saved.textContent = "Draft saved";
+      problem.textContent = "";
+    } catch (error) {
+      dirty = true;
+      saved.textContent = "Not saved";
+      problem.textContent = error.message;
+    }
+  }
+  const save = () => (saving = saving.then(send));
+
+  form.addEventListener("input", (event) => {
+    if (event.target.name.startsWith("mark_") || event.target.name === "skip_reason") return;
+    dirty = true;
+    saved.textContent = "";
+    clearTimeout(timer);
+    timer = setTimeout(save, SAVE_AFTER);
+  });
+
+  // Whatever leaves the page goes after the draft is saved.
+  async function after(leave) {
+    clearTimeout(timer);
+    await save();
+    if (!dirty) leave();
+  }
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href]");
+    if (!link || !dirty || event.ctrlKey || event.metaKey || link.hash) return;
+    event.preventDefault();
+    after(() => (location.href = link.href));
+  });
+  document.addEventListener("submit", (event) => {
+    clearTimeout(timer);
+    count();
+    if (event.target === form) {
+      if (form.dataset.sent) return void event.preventDefault();
+      form.dataset.sent = "yes";
+      dirty = false;
+    } else if (dirty) {
+      event.preventDefault();
+      after(() => event.target.submit());
+    }
+  });
+  addEventListener("pageshow", () => delete form.dataset.sent);
+  addEventListener("beforeunload", (event) => {
+    if (dirty) event.preventDefault();
+  });
+
+  // Keys: y, n, u, s, f and 1 to 4 answer the question that has the focus, or the first open one.
+  const questions = [...form.querySelectorAll("fieldset[data-question]")];
+  const current = () =>
+    questions.find((question) => question.contains(document.activeElement)) ||
+    questions.find((question) => !question.querySelector(":checked"));
+  const writesText = (element) =>
+    element.matches("textarea, select, input:not([type=radio]):not([type=checkbox]):not([type=range])");
+  const keysOff = () => localStorage.getItem("trajudge-keys-off") === "yes";
+
+  function choose(question, key) {
+    const option = question && question.querySelector(`[data-choice="${CSS.escape(key)}"]`);
+    if (!option) return false;
+    option.checked = true;
+    option.dispatchEvent(new Event("input", { bubbles: true }));
+    const following = questions.find((each) => !each.querySelector(":checked"));
+    const target = key === "u" ? question.querySelector(".why input") : following && following.querySelector("input");
+    (target || document.getElementById("submit")).focus();
+    return true;
+  }
+
+  function pressed(event) {
+    if (document.querySelector("dialog[open]")) return false;
+    if (event.ctrlKey && event.key === "Enter") {
+      document.getElementById("submit").click();
+      return true;
+    }
+    if (writesText(event.target) || keysOff()) return false;
+    if (event.ctrlKey && event.key === "z") {
+      document.querySelector("#reopen button").click();
+      return true;
+    }
+    if (event.ctrlKey || event.altKey || event.metaKey) return false;
+    const before = begun;
+    begun = "";
+    if (before === "o") return choose(form.querySelector("[data-question=optimality]"), event.key);
+    if (event.key === "o" && form.querySelector("[data-question=optimality]")) {
+      begun = "o";
+      return true;
+    }
+    const at = current();
+    if (/^[1-4]$/.test(event.key)) {
+      return Boolean(at) && at.dataset.question === "optimality" && choose(at, event.key);
+    }
+    if (event.key === "s" || event.key === "f") return choose(form.querySelector("[data-question=success]"), event.key);
+    const inSuccess = at && at.dataset.question === "success";
+    const key = inSuccess ? { y: "s", n: "f" }[event.key] || event.key : event.key;
+    return "ynu".includes(event.key) && choose(at, key);
+  }
+
+  addEventListener(
+    "keydown",
+    (event) => {
+      if (!pressed(event)) return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true,
+  );
+  // The overlay's key begins a choice here.
+  const overlay = document.getElementById("overlay");
+  if (overlay) overlay.dataset.key = "m";
+}
