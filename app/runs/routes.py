@@ -12,8 +12,8 @@ from starlette.routing import Route
 from trajudge.app.reports.views import run_card
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
-from trajudge.app.runs.scored import RunScores, ScoredRun
-from trajudge.app.runs.spending import spending_of
+from trajudge.app.runs.scored import RunScores, ScoredRun, ScoringState
+from trajudge.app.runs.spending import RunSpending, Spending
 from trajudge.app.runs.table import (
     JudgmentTable,
     csv_lines,
@@ -33,6 +33,8 @@ from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
 
+# Seconds that a page waits for scores before it shows what is there.
+_PATIENCE = 1.0
 _CHUNK = 2_000  # lines of CSV that are read in one go
 
 
@@ -58,35 +60,47 @@ async def _list(request: Request) -> Response:
 class _Overview:
     def __init__(self) -> None:
         self._scores = RunScores()
+        self._spending = RunSpending()
 
     async def show(self, request: Request) -> Response:
         workspace = workspace_of(request)
         run = workspace.run(request.path_params["run"])
-        scored = await in_thread(self._scores.of, run, workspace.annotations)
-        if wants_json(request):
-            return Response(results_json(scored.scores), media_type="application/json")
-        return page(request, "runs/overview.html", **await in_thread(_overview, run, scored))
+        wait = None if wants_json(request) else _PATIENCE
+        state = await in_thread(self._scores.of, run, workspace.annotations, wait)
+        if wants_json(request) and state.scored:
+            return Response(results_json(state.scored.scores), media_type="application/json")
+        spending = await in_thread(self._spending.of, run)
+        shown = await in_thread(_overview, run, state, spending)
+        return page(request, "runs/overview.html", **shown)
 
 
-def _overview(run: OpenedRun, scored: ScoredRun) -> dict[str, Any]:
-    scores, question = scored.scores, scored.question
-    benchmarks, group_rows = group_table(run.name, scored)
-    linked = question == "success" and scored.has_labels
-    return {
+def _overview(run: OpenedRun, state: ScoringState, spending: Spending) -> dict[str, Any]:
+    shown = {
         "run": run,
-        "finding": finding(scores, question if scored.has_labels else None),
+        "is_current": state.is_current,
+        "spending": spending,
+        "facts": run_card(run.folder).facts,
+        "scored": None,
+    }
+    return shown | (_figures(run.name, state.scored) if state.scored else {})
+
+
+def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
+    scores, question, labelled = scored
+    benchmarks, group_rows = group_table(run, scored)
+    return {
+        "scored": scored,
+        "finding": finding(scores, question if labelled else None),
         "warnings": [line.removeprefix("warning: ") for line in warnings_of(scores)],
         "notes": notes(scores),
         "title": scores.titled(LABEL_TITLES[question]),
-        "headline": headline(run.name, scored) if scored.has_labels else [],
-        "linked": linked,
-        "false_positives": table_link(run.name, ("wrong", ":", "fp")),
-        "false_negatives": table_link(run.name, ("wrong", ":", "fn")),
-        "coverage": ending_table(run.name, scores),
+        "headline": headline(run, scored) if labelled else [],
+        "linked": question == "success" and labelled,
+        "false_positives": table_link(run, ("wrong", ":", "fp")),
+        "false_negatives": table_link(run, ("wrong", ":", "fn")),
+        "coverage": ending_table(run, scores),
         "benchmarks": benchmarks,
-        "group_rows": group_rows if scored.has_labels else [],
-        "spending": spending_of(run),
-        "facts": run_card(run.folder).facts,
+        "group_rows": group_rows if labelled else [],
     }
 
 

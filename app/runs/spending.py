@@ -10,8 +10,10 @@ import numpy as np
 
 from trajudge.app.runs.overview import table_link
 from trajudge.app.server.workspace import OpenedRun
+from trajudge.eval.data.index.cache_place import FileIdentity
 
 _SHOWN = 5
+_SECONDS = 30.0  # that reading it may take
 _WORST = """
 select t.benchmark, t.agent, count(*), sum(j.success <> t.expert)
 from judgment j join trajectory t on t.id = j.trajectory
@@ -58,9 +60,24 @@ class Spending(NamedTuple):
     worst: list[Group]
 
 
-def spending_of(run: OpenedRun) -> Spending:
-    """Read it from the run's index. Raises UserError as the index does."""
-    with run.index.reading() as connection:
+class RunSpending:
+    """Reads what runs spent, and keeps it as long as their files stay. To be used from any
+    thread."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, tuple[tuple[FileIdentity, ...], Spending]] = {}
+
+    def of(self, run: OpenedRun) -> Spending:
+        """Read it from the run's index. Raises UserError as the index does."""
+        run.index.refresh()
+        version, kept = run.index.version, self._kept.get(run.name)
+        if kept is None or kept[0] != version:
+            kept = self._kept[run.name] = version, _spending_of(run)
+        return kept[1]
+
+
+def _spending_of(run: OpenedRun) -> Spending:
+    with run.index.reading(_SECONDS) as connection:
         return Spending(
             _distributions(connection, "cost"),
             _distributions(connection, "seconds"),

@@ -45,6 +45,7 @@ create index if not exists judgment_judge on judgment (judge, status, score, id)
 create index if not exists judgment_status on judgment (status, id);
 create index if not exists judgment_cost on judgment (cost, id);
 create index if not exists judgment_score on judgment (score, id);
+create index if not exists judgment_seconds on judgment (seconds, id);
 """
 VOTES = """
 update trajectory set (judges, yes, no, failed) = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -47,6 +48,7 @@ def test_its_json_is_that_of_score(
 
 @pytest.mark.parametrize("run", ["sample", "judge"])
 def test_every_count_leads_to_as_many_judgments(site: Served, run: str) -> None:
+    assert told_in_time(site, f"/run/{run}", "Coverage")
     page = site.ask(f"/run/{run}").text
     linked = set(re.findall(r'<a href="(/run/[^"]*/judgments[^"]*)">([\d,.]+)</a>', page))
     counts = {(html.unescape(link), count) for link, count in linked if "." not in count}
@@ -73,15 +75,25 @@ def test_it_shows_the_figures_of_score(site: Served, capsys: pytest.CaptureFixtu
     assert f"<td>{score['kappa']:.2f}</td>" in page or f"<td>{score['kappa']:.2f} [" in page
 
 
+def told_in_time(site: Served, path: str, text: str) -> bool:
+    """Whether a page that waits for nothing says it at last."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if text in site.ask(path).text:
+            return True
+        time.sleep(0.05)
+    return False
+
+
 def test_a_growing_run_is_scored_anew(tmp_path: Path) -> None:
     run = write_run(tmp_path, [Task(str(n), n % 2 == 0, True) for n in range(6)])
     lines = (run / "judgments.jsonl").read_bytes().splitlines(keepends=True)
     (run / "judgments.jsonl").write_bytes(b"".join(lines[:4]))
     with served(open_workspace([run])) as site:
-        assert "on 4 trajectories" in site.ask("/run/judge").text
+        assert told_in_time(site, "/run/judge", "on 4 trajectories")
         with (run / "judgments.jsonl").open("ab") as file:
             file.writelines(lines[4:])
-        assert "on 6 trajectories" in site.ask("/run/judge").text
+        assert told_in_time(site, "/run/judge", "on 6 trajectories")
 
 
 def test_the_list_says_what_stands_in_the_folders(site: Served, runs: list[Path]) -> None:
@@ -129,6 +141,7 @@ def test_a_run_without_labels_says_so(tmp_path: Path) -> None:
     run = write_run(tmp_path, [Task("1", True, True)])
     write_labels(run, [])
     with served(open_workspace([run])) as site:
+        assert told_in_time(site, "/run/judge", "Coverage")
         page = site.ask("/run/judge").text
     assert "No expert labels belong to these trajectories" in page
     assert "wrong yes" not in page

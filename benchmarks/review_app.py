@@ -1,0 +1,279 @@
+"""``trajudge inspect`` over a large run: pages, memory, the index, lines that are appended.
+
+``python -m benchmarks.review_app [--judgments N] [--requests N] [--folder DIR] [--out FILE]``
+
+A synthetic run (seeded; ten judges, N / 10 trajectories) is read once by the validating reader and
+once into the index, both in this process, CPU and wall time. Then the command serves it in a
+process of its own, and each kind of page is asked for over loopback, one request after the other:
+the first after the start, and the median and 95th percentile of ``--requests``. Memory is the peak
+that the kernel tells of the server.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urlencode
+
+import numpy as np
+
+from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
+from trajudge.annotations import Annotation
+from trajudge.eval.data.call_log import CALLS, ledger_lines
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.eval.data.run_index.index import RunIndex
+from trajudge.judges.model import Call, Judgment, Status, Usage
+from trajudge.trajectories.model import TrajectoryKey
+
+JUDGES = tuple(f"judge-{number}" for number in range(10))
+_FILTERS = (
+    *("", "wrong:fp", "judge:judge-3", "score:0.4..0.6", "disagree>=2 expert:no", "status:refused"),
+    *("benchmark:webarena -success:yes", "agent:agent-2 cost>0.02", "task:*.1*", '"order 77"'),
+)
+_SORTS = ("", "score", "-score", "cost", "-cost", "task", "-seconds", "judge", "status", "expert")
+
+
+class Timing(NamedTuple):
+    """Milliseconds of requests for one kind of page; ``cpu`` is the server's for one of them."""
+
+    first: float
+    median: float
+    p95: float
+    worst: float
+    cpu: float
+
+
+def key(number: int) -> TrajectoryKey:
+    """Name a trajectory."""
+    benchmark = BENCHMARKS[number % len(BENCHMARKS)]
+    agent = AGENTS[number // len(BENCHMARKS) % len(AGENTS)]
+    task = number // (len(BENCHMARKS) * len(AGENTS))
+    return TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")
+
+
+def judgment(place: int, number: int, rng: random.Random) -> Judgment:
+    """Make what one of the judges said of a trajectory, about two kilobytes."""
+    failed = rng.random() < 0.02
+    call = Call(
+        stage="verdict",
+        request=f"{rng.getrandbits(256):064x}",
+        rung="full" if rng.random() < 0.8 else "last",
+        finish="stop",
+        usage=Usage(input=rng.randrange(2_000, 30_000), output=rng.randrange(100, 900)),
+        cost=round(rng.random() * 0.05, 5),
+        text=f"<reasoning>{REASONING}</reasoning>",
+        seconds=round(rng.expovariate(0.3), 3),
+    )
+    return Judgment(
+        key=key(number),
+        judge=JUDGES[place % len(JUDGES)],
+        status=Status.REFUSED if failed else Status.OK,
+        success=None if failed else rng.random() < 0.4,
+        score=None if failed else round(rng.random(), 3),
+        reasoning=f"Order {rng.randrange(10**5)}. {REASONING}",
+        calls=(call,),
+    )
+
+
+def write_run(folder: Path, count: int) -> Path:
+    """Write the folder of a run of ``count`` judgments."""
+    rng = random.Random(0)
+    folder.mkdir(parents=True)
+    with (folder / JUDGMENTS).open("wb") as lines, (folder / CALLS).open("wb") as ledger:
+        for place in range(count):
+            made = judgment(place, place // len(JUDGES), rng)
+            lines.write(judgment_line(made))
+            ledger.write(b"".join(ledger_lines(made)))
+    numbers = range(-(-count // len(JUDGES)))
+    truth = {number: rng.random() < 0.35 for number in numbers}
+    write_labels(
+        folder,
+        [
+            Annotation(key=key(n), raw_task_id=key(n).task_id, annotator="A", success=truth[n])
+            for n in numbers
+        ],
+    )
+    write_rewards(folder, {key(n): float(truth[n] != (rng.random() < 0.1)) for n in numbers})
+    write_manifest(folder, {"judge": "ten", "data": "trajudge:absent", "protocol": "default"})
+    return folder
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[tuple[int, int]]:
+    """Start the command; give its port and the number of its process."""
+    words = [sys.executable, "-m", "trajudge.eval.cli", "inspect", str(folder)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        found = re.search(r":(\d+)/", process.stdout.readline())
+        assert found is not None
+        try:
+            yield int(found[1]), process.pid
+        finally:
+            process.send_signal(signal.SIGINT)
+
+
+def ask(port: int, path: str, accept: str = "text/html") -> tuple[float, str]:
+    """Ask for a page; give the milliseconds until its last byte, and its text."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    start = time.perf_counter()
+    connection.request("GET", path, headers={"Accept": accept})
+    response = connection.getresponse()
+    text = response.read().decode()
+    took = 1_000 * (time.perf_counter() - start)
+    connection.close()
+    assert response.status == 200, (path, response.status, text[-900:])
+    return took, text
+
+
+def pages(run: str, rng: random.Random) -> Mapping[str, Callable[[], str]]:
+    """Name the kinds of pages; each gives the address of one of them."""
+    table = f"/run/{run}/judgments"
+    return {
+        "list of runs": lambda: "/",
+        "table": lambda: table,
+        "table, sorted": lambda: f"{table}?{urlencode({'sort': rng.choice(_SORTS)})}",
+        "table, filtered": lambda: f"{table}?{urlencode({'f': rng.choice(_FILTERS)})}",
+        "table, both": lambda: (
+            f"{table}?{urlencode({'f': rng.choice(_FILTERS), 'sort': rng.choice(_SORTS)})}"
+        ),
+        "overview": lambda: f"/run/{run}",
+    }
+
+
+def timed(port: int, process: int, address: Callable[[], str], count: int) -> Timing:
+    """Ask for pages of a kind, one after the other."""
+    took, cpu = [], cpu_milliseconds(process)
+    for _ in range(count):
+        took.append(ask(port, address())[0])
+        time.sleep(0.01)  # below the limit of requests in a time
+    return _timing(took, cpu_milliseconds(process) - cpu)
+
+
+def _timing(took: list[float], cpu: float) -> Timing:
+    median, p95 = np.quantile(took[1:], [0.5, 0.95]).tolist()
+    return Timing(took[0], median, p95, max(took[1:]), cpu / len(took))
+
+
+def cpu_milliseconds(process: int) -> float:
+    """Read the CPU that a process has had."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return 1_000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def next_pages(port: int, process: int, run: str, count: int) -> Timing:
+    """Follow the link to the next page, again and again."""
+    path = f"/run/{run}/judgments?sort=-score"
+    took, cpu = [], cpu_milliseconds(process)
+    for _ in range(count):
+        milliseconds, text = ask(port, path, "application/json")
+        took.append(milliseconds)
+        path = json.loads(text)["next"]
+        time.sleep(0.01)
+    return _timing(took, cpu_milliseconds(process) - cpu)
+
+
+def until_shown(port: int, run: str, folder: Path) -> float:
+    """Append a judgment; give the milliseconds until the table counts it."""
+    path = f"/run/{run}/judgments?limit=1"
+    before = json.loads(ask(port, path, "application/json")[1])["total"]
+    made = judgment(0, 0, random.Random(1)).model_copy(update={"sample": 1})
+    start = time.perf_counter()
+    with (folder / JUDGMENTS).open("ab") as file:
+        file.write(judgment_line(made))
+    while json.loads(ask(port, path, "application/json")[1])["total"] == before:
+        time.sleep(0.01)
+    return 1_000 * (time.perf_counter() - start)
+
+
+def peak_megabytes(process: int) -> float:
+    """Read the most memory that a process has had."""
+    status = Path(f"/proc/{process}/status").read_text()
+    (kilobytes,) = re.findall(r"VmHWM:\s+(\d+) kB", status)
+    return int(kilobytes) / 1e3
+
+
+def measured(work: Callable[[], object]) -> tuple[float, float]:
+    """Give the seconds of CPU and of the clock that a work takes."""
+    cpu, wall = time.process_time(), time.perf_counter()
+    work()
+    return time.process_time() - cpu, time.perf_counter() - wall
+
+
+def main(arguments: list[str] | None = None) -> dict[str, object]:
+    """Measure and print; the figures."""
+    options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    options.add_argument("--judgments", type=int, default=100_000)
+    options.add_argument("--requests", type=int, default=100)
+    options.add_argument("--folder", type=Path)
+    options.add_argument("--out", type=Path)
+    chosen = options.parse_args(arguments)
+    with tempfile.TemporaryDirectory() as temporary:
+        place = chosen.folder or Path(temporary)
+        os.environ["TRAJUDGE_CACHE"] = str(place / "cache" / "replies.sqlite")
+        run = write_run(place / "run", chosen.judgments)
+        figures = _figures(run, chosen.requests)
+    if chosen.out:
+        chosen.out.write_text(json.dumps(figures, indent=1))
+    return figures
+
+
+def _figures(run: Path, requests: int) -> dict[str, object]:
+    size = (run / JUDGMENTS).stat().st_size / 1e6
+    index = RunIndex(run)
+    built = measured(index.refresh)
+    read = measured(lambda: read_judgments(run))
+    print(f"{size:.0f} MB; index {index.place.stat().st_size / 1e6:.0f} MB")
+    print(f"validating read  CPU {read[0]:6.2f} s  wall {read[1]:6.2f} s")
+    print(f"index            CPU {built[0]:6.2f} s  wall {built[1]:6.2f} s")
+    print(f"index / read     CPU {built[0] / read[0]:6.2f}")
+    figures: dict[str, object] = {"read": read, "index": built, "megabytes": size}
+    start = time.perf_counter()
+    with serving(run) as (port, process):
+        started = time.perf_counter() - start
+        first = ask(port, f"/run/{run.name}/judgments")[0]
+        print(f"start {started:.2f} s, first page after it {first:.0f} ms")
+        figures |= {"start": started, "first page": first}
+        scored = measured(lambda: ask(port, f"/run/{run.name}", "application/json"))
+        print(f"scores after {scored[1]:.1f} s")
+        figures["scores"] = scored[1]
+        for name, address in pages(run.name, random.Random(2)).items():
+            figures[name] = _shown(name, timed(port, process, address, requests))
+        figures["next page"] = _shown("next page", next_pages(port, process, run.name, requests))
+        figures["appended"] = until_shown(port, run.name, run)
+        figures["peak"] = peak_megabytes(process)
+    print(f"an appended line is shown after {figures['appended']:.0f} ms")
+    print(f"peak of the server {figures['peak']:.0f} MB")
+    return figures
+
+
+def _shown(name: str, timing: Timing) -> Timing:
+    print(
+        f"{name:<16} first {timing.first:7.1f}  median {timing.median:7.1f}  "
+        f"p95 {timing.p95:7.1f}  worst {timing.worst:7.1f}  "
+        f"CPU {timing.cpu:6.1f} ms"
+    )
+    return timing
+
+
+if __name__ == "__main__":
+    main()
