@@ -40,7 +40,7 @@ def read_evidence(
     found: dict[TrajectoryKey, CaseEvidence] = {}
     for spec in specs if wanted else ():
         try:
-            opened = spec if named else _on_this_machine(spec)
+            opened = spec if named else on_this_machine(spec)
             for one in open_source(opened, wanted.__contains__, _NEEDS):
                 if isinstance(one, Trajectory) and one.key in wanted:
                     found.setdefault(one.key, _evidence(one))
@@ -56,7 +56,9 @@ def read_evidence(
     return found, notes
 
 
-def _on_this_machine(spec: str) -> str:
+def on_this_machine(spec: str) -> str:
+    """Return what ``open_source`` takes for a run's own data. Raises UserError for data that would
+    be fetched, or read by a loader that the user did not name."""
     opened = open_recorded(spec)
     if parse_source(opened)[1] is None:
         raise UserError("it would be fetched: name the copy on this machine with --data KIND:PATH")

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from trajudge.app.reports.views import run_card
+from trajudge.app.runs.described import Descriptions
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
 from trajudge.app.runs.scored import RunScores, ScoredRun, ScoringState
@@ -107,9 +108,11 @@ def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
 class _Table:
     def __init__(self) -> None:
         self._table = JudgmentTable()
+        self._descriptions = Descriptions()
 
     async def show(self, request: Request) -> Response:
-        run = workspace_of(request).run(request.path_params["run"])
+        workspace = workspace_of(request)
+        run = workspace.run(request.path_params["run"])
         query = read_query(dict(request.query_params))
         view = await in_thread(self._table.view, run, query)
         path = request.url.path
@@ -126,6 +129,7 @@ class _Table:
             422 if query.problem else 200,
             run=run,
             view=view,
+            note=self._descriptions.note(run, workspace.data),
             path=path,
             fields=FIELDS,
             row_link=row_link,

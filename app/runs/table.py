@@ -98,7 +98,7 @@ class JudgmentTable:
                 before=query.before,
                 limit=query.limit,
             )
-            place = run.name, run.index.version, query.chosen
+            place = run.name, run.index.version, run.index.descriptions, query.chosen
             total = self._counts.get(place)
             if total is None:
                 total = count_judgments(connection, query.chosen)

@@ -68,7 +68,7 @@ class CombinedIndex:
     def __init__(self, indexes: Mapping[str, RunIndex]) -> None:
         self._indexes = dict(indexes)
         self._lock = threading.Lock()
-        self._versions: list[tuple[FileIdentity, ...]] = []
+        self._versions: list[tuple[tuple[FileIdentity, ...], int]] = []
         self._copied, self._took = 0.0, 0.0
         self._number = 0
         folder = tempfile.TemporaryDirectory(prefix="trajudge-")
@@ -99,7 +99,7 @@ class CombinedIndex:
                 return place
             for index in self._indexes.values():
                 index.refresh()
-            versions = [index.version for index in self._indexes.values()]
+            versions = [(i.version, i.descriptions) for i in self._indexes.values()]
             if versions == self._versions:
                 return place
             self._number += 1

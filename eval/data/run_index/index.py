@@ -10,6 +10,7 @@ import json
 import sqlite3
 import tempfile
 import threading
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from weakref import finalize
@@ -25,7 +26,13 @@ from trajudge.eval.data.run_index.database import LIMIT, reading_from, writing_t
 from trajudge.eval.data.run_index.filling import append_judgments
 from trajudge.eval.data.run_index.identity import ReadMark, is_continued, mark_of
 from trajudge.eval.data.run_index.seconds import CallSeconds
-from trajudge.eval.data.run_index.trajectories import put_labels, put_rewards, spread
+from trajudge.eval.data.run_index.trajectories import (
+    Described,
+    describe,
+    put_labels,
+    put_rewards,
+    spread,
+)
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
@@ -44,6 +51,7 @@ class RunIndex:
         self._lock = threading.Lock()
         self._seen: tuple[FileIdentity, ...] = ()
         self.place = self._placed()
+        self.descriptions = 0  # how often trajectories were described
 
     def refresh(self) -> None:
         """Read what has been appended since, or all of it where the files were replaced. Raises
@@ -67,6 +75,12 @@ class RunIndex:
         UserError."""
         self.refresh()
         return reading_from(self.place, limit)
+
+    def describe(self, trajectories: Iterable[Described]) -> None:
+        """Note goals, answers and steps, which the run's folder does not hold."""
+        with self._lock, writing_to(self.place) as connection:
+            describe(connection, trajectories)
+            self.descriptions += 1
 
     def judgment(self, place: int) -> Judgment:
         """Decode the judgment in the line ``place`` of the file, counted from 0. Raises UserError

@@ -109,20 +109,38 @@ def spread(connection: sqlite3.Connection) -> None:
     )
 
 
-def describe(connection: sqlite3.Connection, trajectories: Iterable[Trajectory]) -> None:
-    """Note goal, number of steps and the answer's beginning of trajectories that are known."""
+class Described(NamedTuple):
+    """A trajectory's goal and answer, as far as they stand in the index, and its steps."""
+
+    key: TrajectoryKey
+    goal: str
+    answer: str
+    steps: int
+
+    @classmethod
+    def of(cls, trajectory: Trajectory) -> Described:
+        """Take what is kept of a trajectory."""
+        goal, answer = _stored(trajectory.goal), _stored(trajectory.answer or "")
+        return cls(trajectory.key, goal, answer, len(trajectory.steps))
+
+
+def undescribed(connection: sqlite3.Connection) -> set[TrajectoryKey]:
+    """List the trajectories whose steps are not known yet."""
+    rows = connection.execute(
+        "select benchmark, agent, task_id, attempt from trajectory where steps is null"
+    )
+    return {TrajectoryKey(benchmark=b, agent=a, task_id=t, attempt=n) for b, a, t, n in rows}
+
+
+def describe(connection: sqlite3.Connection, trajectories: Iterable[Described]) -> None:
+    """Note goal, answer and steps of trajectories that are known."""
     connection.executemany(
-        "update trajectory set goal = ?, steps = ?, answer = ? "
+        "update trajectory set goal = ?, answer = ?, steps = ? "
         "where benchmark = ? and agent = ? and task_id = ? and attempt = ?",
         (
             (
-                _stored(one.goal),
-                len(one.steps),
-                _stored(one.answer or ""),
-                one.key.benchmark,
-                one.key.agent,
-                one.key.task_id,
-                one.key.attempt,
+                *(one.goal, one.answer, one.steps),
+                *(one.key.benchmark, one.key.agent, one.key.task_id, one.key.attempt),
             )
             for one in trajectories
         ),

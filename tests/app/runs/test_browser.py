@@ -61,6 +61,18 @@ def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:
             check_accessible(browser, f"{site.address}/login", scheme)
 
 
+def test_a_person_signs_in_and_out(browser: Browser) -> None:
+    token, people = new_token()
+    with served(open_workspace([]), None, people) as site:
+        page, events = opened(browser, site.address)
+        page.get_by_label("Token").fill(token)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name="Runs").wait_for()
+        page.get_by_role("button", name="Sign out").click()
+        page.get_by_label("Token").wait_for()
+        assert events == []
+
+
 def test_no_page_scrolls_sideways(browser: Browser, site: Served) -> None:
     for path in PAGES:
         check_narrow(browser, site.address + path)

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -115,3 +116,30 @@ def test_what_is_appended_is_shown_at_once(tmp_path: Path) -> None:
         with (run / "judgments.jsonl").open("ab") as file:
             file.write(lines[2])
         assert records(site)["total"] == 3
+
+
+def test_goals_and_steps_are_read_beside_the_pages(tmp_path: Path) -> None:
+    tasks = [Task(str(n), True, True, goal=f"Buy {n} mugs", answer="Mugs!") for n in range(4)]
+    with served(open_workspace([write_run(tmp_path, tasks)])) as site:
+        end = time.monotonic() + 30
+        while "still being read" in site.ask(TABLE).text:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert tasks_of(site, '"buy 2 mugs"') == [2]
+        assert tasks_of(site, "steps:2 mugs!") == [0, 1, 2, 3]
+        assert tasks_of(site, "steps>2") == []
+
+
+def test_data_that_is_not_there_is_said(tmp_path: Path) -> None:
+    run = write_run(tmp_path, TASKS[:2])
+    (tmp_path / "data" / "trajectories.jsonl").unlink()
+    with served(open_workspace([run])) as site:
+        end = time.monotonic() + 30
+        while "still being read" in (page := site.ask(TABLE).text):
+            assert time.monotonic() < end
+            time.sleep(0.02)
+    assert "Filters know neither goals nor steps" in page
+
+
+def tasks_of(site: Served, text: str) -> list[int]:
+    return tasks(site, f=text)
