@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trajudge.app.judgments.routes import routes as judgment_routes
 from trajudge.app.runs.routes import routes as run_routes
 from trajudge.app.server.application import Room
 from trajudge.app.server.pages import NavLink
@@ -15,4 +16,5 @@ def inspect_rooms() -> list[Room]:
     return [
         Room(run_routes(), [NavLink("/", "Runs", "g i")]),
         Room(trajectory_routes(access)),
+        Room(judgment_routes(access)),
     ]

@@ -42,7 +42,7 @@ TABS = {
 class StepRequest(NamedTuple):
     """What an address asks for. ``step`` counts from 1; ``after`` shows the page that the action
     led to; ``diff`` compares the tree with the step before; ``unseen`` are the first and the last
-    step that a judge was not shown."""
+    step that a judge was not shown; ``run`` is the run whose data it is looked for in first."""
 
     step: int = 1
     tab: str = "action"
@@ -50,6 +50,7 @@ class StepRequest(NamedTuple):
     diff: bool = False
     search: str = ""
     unseen: tuple[int, int] | None = None
+    run: str = ""
 
 
 class TreeTab(NamedTuple):
@@ -212,6 +213,7 @@ def _linker(key: TrajectoryKey, asked: StepRequest) -> Callable[..., str]:
             diff="1" if other.diff and other.tab == "tree" else None,
             q=other.search if other.tab == "tree" else None,
             unseen="{}-{}".format(*other.unseen) if other.unseen else None,
+            run=other.run,
         )
 
     return link

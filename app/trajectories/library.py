@@ -52,26 +52,30 @@ class TrajectoryLibrary:
 
     def __init__(self, named: Sequence[str], recorded: Sequence[str]) -> None:
         self._named, self._recorded = named, recorded
-        self._opened: OrderedDict[TrajectoryKey, OpenedTrajectory] = OrderedDict()
+        self._opened: OrderedDict[tuple[str, TrajectoryKey], OpenedTrajectory] = OrderedDict()
         self._positions: dict[Path, _Positions] = {}
         self._lock = Lock()
 
-    def open(self, key: TrajectoryKey) -> OpenedTrajectory:
-        """Open a trajectory. Raises TrajectoryAbsent; UserError for named data that do not open."""
+    def open(self, key: TrajectoryKey, preferred: str = "") -> OpenedTrajectory:
+        """Open a trajectory. Where runs name several data, those of the ``preferred`` specification
+        are looked at first: two may hold the same key. Raises TrajectoryAbsent; UserError for named
+        data that do not open."""
+        place = (preferred if preferred in self._recorded else "", key)
         with self._lock:
-            if key in self._opened:
-                self._opened.move_to_end(key)
-                return self._opened[key]
-        opened = self._read(key)
+            if place in self._opened:
+                self._opened.move_to_end(place)
+                return self._opened[place]
+        opened = self._read(key, place[0])
         with self._lock:
-            self._opened[key] = opened
+            self._opened[place] = opened
             while len(self._opened) > MOST_OPEN:
                 self._opened.popitem(last=False)
         return opened
 
-    def _read(self, key: TrajectoryKey) -> OpenedTrajectory:
+    def _read(self, key: TrajectoryKey, preferred: str) -> OpenedTrajectory:
         problems: list[str] = []
-        for spec in self._named or self._recorded:
+        first = [preferred] if preferred else []
+        for spec in self._named or dict.fromkeys([*first, *self._recorded]):
             try:
                 kind, path = parse_source(self._openable(spec))
                 if path is None:

@@ -19,6 +19,7 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.content import TABS, StepContent, StepRequest, step_content
 from trajudge.app.trajectories.images import WIDTHS, UnknownImage
 from trajudge.app.trajectories.library import TrajectoryAbsent
+from trajudge.app.trajectories.verdicts import verdicts_on
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import ImageUnreadable
 
@@ -42,10 +43,12 @@ def routes(access: TrajectoryAccess) -> list[Route]:
 
     async def show(request: Request) -> Response:
         key, asked = key_of(request), step_request(request)
-        content = await in_thread(read_content, access, workspace_of(request), key, asked)
+        workspace = workspace_of(request)
+        content = await in_thread(read_content, access, workspace, key, asked)
         if wants_json(request):
             return json_page(_as_json(content))
-        return page(request, "trajectories/show.html", view=content, tabs=TABS)
+        verdicts = await in_thread(verdicts_on, workspace, key)
+        return page(request, "trajectories/show.html", view=content, tabs=TABS, verdicts=verdicts)
 
     async def image(request: Request) -> Response:
         return await in_thread(_image, access, request)
@@ -58,10 +61,15 @@ def read_content(
 ) -> StepContent:
     """Open a trajectory and put its page together. Raises PageError 404 for an unknown one."""
     try:
-        opened = access.library(workspace).open(key)
+        opened = access.library(workspace).open(key, data_of(workspace, asked.run))
     except TrajectoryAbsent as absent:
         raise PageError(404, str(absent)) from absent
     return step_content(opened, access.summaries.of(opened), asked)
+
+
+def data_of(workspace: Workspace, run: str) -> str:
+    """Return the data that a run names, "" for a run that is not there."""
+    return str(workspace.runs[run].manifest.get("data") or "") if run in workspace.runs else ""
 
 
 def key_of(request: Request) -> TrajectoryKey:
@@ -95,6 +103,7 @@ def step_request(request: Request) -> StepRequest:
         diff=query.get("diff") == "1",
         search=query.get("q", "")[:_LONGEST_SEARCH],
         unseen=(int(unseen[1]), int(unseen[2])) if unseen else None,
+        run=query.get("run", "")[:_LONGEST_SEARCH],
     )
 
 

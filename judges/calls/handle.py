@@ -18,6 +18,7 @@ from trajudge.judges.adapters.base import Adapter, MarksPrompts, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.calls.image_limits import image_limits, image_pricing
 from trajudge.judges.calls.parameters import read_parameters
 from trajudge.judges.calls.prices import find_price
 from trajudge.judges.calls.readiness import wait_until_ready
@@ -37,7 +38,6 @@ from trajudge.judges.engine import (
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models.capabilities import Capability, capability
-from trajudge.judges.models.names import model_name
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.models.prices import KnownPrice
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
@@ -96,24 +96,12 @@ class ModelHandle:
 
     @property
     def images(self) -> ImageLimits:
-        known = self.known
-        return ImageLimits(
-            max_side=known.image_max_side,
-            max_pixels=known.image_max_pixels,
-            max_bytes=known.image_max_bytes,
-            media_types=known.image_media_types,
-            pricing=self.pricing,
-        )
+        return image_limits(self.model, self.known)
 
     @property
     def pricing(self) -> ImagePricing:
         """By whose formula an image is counted in tokens."""
-        name = model_name(self.model)
-        if name.startswith("claude-"):
-            return "anthropic"
-        if name.startswith(("gpt-4o-mini", "gpt-4.1-mini", "gpt-4.1-nano")):
-            return "openai-mini"
-        return "openai" if name.startswith(("gpt-4", "gpt-5", "chatgpt-")) else "unknown"
+        return image_pricing(self.model)
 
     @property
     def gives_logprobs(self) -> bool:

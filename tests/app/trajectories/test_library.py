@@ -57,6 +57,16 @@ def test_a_file_that_grew_is_looked_through_again(tmp_path: Path) -> None:
     assert library.open(RUNS[8].key).trajectory.goal == "goal ü 8"
 
 
+def test_of_two_data_with_one_key_the_runs_own_is_opened(tmp_path: Path) -> None:
+    specs = []
+    for name in ("first", "second"):
+        store.write(tmp_path / name, [RUNS[0].model_copy(update={"goal": name})])
+        specs.append(f"trajudge:{tmp_path / name}")
+    library = TrajectoryLibrary((), specs)
+    for spec, goal in ((specs[1], "second"), (specs[0], "first"), ("", "first"), ("x", "first")):
+        assert library.open(RUNS[0].key, spec).trajectory.goal == goal
+
+
 def test_lines_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
     file = store.write(tmp_path, RUNS)
     lines = file.read_bytes().splitlines()

@@ -1,0 +1,1 @@
+"""The page of one judgment: verdict, the prompt as it was sent, and every call."""

@@ -1,0 +1,216 @@
+"""What the page of a judgment shows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from trajudge.app.judgments.ledger import CallTime, call_times
+from trajudge.app.judgments.rebuilding import RebuiltCall, RebuiltPrompt, rebuild
+from trajudge.app.judgments.replies import ReplyMark, TextPart, reply_marks, with_steps
+from trajudge.app.server.links import address, trajectory_link
+from trajudge.app.server.problems import PageError
+from trajudge.app.server.workspace import OpenedRun, Workspace
+from trajudge.app.trajectories.access import TrajectoryAccess
+from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrary
+from trajudge.app.trajectories.verdicts import SaidVerdict, verdicts_on
+from trajudge.eval.data.run_folder import record_path
+from trajudge.judges.model import Call, Judgment, Picture, Text
+from trajudge.trajectories.model import ImageRef, Trajectory
+from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.errors import ImageUnreadable, UserError
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+
+_MOST_RECORD = 2 * 2**20
+
+
+class PromptPart(NamedTuple):
+    """A piece of a prompt: its ``text``, or the ``image`` of this hash, ``about`` in words."""
+
+    text: str
+    image: str = ""
+    about: str = ""
+
+
+class PromptMessage(NamedTuple):
+    """One message of a prompt."""
+
+    role: str
+    parts: tuple[PromptPart, ...]
+
+
+class ShownCall(NamedTuple):
+    """A call with its prompt (None: it was not made again) and the places of its reply."""
+
+    number: int
+    call: Call
+    model: str
+    time: CallTime | None
+    same: bool | None
+    hash: str
+    prompt: tuple[PromptMessage, ...] | None
+    marks: tuple[ReplyMark, ...]
+
+
+class JudgmentDetail(NamedTuple):
+    """``trajectory`` None: ``absent`` says why. ``not_shown`` are sentences on what the judge did
+    not see."""
+
+    run: OpenedRun
+    place: int
+    judgment: Judgment
+    model: str
+    trajectory: Trajectory | None
+    absent: str
+    reasoning: tuple[TextPart, ...]
+    rebuilt: RebuiltPrompt
+    calls: tuple[ShownCall, ...]
+    not_shown: tuple[str, ...]
+    others: tuple[SaidVerdict, ...]
+    record: str
+    previous: str
+    following: str
+
+    def step_link(self, step: int) -> str:
+        """Return the address of a step of the trajectory."""
+        unseen = "{}-{}".format(*self.rebuilt.unseen) if self.rebuilt.unseen else None
+        return trajectory_link(self.judgment.key, step=step, unseen=unseen, run=self.run.name)
+
+
+def judgment_detail(
+    access: TrajectoryAccess, workspace: Workspace, run: OpenedRun, place: int
+) -> JudgmentDetail:
+    """Put the page of a judgment together. Raises PageError 404 where there is none."""
+    with run.index.reading() as connection:
+        (count,) = connection.execute("select count(*) from judgment").fetchone()
+    if not 0 <= place < count:
+        raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
+    judgment, manifest = run.judgment(place), run.manifest
+    data = str(manifest.get("data") or "")
+    trajectory, absent = _trajectory(access.library(workspace), judgment, data)
+    rebuilt = rebuild(manifest, judgment, trajectory, absent)
+    steps = len(trajectory.steps) if trajectory else 0
+    return JudgmentDetail(
+        run=run,
+        place=place,
+        judgment=judgment,
+        model=str(manifest.get("model") or ""),
+        trajectory=trajectory,
+        absent=absent,
+        reasoning=with_steps(judgment.reasoning, steps),
+        rebuilt=rebuilt,
+        calls=tuple(_calls(access, run, judgment, rebuilt, manifest)),
+        not_shown=tuple(_not_shown(trajectory, rebuilt)) if trajectory else (),
+        others=verdicts_on(workspace, judgment.key),
+        record=_record(run, judgment),
+        previous=address("run", run.name, "judgment", place - 1) if place else "",
+        following=address("run", run.name, "judgment", place + 1) if place + 1 < count else "",
+    )
+
+
+def _trajectory(
+    library: TrajectoryLibrary, judgment: Judgment, data: str
+) -> tuple[Trajectory | None, str]:
+    try:
+        return library.open(judgment.key, data).trajectory, ""
+    except (TrajectoryAbsent, UserError) as absent:
+        return None, str(absent)
+
+
+def _calls(
+    access: TrajectoryAccess,
+    run: OpenedRun,
+    judgment: Judgment,
+    rebuilt: RebuiltPrompt,
+    manifest: dict[str, Any],
+) -> Iterator[ShownCall]:
+    again = {each.number: each for each in rebuilt.calls}
+    times = call_times(run.folder, judgment.calls)
+    for number, (call, time) in enumerate(zip(judgment.calls, times, strict=True), start=1):
+        made = again.get(number)
+        yield ShownCall(
+            number=number,
+            call=call,
+            model=made.model if made else str(manifest.get("model") or ""),
+            time=time,
+            same=made.same if made else None,
+            hash=made.hash if made else "",
+            prompt=_prompt(access, made) if made else None,
+            marks=reply_marks(call.text),
+        )
+
+
+def _prompt(access: TrajectoryAccess, made: RebuiltCall) -> tuple[PromptMessage, ...]:
+    return tuple(
+        PromptMessage(message.role, tuple(_part(access, part) for part in message.parts))
+        for message in made.messages
+    )
+
+
+def _part(access: TrajectoryAccess, part: Text | Picture) -> PromptPart:
+    if isinstance(part, Text):
+        return PromptPart(part.text)
+    detail = f", detail {part.detail}" if part.detail else ""
+    about = f"{part.width} × {part.height} pixels, {part.media_type}{detail}"
+    try:
+        return PromptPart("", access.shelf.put(ImageRef(data=part.data), None).sha256, about)
+    except ImageUnreadable:
+        return PromptPart("", "", about)
+
+
+def _not_shown(trajectory: Trajectory, rebuilt: RebuiltPrompt) -> Iterator[str]:
+    """Say what of the trajectory the judge was not shown, as far as that is known."""
+    if rebuilt.unseen:
+        first, last = rebuilt.unseen
+        steps = f"step {first}" if first == last else f"steps {first} to {last}"
+        yield f"The prompt left out {steps}: it was too long for the model."
+    needs = rebuilt.needs
+    if needs is None:
+        return
+    for name, shown in (("screenshot", needs.screenshots), ("accessibility tree", needs.trees)):
+        yield from _hidden(
+            trajectory,
+            name,
+            [step for each in shown for step in each.steps(_has(trajectory, name))],
+        )
+    yield from _answer(trajectory, needs)
+
+
+def _has(trajectory: Trajectory, name: str) -> list[bool]:
+    if name == "screenshot":
+        return [step.observation.screenshot is not None for step in trajectory.steps]
+    seen = [step.observation for step in trajectory.steps]
+    return [bool(each.axtree or each.axtree_pruned) for each in seen]
+
+
+def _hidden(trajectory: Trajectory, name: str, shown: list[int]) -> Iterator[str]:
+    recorded = sum(_has(trajectory, name))
+    count = len(set(shown))
+    if recorded == 0:
+        yield f"No {name} was recorded."
+    elif count == 0:
+        yield f"None of the {recorded} recorded {name}s was shown."
+    elif count < recorded:
+        steps = ", ".join(str(step + 1) for step in sorted(set(shown)))
+        yield (
+            f"Of {recorded} recorded {name}s only that of step {steps} was shown."
+            if count == 1
+            else (f"Of {recorded} recorded {name}s only those of steps {steps} were shown.")
+        )
+
+
+def _answer(trajectory: Trajectory, needs: Needs) -> Iterator[str]:
+    if trajectory.answer and not needs.answer:
+        yield "The agent's answer was not shown apart from its actions."
+    if trajectory.goal_images and not needs.goal_images:
+        yield "The pictures of the goal were not shown."
+
+
+def _record(run: OpenedRun, judgment: Judgment) -> str:
+    """Return what the judge kept beside its verdict, indented; "" where it kept nothing."""
+    try:
+        content = read_regular(record_path(run.folder, judgment), _MOST_RECORD)
+        return json.dumps(json.loads(content), indent=1, ensure_ascii=False)
+    except (OSError, UnsafeFile, ValueError, RecursionError):
+        return ""

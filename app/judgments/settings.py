@@ -1,0 +1,127 @@
+"""A run's judge, made again from what the run's manifest says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from trajudge.judges.calls.image_limits import image_limits
+from trajudge.judges.methods.composed import Members, PanelMember, panel_members
+from trajudge.judges.model import Judge
+from trajudge.judges.models.capabilities import capability
+from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
+from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.errors import UserError
+
+Manifest = Mapping[str, Any]
+
+
+class NotRebuilt(Exception):
+    """The judge cannot be made again; the message says why, in a sentence."""
+
+
+class RemadeJudge(NamedTuple):
+    """``members`` are those of a panel or a cascade, empty for any other judge. ``prompt_hash`` is
+    that of this release; ``needs`` is what the judge is shown."""
+
+    judge: Judge
+    members: tuple[PanelMember, ...]
+    prompt_hash: str | None
+    needs: Needs
+
+
+class AskedModel(NamedTuple):
+    """How a model was asked, as far as the manifest tells: each of ``parameters`` may be it."""
+
+    endpoint: str
+    model: str
+    parameters: tuple[Mapping[str, JsonValue], ...]
+
+
+def remake(manifest: Manifest) -> RemadeJudge:
+    """Make the judge of a run again. Raises NotRebuilt: no code is run that a run's folder names,
+    and a judge of another's cannot be made."""
+    if manifest.get("published"):
+        raise NotRebuilt("others ran this judge, and its prompts are not recorded")
+    name = _registered(manifest)
+    if name is None:
+        raise NotRebuilt("the judge is none of trajudge's, and its own code is not run here")
+    options = manifest.get("options")
+    given: dict[str, Any] = dict(options) if isinstance(options, dict) else {}
+    try:
+        members: tuple[PanelMember, ...] = ()
+        if find_judge(name).composed:
+            given["of"] = {"members": [_member(each, manifest) for each in _members(given)]}
+            members = tuple(panel_members(Members.model_validate(given["of"])))
+        judge, needs = make_judge(name, given)[1], needs_of(name, given)
+    except (UserError, ValueError, OSError, LookupError, TypeError, AttributeError) as problem:
+        # A manifest may be a stranger's: its values are of any kind.
+        raise NotRebuilt(f"this release cannot make the judge again: {problem}") from problem
+    return RemadeJudge(judge, members, getattr(judge, "prompt_hash", None), needs)
+
+
+def asked_model(manifest: Manifest, model: str | None) -> AskedModel:
+    """Return how a model was asked; ``model`` None: the run's own."""
+    own = str(manifest.get("model") or "")
+    parameters = manifest.get("parameters")
+    given: dict[str, JsonValue] = dict(parameters) if isinstance(parameters, dict) else {}
+    listed = manifest.get("sent")
+    entries = [e for e in listed if isinstance(e, dict)] if isinstance(listed, list) else []
+    mine = [each for each in entries if each.get("model") == (model or own)]
+    endpoints = [each.get("endpoint") for each in mine] if model else []
+    sent = [dict(each["parameters"]) for each in mine if isinstance(each.get("parameters"), dict)]
+    default = {**given, "max_tokens": capability(model).default_max_tokens()} if model else given
+    return AskedModel(
+        str(next(iter(endpoints), None) or manifest.get("endpoint") or ""),
+        model or own,
+        (given, default, *sent),
+    )
+
+
+def _registered(manifest: Manifest) -> str | None:
+    """Return the judge's name in the register; None for one that is not there."""
+    versions, card = manifest.get("judge_versions"), manifest.get("card")
+    names = [*versions] if isinstance(versions, dict) else []
+    if isinstance(card, dict):
+        names = [card.get("name"), *names]
+    judge = str(manifest.get("judge"))
+    known = [str(name) for name in names if name in JUDGES and judge.startswith(str(name))]
+    # Judges without a card: the id begins with the name.
+    known += sorted((name for name in JUDGES if judge.startswith(name)), key=len, reverse=True)
+    return next(iter(known), None)
+
+
+def _members(options: Mapping[str, Any]) -> list[dict[str, Any]]:
+    of = options.get("of")
+    members = of.get("members") if isinstance(of, dict) else None
+    if not isinstance(members, list) or not all(isinstance(each, dict) for each in members):
+        raise NotRebuilt("the run does not say of which judges it was made")
+    strangers = [str(each.get("name")) for each in members if each.get("name") not in JUDGES]
+    if strangers:
+        raise NotRebuilt(f"{strangers[0]} is none of trajudge's judges: its code is not run here")
+    return members
+
+
+def _member(member: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
+    """Add the options that follow from the member's model, which manifests do not repeat."""
+    entry = find_judge(str(member["name"]))
+    model = member.get("asks") or manifest.get("model")
+    if not entry.needs_model or not model:
+        return member
+    known = capability(str(model))
+    windows = manifest.get("windows")
+    window = windows.get(model) if isinstance(windows, dict) else None
+    context = window.get("tokens") if isinstance(window, dict) else None
+    parameters = asked_model(manifest, member.get("asks")).parameters
+    answer = next((each["max_tokens"] for each in parameters if "max_tokens" in each), None)
+    reader = AuxiliaryModel(
+        max_prompt_tokens=max(1, (context or known.context) - int(str(answer or known.output))),
+        images=image_limits(str(model), known),
+    )
+    facts: dict[str, Any] = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
+    facts |= dict.fromkeys(entry.models, reader)
+    takes = entry.options_class.model_fields
+    return {**member, "options": {name: each for name, each in facts.items() if name in takes}}

@@ -1,0 +1,173 @@
+"""The page of a judgment in a real browser: its links, its table, hostile text in every field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.app.made_runs import Task, write_run
+from tests.app.payloads import payloads
+from tests.app.serving import Served, served
+from tests.eval.cases import call
+from trajudge.app.server.workspace import open_workspace
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    read_manifest,
+    write_manifest,
+    write_record,
+)
+from trajudge.trajectories.util.surrogates import without_surrogates
+
+RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
+RUNS = ("simplified-axtree", "rubric-screenshot", "insta", "heuristic")
+
+
+def hostile(folder: Path) -> Path:
+    """A run whose judgment holds every payload in every field."""
+    text = str(without_surrogates("\n".join(payloads())))
+    run = write_run(folder, [Task("1", True, True, text, text, text, text, text)], judge="evil")
+    (judgment,) = read_judgments(run)
+    calls = tuple(
+        call().model_copy(update={"stage": text, "rung": text, "finish": text, "text": text})
+        for _ in range(2)
+    )
+    changed = {
+        "judge": text, "detail": text, "fallback": text, "calls": calls,
+        "scores": {text: 0.5}, "failure_type": text, "failure_step": 0, "record": {text: [text]},
+    }  # fmt: skip
+    judgment = judgment.model_copy(update=changed)
+    (run / JUDGMENTS).write_bytes(judgment_line(judgment))
+    write_record(run, judgment)
+    write_manifest(run, {**read_manifest(run), "judge": text, "model": text, "options": {text: 1}})
+    return run
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("shop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRAJUDGE_CACHE", str(folder / "cache" / "replies.sqlite"))
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.chdir(RECORDED)  # the manifests name their data relative to it
+        runs = [*(RECORDED / "runs" / name for name in RUNS), hostile(folder)]
+        with served(open_workspace(runs)) as server:
+            yield server
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, shop: Served) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
+    page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
+    page.set_default_timeout(8_000)
+    events: list[str] = []
+    origin = "/".join(url.split("/")[:3])
+    page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.on("dialog", lambda dialog: events.append(dialog.message))
+    page.goto(url)
+    return page, events
+
+
+@pytest.mark.browser
+def test_it_shows_the_prompt_and_leads_on(browser: Browser, shop: Served) -> None:
+    page, events = opened(
+        browser, f"{shop.address}/run/simplified-axtree/judgment/0", java_script_enabled=False
+    )
+    text = page.locator("main").inner_text()
+    assert "= same: the request has the hash that the run recorded." in text
+    assert "None of the 2 recorded screenshots was shown." in text
+    asked = page.get_by_role("region", name="Message 2 of call 1").inner_text()
+    assert page.locator("p.goal").inner_text() in asked
+    line = (RECORDED / "runs/simplified-axtree/judgments.jsonl").read_text().splitlines()[0]
+    recorded = json.loads(line)
+    assert recorded["calls"][0]["request"] in text
+    assert recorded["calls"][0]["text"] in page.locator("article").inner_text()
+    cells = page.locator("[aria-label='Table of calls'] tbody td").all_inner_texts()
+    ledger = (RECORDED / "runs/simplified-axtree/calls.jsonl").read_text().splitlines()
+    seconds = {json.loads(each)["request"]: json.loads(each)["seconds"] for each in ledger}
+    assert f"{seconds[recorded['calls'][0]['request']]:.1f}" in cells
+    page.get_by_role("link", name="Trajectory", exact=True).click()
+    assert page.locator(".strip li").count() >= 5
+    page.locator(".strip a", has_text="insta").click()
+    assert "/run/insta/judgment/" in page.url
+    assert "differs" in page.locator("#prompt + p").inner_text()
+    assert events == []
+
+
+@pytest.mark.browser
+def test_a_reference_to_a_step_leads_there(browser: Browser, shop: Served) -> None:
+    page, _ = opened(browser, f"{shop.address}/run/rubric-screenshot/judgment/1")
+    assert "all 6 requests have the hash" in page.locator("#prompt + p").inner_text()
+    link = page.locator("#verdict ~ p a").first
+    number = link.inner_text().split()[-1]
+    link.click()
+    page.wait_for_url(f"**step={number}*")
+    page.go_back()
+    page.keyboard.press("n")
+    page.wait_for_url("**/judgment/2")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(browser: Browser, shop: Served, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    start = f"{shop.address}/run/rubric-screenshot/judgment/0"
+    page, _ = opened(browser, start, color_scheme=scheme, bypass_csp=True)
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+@pytest.mark.browser
+def test_hostile_text_stays_text(browser: Browser, shop: Served) -> None:
+    page, events = opened(
+        browser, f"{shop.address}/run/evil/judgment/0", viewport={"width": 320, "height": 800}
+    )
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.locator("article").count() == 2
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("main iframe, main script, main [onload], main object").count() == 0
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    page.goto(shop.address + "/run/simplified-axtree/judgment/0")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert events == []
+
+
+def test_addresses_that_lead_nowhere_are_one_sentence(shop: Served) -> None:
+    for path, sentence in (
+        ("/run/absent/judgment/0", "no such run"),
+        ("/run/insta/judgment/999999", "There is no judgment 999,999 in this run"),
+        ("/run/insta/judgment/-1", "the number of its line"),
+        ("/run/insta/judgment/x", "the number of its line"),
+    ):
+        answer = shop.ask(path)
+        assert (answer.status, sentence in answer.text) == (404, True), path
+
+
+def test_a_program_gets_the_same(shop: Served) -> None:
+    answer = orjson.loads(
+        shop.ask("/run/rubric-screenshot/judgment/0", Accept="application/json").text
+    )
+    assert answer["prompt"]["outcome"] == "same"
+    assert all(call["recorded"] == call["rebuilt"] for call in answer["calls"])
+    assert (
+        orjson.loads(shop.ask("/run/evil/judgment/0", Accept="application/json").text)["prompt"][
+            "outcome"
+        ]
+        == "cannot be rebuilt"
+    )
