@@ -134,7 +134,7 @@ def serving(folder: Path) -> Iterator[tuple[int, int]]:
 
 def ask(port: int, path: str, accept: str = "text/html") -> tuple[float, str]:
     """Ask for a page; give the milliseconds until its last byte, and its text."""
-    connection = HTTPConnection("127.0.0.1", port, timeout=120)
+    connection = HTTPConnection("127.0.0.1", port, timeout=900)
     start = time.perf_counter()
     connection.request("GET", path, headers={"Accept": accept})
     response = connection.getresponse()

@@ -21,7 +21,7 @@ MAX_FIELDS = 1_000
 _READING, _WRITING = ("GET", "HEAD"), ("POST",)
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 # What everybody may have who reaches the application at all.
-_OPEN = ("/login", "/healthz", "/static/")
+_OPEN = ("/login", "/healthz", "/favicon.ico", "/static/")
 
 People = Callable[[str], str | None]
 """From a token to the name of whom it was given to, None for a token of nobody's."""
