@@ -64,6 +64,12 @@ class RewardFunction:
         bins = self.calibration.raw.bins
         return sum(one.n * one.rate for one in bins) / sum(one.n for one in bins)
 
+    @property
+    def neutral_value(self) -> float | None:
+        """The value that stands for an abstention where a trainer takes numbers alone."""
+        rate, shaping = self.base_rate, self.shaping
+        return None if rate is None else shaping.low + (shaping.high - shaping.low) * rate
+
     def __call__(self, judgment: Judgment, *, seconds: float = 0.0) -> Reward:
         """Return the judgment's reward; the judge took ``seconds``."""
         value = shaped(judgment, self.fitted, self.shaping)

@@ -118,6 +118,7 @@ async def card(request: web.Request) -> web.Response:
             "shaping": function.shaping.model_dump(mode="json"),
             "calibration": function.calibration and function.calibration.model_dump(mode="json"),
             "decision": function.decided or None,
+            "neutral_value": function.neutral_value,
             "notes": list(function.notes),
         }
     )

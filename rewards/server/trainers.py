@@ -79,11 +79,9 @@ def _asked(service: RewardService, messages: object) -> Trajectory | str:
 
 
 def _number(service: RewardService, reward: Reward) -> float:
-    function = service.rewarder.function
-    low, high = function.shaping.low, function.shaping.high
-    rate = function.base_rate
     # Of a late one the judge's verdict is under way: asking again finds it.
-    usable = None if rate is None or reward.abstained == "late" else low + (high - low) * rate
+    late = reward.abstained == "late"
+    usable = None if late else service.rewarder.function.neutral_value
     try:
         (value,) = neutral_values([reward], base_rate=usable)
     except Abstained as error:

@@ -11,31 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.conftest import REQUIRED, missing
 from tests.llm_server import LlmServer
 from trajudge.rewards.trainers.trl import combine
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
 
 ROOT = Path(__file__).parents[2]
-TRAINERS = PinnedPackage(
-    name="trainers",
-    pins=ROOT / "requirements-scale.txt",
-    module="torch",
-    variable="TRAJUDGE_SCALE_PYTHON",
-)
-
-
-@pytest.fixture(scope="module")
-def packages() -> Path:
-    """The folder of the trainers' packages, which are installed if they are not there."""
-    if not TRAINERS.made and "scale" not in REQUIRED:  # a gigabyte that nobody asked for
-        missing("scale", "the trainers of requirements-scale.txt are not installed")
-    try:
-        python = TRAINERS.python()
-    except NoEnvironment as error:
-        missing("scale", str(error))
-    (folder,) = python.parents[1].glob("lib/python*/site-packages")
-    return folder
 
 
 @pytest.fixture(scope="module")

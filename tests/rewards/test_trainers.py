@@ -1,0 +1,94 @@
+"""verl's reward manager and OpenRLHF's client, as they are, against the server (spec G2 and G3)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+from tests.rewards.cases import trajectory
+from tests.rewards.server.conftest import record_of, serving
+from tests.rewards.test_rewarder import calibration_file
+
+ROOT = Path(__file__).parents[2]
+COUNT, BASE_RATE = 40, 0.3
+
+
+def troubled(incoming: Incoming) -> str | None:
+    """Refuse every fourth task for good; fail and limit every tenth request for once."""
+    if any(f"Do task {number}\n" in incoming.prompt for number in range(0, COUNT, 4)):
+        return "refusal"
+    return {3: "500", 7: "429"}.get(incoming.ordinal % 10)
+
+
+class Answers(NamedTuple):
+    """What each client made of the rewards, beside what the server says itself."""
+
+    verl: list[dict[str, Any]]
+    openrlhf: list[dict[str, Any]]
+    own: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def answers(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """Ask a server with forty pushed trajectories."""
+    folder = tmp_path_factory.mktemp("trainers")
+    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
+    whole = json.loads(path.read_text())
+    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": BASE_RATE}
+    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
+    path.write_text(json.dumps(whole))
+    words = ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
+    with (
+        LlmServer(script=troubled) as model,
+        serving(folder, *words, "--base-url", f"{model.url}/v1") as server,
+    ):
+        names = [f"r{i}" for i in range(COUNT)]
+        for i, name in enumerate(names):
+            record = record_of(trajectory(i))
+            server.ask("/v1/trajectories", {"id": name, "trajectory": record})
+        ran = subprocess.run(
+            [
+                *(sys.executable, "-m", "tests.rewards.trainer_clients"),
+                *(str(packages), server.url, str(COUNT)),
+            ],
+            cwd=ROOT, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        own = server.ask("/v1/rewards", {"items": [{"id": name} for name in names]})
+        answered = model.stats.answered
+    assert answered == COUNT, "both clients and we together paid once"
+    return Answers(**json.loads(ran.stdout.splitlines()[-1]), own=own.content["rewards"])
+
+
+def expected(answers: Answers) -> list[float]:
+    return [BASE_RATE if one["value"] is None else one["value"] for one in answers.own]
+
+
+FAILED = [*range(0, COUNT, 4)]
+
+
+@pytest.mark.slow
+def test_verl_gets_equal_keys_no_nan_and_neutral_abstentions(answers: Answers) -> None:
+    extras = [one["reward_extra_info"] for one in answers.verl]
+    assert {frozenset(extra) for extra in extras} == {frozenset(extras[0])}
+    abstained = np.array([extra["abstained"] for extra in extras], dtype=bool)
+    assert np.flatnonzero(abstained).tolist() == FAILED
+    scores = [one["reward_score"] for one in answers.verl]
+    assert scores == pytest.approx(expected(answers), nan_ok=False)
+
+
+@pytest.mark.slow
+def test_openrlhf_loses_no_reward_and_takes_no_failure_for_one(answers: Answers) -> None:
+    found = answers.openrlhf
+    assert [one["reward"] for one in found] == [one["scores"] for one in found]
+    assert [one["reward"][0] for one in found] == pytest.approx(expected(answers))
+    flags = [one["extra_logs"]["abstained"][0] for one in found]
+    assert np.flatnonzero(flags).tolist() == FAILED
