@@ -24,7 +24,7 @@ _SHORT = re.compile(
 )
 _MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _SENTENCE_END = re.compile(
-    rf"(?<=[.!?;])(?<!\s\w\.)(?!(?<=\d\.)\s(?:{_MONTH})\b)\s+(?=\S)", re.IGNORECASE
+    rf"(?<=[.!?;])(?<!\s[^\W\d]\.)(?!(?<=\d\.)\s(?:{_MONTH})\b)\s+(?=\S)", re.IGNORECASE
 )
 _LEADS = re.compile(r"\b(?:is|was):? ?\Z", re.IGNORECASE)
 _CAPITALISED = re.compile(r"\b[A-Z][\w-]+")

@@ -104,3 +104,16 @@ def test_an_answer_need_not_repeat_the_noun_that_is_asked_for(
     message: str, verdict: bool | None
 ) -> None:
     assert right("text", "Ole Moss", message, "Who is the manager of Ada Wren?") is verdict
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Done! The answer is 3. I looked at the page that shows it.",
+        "There are 3. It took some looking.",
+        "It is 3. That is what used to be counted as the desk's.",
+    ],
+)
+def test_one_digit_ends_a_sentence(message: str) -> None:
+    """It is no initial, and what is said after it is another sentence."""
+    assert right("number", "3", message, "How many articles does the desk have?") is True
