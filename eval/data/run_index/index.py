@@ -48,6 +48,8 @@ class RunIndex:
     def __init__(self, folder: Path, annotations: str | None = None) -> None:
         self.folder = folder
         self._annotations = annotations
+        # What other labels were when they were read cannot be told by a file of the run's.
+        self._wants_labels = annotations is not None
         self._lock = threading.Lock()
         self._seen: tuple[FileIdentity, ...] = ()
         self.place = self._placed()
@@ -133,10 +135,12 @@ class RunIndex:
         for name in (LABELS, REWARDS):
             path = self.folder / name
             now = mark_of(path, path.stat().st_size if path.is_file() else 0)
-            if now == marks[name]:
+            forced = name == LABELS and self._wants_labels
+            if now == marks[name] and not forced:
                 continue
             if name == LABELS:
                 put_labels(connection, self._labels())
+                self._wants_labels = False
             else:
                 put_rewards(connection, read_rewards(self.folder) if path.is_file() else {})
             marks[name], changed = now, True

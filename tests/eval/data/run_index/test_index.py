@@ -173,6 +173,12 @@ def test_other_labels_have_an_index_of_their_own(tmp_path: Path) -> None:
         "webarena.11"
     ]
     assert index.place != RunIndex(folder).place
+    write_labels(other, [label(3, True)])
+    again = RunIndex(folder, f"trajudge:{other / 'labels.jsonl'}")
+    assert [r["task_id"] for r in rows(again, "select * from trajectory where expert = 1")] == [
+        "webarena.3"
+    ]
+    assert rows(again, "select count(*) from judgment where expert = 1")[0][0] == 4
     assert not own.exists()
 
 
