@@ -129,6 +129,16 @@ def test_no_width_makes_the_page_scroll_sideways(
 
 
 @pytest.mark.browser
+def test_no_column_is_cut_off_on_paper(browser: Browser, sample_report: Path) -> None:
+    paper = {"width": 688, "height": 1000}  # A4 without its margins, at 96 points an inch
+    page, _ = watched(browser, sample_report, viewport=paper)
+    page.emulate_media(media="print")
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    edges = "cells => cells.map(cell => cell.getBoundingClientRect().right)"
+    assert max(page.locator("th, td").evaluate_all(edges)) <= 688
+
+
+@pytest.mark.browser
 def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     texts = [*payloads()]
     assert len(texts) >= 200
