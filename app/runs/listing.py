@@ -135,10 +135,15 @@ def _overall(results: dict[str, Any], part: str, **wanted: object) -> dict[str, 
 
 
 def _cost(results: dict[str, Any]) -> float | None:
+    """Add up what was spent; None where the price of a call is not known."""
     spending = results.get("spending")
-    costs = [_number(r.get("cost")) for r in spending or [] if isinstance(r, dict)]
+    records = (
+        [r for r in spending or [] if isinstance(r, dict)] if isinstance(spending, list) else []
+    )
+    costs = [0.0 if r.get("calls") == 0 else _number(r.get("cost")) for r in records]
     known = [cost for cost in costs if cost is not None]
-    return sum(known) if known and len(known) == len(costs) else None
+    whole = len(known) == len(costs) and not any(r.get("unpriced") for r in records)
+    return sum(known) if known and whole else None
 
 
 def _limits(limits: object) -> tuple[float, float] | None:

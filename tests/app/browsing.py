@@ -26,19 +26,14 @@ def opened(browser: Browser, address: str, **context: Any) -> tuple[Page, list[s
     return page, events
 
 
-def check_accessible(browser: Browser, address: str, scheme: str) -> None:
-    """Let axe look at a page with everything unfolded, in ``light`` or ``dark``."""
+def check_accessible(browser: Browser, address: str, scheme: str, width: int = 1280) -> None:
+    """Let axe look at a page with everything unfolded, in ``light`` or ``dark``, and see that it
+    needs no scrolling sideways."""
     # The policy of the pages would keep the checker out.
-    page, _ = opened(browser, address, color_scheme=scheme, bypass_csp=True)
+    screen = {"width": width, "height": 800}
+    page, _ = opened(browser, address, color_scheme=scheme, bypass_csp=True, viewport=screen)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     found = Axe().run(page)
     page.context.close()
     assert found.violations_count == 0, found.generate_report()
-
-
-def check_narrow(browser: Browser, address: str) -> None:
-    """See that a page needs no scrolling sideways on a screen of 320 pixels."""
-    page, _ = opened(browser, address, viewport={"width": 320, "height": 800})
-    wide = page.evaluate("document.documentElement.scrollWidth")
-    page.context.close()
-    assert wide <= 320, address

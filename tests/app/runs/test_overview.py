@@ -106,13 +106,16 @@ def test_the_list_says_what_stands_in_the_folders(site: Served, runs: list[Path]
         if (s["benchmark"], s["label"], s["baseline"]) == ("overall", "success", False)
     ]
     assert sample["precision"] == score["precision"]
+    assert (sample["cost"], other["cost"]) == (0, None)
     assert (other["judge"], other["judged"], other["precision"]) == ("judge", None, None)
     assert not sample["running"]
     with locked_folder(runs[0]):
         assert "● running" in site.ask("/").text
 
 
-@pytest.mark.parametrize("content", ["[]", "{", '{"scores": 3, "coverage": [1]}', "null"])
+@pytest.mark.parametrize(
+    "content", ["[]", "{", '{"scores": 3, "coverage": [1]}', "null", '{"spending": [3]}']
+)
 def test_results_that_somebody_broke_are_left_out(tmp_path: Path, content: str) -> None:
     run = write_run(tmp_path, [Task("1", True, True)])
     (run / "results.json").write_text(content)
