@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from trajudge.app.pages.figures import IntervalBar, interval_bar
-from trajudge.app.runs.scored import ScoredRun
+from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.server.links import address
 from trajudge.eval.data.run_index.filters import Filter, FilterTerm
 from trajudge.eval.reporting.finding import ordered_judges

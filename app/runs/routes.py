@@ -13,7 +13,8 @@ from trajudge.app.reports.views import run_card
 from trajudge.app.runs.described import Descriptions
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
-from trajudge.app.runs.scored import RunScores, ScoredRun, ScoringState
+from trajudge.app.runs.scored import RunScores, ScoringState
+from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.runs.spending import RunSpending, Spending
 from trajudge.app.runs.table import (
     JudgmentTable,

@@ -8,25 +8,13 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from trajudge.app.runs.scoring import ScoredRun, score_run
 from trajudge.app.server.workspace import OpenedRun
 from trajudge.eval.data.index.cache_place import FileIdentity
-from trajudge.eval.process.question import question_of
-from trajudge.eval.reporting.score_report import read_sources, score_source
-from trajudge.eval.runs.settings import ScoreConfig
-from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.gc_pause import collection_paused
 
 # A run that is being judged changes all the time: scoring it takes at most this share of the time.
 _SHARE = 0.1
-
-
-class ScoredRun(NamedTuple):
-    """A run's scores on ``question``; ``has_labels``: experts answered it."""
-
-    scores: ScoreReport
-    question: Label
-    has_labels: bool
 
 
 class ScoringState(NamedTuple):
@@ -84,7 +72,7 @@ class RunScores:
         begun, version = time.monotonic(), run.index.version
         scored, problem = scoring.scored, None
         try:
-            scored = _scored(run, annotations)
+            scored = score_run(run.folder, annotations)
         except UserError as error:
             problem = error
         except Exception:
@@ -97,12 +85,3 @@ class RunScores:
                 scoring.version, scoring.scored, scoring.problem = version, scored, problem
                 scoring.ended, scoring.at_work = time.monotonic(), None
                 scoring.took = scoring.ended - begun
-
-
-def _scored(run: OpenedRun, annotations: str | None) -> ScoredRun:
-    config = ScoreConfig(runs=(run.folder,), annotations=annotations, baselines="off", by="agent")
-    with collection_paused():
-        source = read_sources(config)
-        question = question_of(source.judgments)
-        labelled = any(getattr(label, question) is not None for label in source.labels.values())
-        return ScoredRun(score_source(source, config), question, labelled)

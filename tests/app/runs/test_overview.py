@@ -13,11 +13,14 @@ import pytest
 
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
+from trajudge.app.runs import scoring
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.run_folder import write_labels
 from trajudge.eval.judge import main as judge
+from trajudge.eval.reporting.results import results_json
+from trajudge.trajectories.util.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +125,17 @@ def test_results_that_somebody_broke_are_left_out(tmp_path: Path, content: str) 
     with served(open_workspace([run])) as site:
         answer = site.ask("/?sort=-precision")
     assert answer.status == 200
+
+
+def test_a_large_run_is_scored_by_another_process(
+    runs: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = scoring.score_run(runs[0], None)
+    monkeypatch.setattr(scoring, "LARGE", 0)
+    apart = scoring.score_run(runs[0], None)
+    assert results_json(apart.scores) == results_json(here.scores)
+    with pytest.raises(UserError, match="absent: cannot be read"):
+        scoring.score_run(runs[0], "trajudge:absent")
 
 
 def test_sorting_puts_the_unknown_last(site: Served) -> None:
