@@ -32,6 +32,7 @@ from trajudge.app.labelling.forms import (
     form_questions,
     marked,
     read_answers,
+    small_number,
     unmarked,
 )
 from trajudge.app.labelling.guidelines import read_guidelines
@@ -145,7 +146,7 @@ class AnnotationPages(NamedTuple):
         answers = answers.model_copy(
             update={"guideline_version": read_guidelines(self.store.folder).version or None}
         )
-        version = int(fields.get("version", "0")) if fields.get("version", "").isdecimal() else 0
+        version = small_number(fields.get("version", "")) or 0
         if action == "submit":
             try:
                 submit(self.store, who, answers, version, key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
@@ -65,6 +66,11 @@ _ALL = (
 MARK_KINDS: tuple[str, ...] = ("screenshot", "axtree", "action", "answer")
 
 
+def small_number(text: str) -> int | None:
+    """Read a number of at most nine digits; None for all else."""
+    return int(text) if re.fullmatch(r"[0-9]{1,9}", text) else None
+
+
 def form_questions(names: tuple[Question, ...]) -> list[FormQuestion]:
     """Return the questions of a queue."""
     return [question for question in _ALL if question.name in names]
@@ -79,15 +85,16 @@ def read_answers(
     for name in names:
         value = fields.get(name, "")
         if value:
-            values[name] = int(value) if name == "optimality" and value.isdecimal() else value
+            number = small_number(value) if name == "optimality" else None
+            values[name] = value if number is None else number
     why = {name: cleaned(fields.get(f"why_{name}", "")).strip() for name in QUESTIONS}
-    confidence, seconds = fields.get("confidence", ""), fields.get("seconds", "")
+    seconds = fields.get("seconds", "")
     try:
         return FormAnswers(
             **values,
             unsure_why={name: text for name, text in why.items() if text},
             comment=cleaned(fields.get("comment", "")).strip(),
-            confidence=int(confidence) if confidence.isdecimal() else None,
+            confidence=small_number(fields.get("confidence", "")),
             seconds=_seconds(seconds, standing.seconds),
             evidence=standing.evidence,
             guideline_version=standing.guideline_version,
@@ -99,11 +106,11 @@ def read_answers(
 
 def marked(answers: FormAnswers, fields: Mapping[str, str]) -> FormAnswers:
     """Add the mark that a form asks for. Raises LabelRefused for one that is none."""
-    step, kind = fields.get("mark_step", ""), fields.get("mark_kind", "")
-    if not step.isdecimal() or kind not in MARK_KINDS:
+    step, kind = small_number(fields.get("mark_step", "")), fields.get("mark_kind", "")
+    if step is None or kind not in MARK_KINDS:
         raise LabelRefused("Not marked: open the step first.")
     mark = EvidenceMark(
-        step=int(step),
+        step=step,
         kind=kind,
         note=cleaned(fields.get("mark_note", "")).strip(),
     )

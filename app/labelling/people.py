@@ -15,6 +15,7 @@ from trajudge.annotations.labelling.people import (
     person_by_name,
 )
 from trajudge.annotations.labelling.records import Person
+from trajudge.app.labelling.forms import small_number
 from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
@@ -33,8 +34,8 @@ def person_of(store: LabelStore, request: Request) -> Person:
     if name is not None:
         person = person_by_name(store, name)
     else:
-        number = request.cookies.get(COOKIE, "")
-        person = person_by_id(store, int(number)) if number.isdecimal() else None
+        number = small_number(request.cookies.get(COOKIE, ""))
+        person = None if number is None else person_by_id(store, number)
     if person is None:
         raise NobodyChosen
     if not person.active:
@@ -62,9 +63,9 @@ def people_routes(store: LabelStore) -> list[Route]:
         problem = ""
         if request.method == "POST":
             fields = await form_fields(request)
-            number = fields.get("person", "")
-            if number.isdecimal() and person_by_id(store, int(number)) is not None:
-                return _chosen(int(number))
+            number = small_number(fields.get("person", ""))
+            if number is not None and person_by_id(store, number) is not None:
+                return _chosen(number)
             name, role = fields.get("name", "").strip(), fields.get("role", "annotator")
             if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
                 problem = f"Give a name of 1 to {NAME_LIMIT} printable characters."

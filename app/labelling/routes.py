@@ -23,10 +23,12 @@ from trajudge.app.labelling.people import NobodyChosen, people_routes, person_of
 from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.server.application import Room
 from trajudge.app.server.pages import NavLink, page
+from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.routes import routes as trajectory_routes
 
+_MOST = 2**53
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
@@ -58,6 +60,8 @@ def _for_somebody(route: Route) -> Route:
     handler: Handler = route.endpoint
 
     async def guarded(request: Request) -> Response:
+        if request.path_params.get("item", 0) > _MOST:
+            raise PageError(404, "There is no such item in this queue.")
         try:
             return await handler(request)
         except NobodyChosen:

@@ -123,6 +123,24 @@ def test_answers_that_are_none_are_refused(site: Site) -> None:
     assert ann.post(path, action="mark", mark_kind="x", **ann.hidden()).status == 422
 
 
+def test_what_no_page_sends_is_one_sentence(site: Site) -> None:
+    ann = Client(site, "Ann")
+    path = ann.next_item()
+    digits = "9" * 5_000
+    for field in ("version", "confidence", "optimality", "seconds", "mark_step", "person"):
+        for value in (digits, "\u0663", "-1", "nan", "\ud800".encode("utf-8", "surrogatepass")):
+            for action in ("draft", "mark"):
+                fields = {**ann.hidden(), "mark_kind": "action", "action": action, field: value}
+                assert ann.post(path, **fields).status in (303, 409, 422)
+    texts = {"comment": b"\xff\x00\xed\xa0\x80", "why_success": b"\xed\xa0\x80", "request": b"\x00"}
+    ann.page = ann.get(path)
+    assert ann.post(path, action="draft", **{**ann.hidden(), **texts}).status == 303
+    for other in ("item", "verdicts", "adjudicate", "audit"):
+        assert ann.get(f"/queue/{other}/{10**40}").status in (404, 405)
+    ann.cookies["trajudge-annotator"] = digits[:3_000]
+    assert ann.get("/").headers["location"] == "/people"
+
+
 def test_the_informed_stage_is_an_event_of_its_own(tmp_path: Path) -> None:
     with queue_site(tmp_path, TASKS, informed=True) as site:
         ann = Client(site, "Ann")
