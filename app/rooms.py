@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trajudge.app.compare.routes import routes as compare_routes
 from trajudge.app.judgments.routes import routes as judgment_routes
 from trajudge.app.runs.routes import routes as run_routes
 from trajudge.app.server.application import Room
@@ -17,4 +18,5 @@ def inspect_rooms() -> list[Room]:
         Room(run_routes(), [NavLink("/", "Runs", "g i")]),
         Room(trajectory_routes(access)),
         Room(judgment_routes(access)),
+        Room(compare_routes(), [NavLink("/compare", "Compare", "g c")]),
     ]

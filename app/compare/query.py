@@ -1,0 +1,96 @@
+"""What an address asks of the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from trajudge.app.server.links import address
+from trajudge.eval.data.run_index.fields import Clause, FilterError
+from trajudge.eval.data.run_index.filters import Filter, parse_filter
+
+PRESETS = {
+    "": "all trajectories",
+    "wrong": "all agree and are wrong",
+    "differs": "one differs",
+    "rule": "rule against expert",
+    "ab": "A right, B wrong",
+    "unstable": "a judge unstable over its samples",
+}
+_CONDITIONS = {
+    "wrong": "t.expert in (0, 1) and t.yes + t.no > 1 and t.failed = 0 "
+    "and iif(t.expert = 0, t.no, t.yes) = 0",
+    "differs": "t.yes + t.no > 1 and min(t.yes, t.no) = 1",
+    "rule": "t.rule in (0, 1) and t.expert in (0, 1) and t.rule <> t.expert",
+    "unstable": "exists (select 1 from judgment j where j.trajectory = t.id and j.status = 'ok' "
+    "group by j.judge having min(j.success) <> max(j.success))",
+}
+VOTE = (
+    "(select 2 * sum(j.success) > count(j.success) from judgment j where j.trajectory = t.id "
+    "and j.judge = ? and j.status = 'ok' and j.success is not null)"
+)
+"""What a judge says of ``trajectory t``: of several samples the strict majority of those that
+answered; NULL where none did."""
+
+
+class CompareQuery(NamedTuple):
+    """``first`` and ``second`` are the judges of the table of two; ``problem`` says why the filter
+    cannot be read; ``show`` is the number of the judgment in the side panel, -1 for none."""
+
+    runs: tuple[str, ...]
+    text: str
+    chosen: Filter
+    problem: str
+    preset: str
+    first: str
+    second: str
+    after: int
+    show: int
+
+    def link(self, **changes: str | int | None) -> str:
+        """Return the address of this page with something changed."""
+        kept: dict[str, str | int | None] = {
+            "runs": ",".join(self.runs),
+            "f": self.text,
+            "preset": self.preset,
+            "a": self.first,
+            "b": self.second,
+            "after": self.after if self.after >= 0 else None,
+        }
+        return address("compare", **{**kept, **changes})
+
+    @property
+    def clause(self) -> Clause:
+        """The condition of the filter and the preset on ``trajectory t``."""
+        clause = self.chosen.trajectories()
+        if self.preset == "ab":
+            right = f"{VOTE} = t.expert and {VOTE} <> t.expert and t.expert in (0, 1)"
+            names = (self.first, self.second)
+            return Clause(f"({clause.sql}) and {right}", (*clause.parameters, *names))
+        extra = _CONDITIONS.get(self.preset)
+        return Clause(f"({clause.sql}) and {extra}", clause.parameters) if extra else clause
+
+
+def read_compare(values: Mapping[str, str], runs: list[str]) -> CompareQuery:
+    """Read a query; what is not understood has its default, a bad filter is a ``problem``."""
+    text, problem, chosen = values.get("f", "").strip(), "", Filter()
+    try:
+        chosen = parse_filter(text)
+    except FilterError as error:
+        problem = str(error)
+    preset = values.get("preset", "")
+    return CompareQuery(
+        runs=tuple(name for each in runs for name in each.split(",") if name),
+        text=text,
+        chosen=chosen,
+        problem=problem,
+        preset=preset if preset in PRESETS else "",
+        first=values.get("a", ""),
+        second=values.get("b", ""),
+        after=_number(values.get("after", "")),
+        show=_number(values.get("show", "")),
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 13 else -1

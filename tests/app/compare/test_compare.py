@@ -1,0 +1,227 @@
+"""Judges beside each other: the counts are those of the raw files, the p-value is scipy's."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import orjson
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+from scipy.stats import binomtest
+
+from tests.app.made_runs import Task, write_run
+from tests.app.payloads import payloads
+from tests.app.serving import Served, served
+from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
+from trajudge.app.server.workspace import open_workspace
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    read_manifest,
+    write_manifest,
+)
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.util.surrogates import without_surrogates
+
+COUNT = 104
+RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
+
+
+def tasks(seed: int) -> list[Task]:
+    rng = np.random.default_rng(seed + 1)
+    truths = np.random.default_rng(0).choice([True, False], COUNT)
+    said = [bool(v) if rng.random() > 0.1 else None for v in rng.choice([True, False], COUNT)]
+    return [Task(f"t{at}", bool(truths[at]) if at % 9 else None, said[at]) for at in range(COUNT)]
+
+
+def sampled(judgment: Judgment, sample: int) -> Judgment:
+    said = judgment.success
+    success = not said if sample == 1 and said is not None else said
+    return judgment.model_copy(update={"sample": sample, "success": success})
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, list[Path]]]:
+    folder = tmp_path_factory.mktemp("shop")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRAJUDGE_CACHE", str(folder / "cache" / "replies.sqlite"))
+        runs = [write_run(folder / name, tasks(at), judge=name) for at, name in enumerate("uvw")]
+        # The third judge is asked three times; its odd samples say the opposite.
+        judgments = read_judgments(runs[2])
+        again = [sampled(judgment, at) for judgment in judgments for at in range(3)]
+        (runs[2] / JUDGMENTS).write_bytes(b"".join(map(judgment_line, again)))
+        text = str(without_surrogates("\n".join(payloads())))
+        evil = write_run(folder / "evil", [Task("x", False, True, text, text, text, text, text)])
+        (judgment,) = read_judgments(evil)
+        changed = judgment.model_copy(update={"judge": text[:400]})
+        (evil / JUDGMENTS).write_bytes(judgment_line(changed))
+        write_manifest(evil, {**read_manifest(evil), "judge": text[:400]})
+        with served(open_workspace([*runs, evil])) as server:
+            yield server, runs
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Path, shop: tuple[Served, list[Path]]) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def raw(run: Path) -> tuple[dict[str, bool], dict[str, bool]]:
+    """The judge's majority and the expert's label by task, read without our readers."""
+    said = defaultdict(list)
+    for line in map(json.loads, (run / "judgments.jsonl").read_text().splitlines()):
+        if line["status"] == "ok" and line["success"] is not None:
+            said[line["key"]["task_id"]].append(line["success"])
+    truth = {}
+    for line in map(json.loads, (run / "labels.jsonl").read_text().splitlines()):
+        if line.get("success") is not None:
+            truth[line["key"]["task_id"]] = line["success"]
+    return {task: 2 * sum(votes) > len(votes) for task, votes in said.items()}, truth
+
+
+def asked(server: Served, query: str) -> dict[str, object]:
+    answer: dict[str, object] = orjson.loads(
+        server.ask(f"/compare?runs=u,v,w&{query}", Accept="application/json").text
+    )
+    return answer
+
+
+@pytest.mark.parametrize(("first", "second"), [("u", "v"), ("v", "w")])
+def test_the_two_by_two_is_that_of_the_files(
+    shop: tuple[Served, list[Path]], first: str, second: str
+) -> None:
+    server, runs = shop
+    (a, truth), (b, _) = raw(runs["uvw".index(first)]), raw(runs["uvw".index(second)])
+    right = [(a[t] == truth[t], b[t] == truth[t]) for t in truth if t in a and t in b]
+    pair = asked(server, f"a={first}&b={second}")["pair"]
+    only = right.count((True, False)), right.count((False, True))
+    assert pair == {
+        "both_right": right.count((True, True)), "only_first": only[0], "only_second": only[1],
+        "both_wrong": right.count((False, False)), "a": first, "b": second,
+        "p": pytest.approx(binomtest(only[0], sum(only)).pvalue, rel=1e-12),
+    }  # fmt: skip
+    assert asked(server, f"a={first}&b={second}&preset=ab")["total"] == only[0]
+
+
+def test_the_presets_keep_what_they_say(shop: tuple[Served, list[Path]]) -> None:
+    server, runs = shop
+    votes, truth = [raw(run)[0] for run in runs], raw(runs[0])[1]
+    names = [f"webarena.t{at}" for at in range(COUNT)]
+    said = {name: [judge.get(name) for judge in votes] for name in names}
+    rewards = [json.loads(line) for run in runs[:1] for line in (run / "rewards.jsonl").open()]
+    rule = {r["key"]["task_id"]: r["official_reward"] > 0.5 for r in rewards}
+    wanted = {
+        "": names,
+        "wrong": [n for n in names if n in truth and said[n] == [not truth[n]] * 3],
+        "differs": [n for n in names if min(said[n].count(True), said[n].count(False)) == 1],
+        "rule": [n for n in names if n in truth and n in rule and rule[n] != truth[n]],
+        "unstable": [n for n in names if n in votes[2]],
+    }
+    for preset, kept in wanted.items():
+        assert asked(server, f"preset={preset}")["total"] == len(kept), preset
+        assert len(kept) > 5
+
+
+def test_pages_follow_each_other_without_a_gap(shop: tuple[Served, list[Path]]) -> None:
+    server, _ = shop
+    seen: list[str] = []
+    view = asked(server, "")
+    while True:
+        rows = view["rows"]
+        assert isinstance(rows, list)
+        seen += [row["key"]["task_id"] for row in rows]
+        if not view["next"]:
+            break
+        view = orjson.loads(server.ask(str(view["next"]), Accept="application/json").text)
+    assert len(seen) == COUNT == len(set(seen))
+
+
+def test_a_bad_filter_stands_beside_its_field(shop: tuple[Served, list[Path]]) -> None:
+    server, _ = shop
+    answer = server.ask("/compare?f=nonsense:x")
+    assert answer.status == 422
+    assert 'id="problem" class="problem" role="alert"><bdi>' in answer.text
+    assert server.ask("/compare?runs=absent").status == 404
+    assert server.ask("/compare?show=99999").status == 404
+    for hostile in ("after=-1", "after=x", "preset=x", "a=x&b=y", "show=x", "runs=,,"):
+        assert server.ask(f"/compare?{hostile}").status == 200
+
+
+def test_evidence_is_told_by_what_was_shown() -> None:
+    def judgment(rung: str) -> Judgment:
+        line = (RECORDED / "runs/simplified-axtree/judgments.jsonl").read_text().splitlines()[0]
+        fields = json.loads(line)
+        fields["calls"][0]["rung"] = rung
+        return Judgment.model_validate(fields)
+
+    manifest = read_manifest(RECORDED / "runs/simplified-axtree")
+    other_model = manifest | {"model": "gpt-5", "judge": "simplified-axtree:gpt-5"}
+    screenshot = manifest | {"options": {"representation": "screenshot"}}
+    other_data = manifest | {"revision": "x"}
+    hashes = [
+        evidence_hash(shown_to(each), judgment(rung))
+        for each, rung in (
+            (manifest, "full"), (other_model, "full"), (manifest, "elided"),
+            (screenshot, "full"), (other_data, "full"), ({"judge": "mine"}, "full"),
+        )
+    ]  # fmt: skip
+    assert letters(hashes) == ["A", "A", "B", "C", "D", "?"]
+
+
+@pytest.mark.browser
+def test_it_leads_to_reasoning_and_trajectory(
+    browser: Browser, shop: tuple[Served, list[Path]]
+) -> None:
+    page = browser.new_context(java_script_enabled=False).new_page()
+    page.set_default_timeout(8_000)
+    page.goto(f"{shop[0].address}/compare?runs=u,v&preset=wrong")
+    page.locator("tbody td.false-positive a, tbody td.false-negative a").first.click()
+    assert "The order stands there." in page.locator("#panel").inner_text()
+    page.get_by_role("link", name="The whole judgment").click()
+    assert "/judgment/" in page.url
+    page.go_back()
+    page.get_by_role("link", name="Close").click()
+    assert page.locator("#panel").count() == 0
+    page.locator("table[data-rows] tbody th a").first.click()
+    assert page.locator(".steps li").count() == 2
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_and_it_fits(
+    browser: Browser, shop: tuple[Served, list[Path]], scheme: str
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    context = browser.new_context(
+        color_scheme=scheme,  # type: ignore[arg-type]
+        bypass_csp=True,
+        viewport={"width": 320, "height": 700},
+    )
+    page = context.new_page()
+    page.goto(f"{shop[0].address}/compare?runs=u,v,w&show=1&f=task:*t10*")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+@pytest.mark.browser
+def test_hostile_text_stays_text(browser: Browser, shop: tuple[Served, list[Path]]) -> None:
+    page = browser.new_context().new_page()
+    events: list[str] = []
+    origin = shop[0].address
+    page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+    page.goto(f"{origin}/compare?show=0&runs=judge")
+    assert page.locator("#panel").count() == 1
+    assert page.evaluate("window.pwned") is None
+    assert page.locator("main iframe, main script, main [onload], main object").count() == 0
+    assert events == []
