@@ -7,7 +7,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from trajudge.app.compare.query import PRESETS, read_compare
-from trajudge.app.compare.table import Comparison, compare
+from trajudge.app.compare.table import ComparedJudges, compare
 from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
@@ -34,7 +34,7 @@ async def _show(request: Request) -> Response:
     return page(request, "compare/table.html", status, view=view, presets=PRESETS, fields=FIELDS)
 
 
-def _as_json(view: Comparison) -> dict[str, object]:
+def _as_json(view: ComparedJudges) -> dict[str, object]:
     return {
         "judges": view.judges,
         "total": view.total,

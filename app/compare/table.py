@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
-from trajudge.app.compare.paired_judges import PairedJudges, paired_judges
+from trajudge.app.compare.paired_judges import paired_judges
 from trajudge.app.compare.query import CompareQuery
 from trajudge.app.judgments.replies import TextPart, with_steps
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import Workspace
+from trajudge.eval.comparison.two_by_two import PairedCounts
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -64,7 +65,7 @@ class SidePanel(NamedTuple):
         return trajectory_link(self.judgment.key, step=step)
 
 
-class Comparison(NamedTuple):
+class ComparedJudges(NamedTuple):
     """A page of the table; ``left_out`` judges behind the first ``MOST_JUDGES`` have no column.
     ``after`` begins the next page, None if this is the last."""
 
@@ -75,7 +76,7 @@ class Comparison(NamedTuple):
     total: int
     rows: tuple[ComparedRow, ...]
     after: int | None
-    paired: PairedJudges | None
+    paired: PairedCounts | None
     panel: SidePanel | None
 
     @property
@@ -84,7 +85,7 @@ class Comparison(NamedTuple):
         return len(self.every_judge) - len(self.judges)
 
 
-def compare(workspace: Workspace, query: CompareQuery) -> Comparison:
+def compare(workspace: Workspace, query: CompareQuery) -> ComparedJudges:
     """Read a page of the comparison. Raises PageError 404 for a run that is not there, UserError
     for one that cannot be read."""
     combined = workspace.combined(query.runs)
@@ -98,7 +99,7 @@ def compare(workspace: Workspace, query: CompareQuery) -> Comparison:
         rows = tuple(_rows(connection, workspace, combined.runs, shown, judges))
         paired = paired_judges(connection, query) if query.second and not query.problem else None
         panel = _panel(connection, workspace, combined.runs, query.show)
-    return Comparison(
+    return ComparedJudges(
         query, combined.runs, tuple(judges), tuple(names), total, rows, after, paired, panel
     )
 
