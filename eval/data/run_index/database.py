@@ -22,26 +22,37 @@ _WAIT = 10.0  # seconds for another process that writes
 def writing_to(place: Path) -> Iterator[sqlite3.Connection]:
     """Open the index in a transaction that is kept if the block ends well. An index of another
     version, or a file that is none, is begun anew. Raises UserError if it cannot be written."""
-    try:
-        connection = _opened(place)
-    except sqlite3.DatabaseError:
-        _remove(place)
-        connection = _opened(place)
-    except OSError as error:
-        raise UserError(
-            f"{place}: the index cannot be written ({error.strerror}): name another folder with "
-            "TRAJUDGE_CACHE"
-        ) from error
+    connection = _begun(place)
     try:
         connection.execute("begin immediate")
         yield connection
         connection.commit()
     except sqlite3.OperationalError as error:
-        raise UserError(f"{place}: the index cannot be written ({error})") from error
+        raise _unwritable(place, error) from error
     finally:
         if connection.in_transaction:
             connection.rollback()
         connection.close()
+
+
+def _begun(place: Path) -> sqlite3.Connection:
+    """Open the index, or begin it anew. One that another process is writing stays."""
+    try:
+        try:
+            return _opened(place)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
+            _remove(place)
+            return _opened(place)
+    except (OSError, sqlite3.OperationalError) as error:
+        raise _unwritable(place, error) from error
+
+
+def _unwritable(place: Path, error: Exception) -> UserError:
+    return UserError(
+        f"{place}: the index cannot be written ({error}): name another folder with TRAJUDGE_CACHE"
+    )
 
 
 def _opened(place: Path) -> sqlite3.Connection:

@@ -13,6 +13,7 @@ from tests.eval.cases import call, key, label, said
 from tests.eval.data.run_index.runs import judgments, write
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_rewards
+from trajudge.eval.data.run_index import database
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.schema import ELIDED, REPAIRED
 from trajudge.eval.data.sources import read_run
@@ -205,6 +206,31 @@ def test_an_index_of_another_version_is_made_anew(tmp_path: Path) -> None:
     with sqlite3.connect(place) as connection:
         connection.executescript("create table judgment (id); pragma user_version = 99;")
     check_against_readers(folder, RunIndex(folder))
+
+
+def test_an_index_that_another_process_writes_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(database, "_WAIT", 0.05)
+    folder = write(tmp_path / "run", judgments()[:3])
+    index = RunIndex(folder)
+    rows(index)
+    other = sqlite3.connect(index.place, isolation_level=None)
+    other.execute("begin immediate")
+    with pytest.raises(UserError, match="cannot be written"):
+        rows(RunIndex(folder))
+    other.execute("commit")
+    other.close()
+    assert len(rows(RunIndex(folder))) == 3
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "file" / "below" / "replies.sqlite"))
+    with pytest.raises(UserError, match="name another folder with TRAJUDGE_CACHE"):
+        rows(RunIndex(write(tmp_path / "run")))
 
 
 def test_a_bad_line_is_named_and_nothing_is_kept_of_it(tmp_path: Path) -> None:
