@@ -20,7 +20,7 @@ Strategy = Literal["random", "stratified", "disagreement", "low-confidence", "pp
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 EVEN_PART = 0.25
 """Share of the budget that every strategy but ``random`` spreads evenly."""
-EVEN_PART_OF_DISAGREEMENT = 0.5
+EVEN_PART_OF_DISAGREEMENT = 0.65
 """Most votes are unanimous and have no entropy: with less, the few errors among them weigh so much
 that the intervals are too narrow."""
 
