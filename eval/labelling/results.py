@@ -74,10 +74,14 @@ def expected_table(expected: list[ExpectedWidth], budget: int) -> Table:
         (
             each.evaluator,
             f"{each.accepted:,}",
-            "" if np.isnan(each.width) else f"{each.width:.3f}",
-            "" if np.isnan(each.random) else f"{each.random:.3f}",
+            *(_width(width) for width in (each.width, each.random)),
         )
         for each in expected
     )
     title = f"expected width of the 95 % interval of precision, {budget:,} labels"
     return Table(title, ("evaluator", "accepts", "this queue", "random"), rows, 1)
+
+
+def _width(width: float) -> str:
+    """Show a width; an interval is never wider than the whole scale."""
+    return "" if np.isnan(width) else f"{min(width, 1.0):.3f}"

@@ -13,8 +13,9 @@ from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge
+from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.frame import open_frame
-from trajudge.eval.labelling.results import queue_estimates
+from trajudge.eval.labelling.results import expected_table, queue_estimates
 
 
 @pytest.fixture(scope="module")
@@ -103,3 +104,8 @@ def test_a_queue_without_runs_and_bad_options_are_one_sentence(
     assert main(["label", "import", str(tmp_path / "r"), "--annotations", "sample"]) == 0
     assert main(["label", "estimate", str(tmp_path / "r")]) == 2
     assert "build the queue again" in capsys.readouterr().err
+
+
+def test_an_expected_width_is_never_beyond_the_scale() -> None:
+    wide = ExpectedWidth("judge", 19, 1.665, 0.4)
+    assert expected_table([wide], 10).rows == (("judge", "19", "1.000", "0.400"),)
