@@ -241,7 +241,7 @@ def test_the_draft_is_kept_and_the_clock_stands_while_the_page_is_hidden(
 
 PAGES = {
     "Ann": ("/", "/people", "/queue/verdicts/1", "/queue/next"),
-    "Cat": ("/queue/item/{0}", "/queue/item/{0}?tab=tree", "/queue/item/{0}?tab=answer"),
+    "Cat": ("/queue/item/{0}", "/queue/item/{0}?tab=answer"),
     "Joe": (
         *("/", "/queue/adjudicate", "/queue/adjudicate/{1}", "/queue/agreement"),
         "/queue/audit",

@@ -265,7 +265,7 @@ AGENT, SENTINEL = "agent-SENTINEL-7c1", "SENTINEL-9e4f"
 def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) -> None:
     """Sentinels stand in every field that a blind page must not show."""
     runs = []
-    for number in range(20):
+    for number in range(12):
         key = TrajectoryKey(benchmark="webarena", agent=AGENT, task_id=f"{number}")
         problem = ImageRef(problem=f"/data/{AGENT}/0.png is gone")
         seen = Observation(url="http://shop.test/", axtree="[1] link 'x'", screenshot=problem)
@@ -295,7 +295,7 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
     store = LabelStore(tmp_path / "queue")
     with served(Workspace({}, (f"trajudge:{tmp_path / 'data'}",)), [label_room(store)]) as server:
         ann = Client(Site(server, store), "Ann")
-        for _ in range(21):
+        for _ in range(13):
             path = ann.get("/queue/next").headers["location"]
             ann.page = ann.get(path)
             if ann.page.status == 404:  # the trajectory that is not in the data
@@ -318,8 +318,8 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
         for path in ("/", "/queue/next", "/queue/item/1", "/queue/verdicts/1", "/t/webarena/x/1/0"):
             ann.get(path)
     sent = "".join(str(answer.headers) + answer.text for answer in ann.answers)
-    assert len(ann.answers) > 20 * 8
-    assert len(queue_annotations(store)) == 20
+    assert len(ann.answers) > 12 * 8
+    assert len(queue_annotations(store)) == 12
     for hidden in (AGENT, SENTINEL, "0.123456789", "0.1234", "hidden check", "gold"):
         assert hidden not in sent, hidden
 
