@@ -60,10 +60,11 @@ def test_no_page_scrolls_sideways(site: Path, chromium: Path) -> None:
     assert len(pages) >= 15
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        for width in (390, 1280):
-            tab = browser.new_page(viewport={"width": width, "height": 900})
-            for page in pages:
-                tab.goto(page.as_uri())
+        tab = browser.new_page()
+        for page in pages:
+            tab.goto(page.as_uri())
+            for width in (390, 1280):
+                tab.set_viewport_size({"width": width, "height": 900})
                 assert tab.evaluate("document.documentElement.scrollWidth") <= width, page
         browser.close()
 

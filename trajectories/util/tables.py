@@ -61,14 +61,19 @@ def shown(table: Table) -> Table:
 def text(table: Table) -> str:
     """Aligned columns below the title."""
     widths = [max(map(len, column)) for column in zip(table.head, *table.rows, strict=True)]
-    lines = [
+    lines = _aligned((table.head, *table.rows), widths, table.names)
+    return "\n".join([table.title, *lines]) + "\n"
+
+
+def _aligned(rows: Iterable[Sequence[str]], widths: Sequence[int], names: int) -> list[str]:
+    """One line per row: the first ``names`` cells cut to their width and left, others right."""
+    return [
         "  ".join(
-            cell.ljust(width) if index < table.names else cell.rjust(width)
+            elided(cell, width).ljust(width) if index < names else cell.rjust(width)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
-        for row in (table.head, *table.rows)
+        for row in rows
     ]
-    return "\n".join([table.title, *lines]) + "\n"
 
 
 def comma_separated(table: Table) -> str:
@@ -103,8 +108,8 @@ def _three(cell: str) -> list[str]:
 def markdown(table: Table) -> str:
     """Render a pipe table below its title."""
     marks = [":--" if index < table.names else "--:" for index in range(len(table.head))]
-    rows = [[_markdown_cell(c) for c in row] for row in (table.head, *table.rows)]
-    lines = [f"| {' | '.join(row)} |" for row in (rows[0], marks, *rows[1:])]
+    head, *rows = [[_markdown_cell(c) for c in row] for row in (table.head, *table.rows)]
+    lines = [f"| {' | '.join(row)} |" for row in (head, marks, *rows)]
     return "\n".join([f"**{table.title}**", "", *lines]) + "\n"
 
 
@@ -161,8 +166,7 @@ class Column(NamedTuple):
 def terminal_table(
     title: str | None, columns: Sequence[Column], rows: Iterable[Sequence[str]]
 ) -> RichTable:
-    """For a rich console; nothing in title or cells is obeyed by the terminal or taken for
-    markup."""
+    """For a rich console; nothing in title or cells is obeyed or taken for markup."""
     from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - plain output needs none of it
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
@@ -232,8 +236,7 @@ def elided(name: str, width: int) -> str:
     if len(name) <= width:
         return name
     head = max((width - 1) * 2 // 3, 1)
-    tail = max(width - 1 - head, 0)
-    return name[:head] + "…" + (name[-tail:] if tail else "")
+    return name[:head] + "…" + name[len(name) - max(width - 1 - head, 0) :]
 
 
 def columns(
@@ -252,13 +255,7 @@ def columns(
             break
         widths[widest] -= 1
         excess -= 1
-    return [
-        "  ".join(
-            elided(cell, size).ljust(size) if index < names else cell.rjust(size)
-            for index, (cell, size) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]
+    return _aligned(cells, widths, names)
 
 
 def first_screen(

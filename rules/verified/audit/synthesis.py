@@ -16,7 +16,15 @@ from msgspec import UNSET, Struct
 
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
-from trajudge.rules.verified.audit.examples import example
+from trajudge.rules.verified.audit.expectations import (
+    Unsatisfiable,
+    encoded,
+    expected_data,
+    expected_document,
+    matching_text,
+    posted,
+    rendered,
+)
 from trajudge.rules.verified.dataset import (
     AnswerCheck,
     BackendCheck,
@@ -29,7 +37,6 @@ from trajudge.rules.verified.dataset import (
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network.addresses import expected_query
 from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.jsonpath import EVERY, PathFilter, compiled
 from trajudge.rules.verified.network.kinds import RequestKind, usual_kind
 from trajudge.rules.verified.network.patterns import HOLE, fullmatch, is_pattern
 from trajudge.rules.verified.network.read import trace_of_list
@@ -49,10 +56,6 @@ _SCRIPT = {
     "sec-fetch-mode": "cors",
     "x-requested-with": "XMLHttpRequest",
 }
-
-
-class Unsatisfiable(Exception):
-    """No text can be built for a part of the specification; the message names it."""
 
 
 class SyntheticRun(Struct, frozen=True, kw_only=True):
@@ -121,23 +124,6 @@ def _known(check: Check) -> Check:
     return check
 
 
-def _rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
-    """Return the text with the sites' addresses for their placeholders."""
-    for name, bases in hosts.items():
-        text = text.replace(name, bases[0])
-    return text
-
-
-def _text(value: str, filler: str = "") -> str:
-    """Return the text itself, or one that matches it. Raises Unsatisfiable."""
-    if not is_pattern(value):
-        return value
-    found = example(value, filler)
-    if found is None:
-        raise Unsatisfiable(f"no text was found that the pattern {value[:200]!r} matches")
-    return found
-
-
 def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     check = task.answer_check
     if check is None:
@@ -147,25 +133,9 @@ def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
     return {
         "task_type": expected.task_type.upper(),
         "status": expected.status.upper(),
-        "retrieved_data": _data(check.results_schema, data, hosts),
+        "retrieved_data": expected_data(check.results_schema, data, hosts),
         "error_details": None,
     }
-
-
-def _data(schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, ...]]) -> Any:
-    """Return expected data with the first of alternatives and a text for every pattern."""
-    if isinstance(value, str):
-        return _rendered(HOLE.sub("1", _text(value)), hosts)
-    if schema.get("type") == "array" and isinstance(value, list):
-        return [_data(schema.get("items") or {}, item, hosts) for item in value]
-    if isinstance(value, list) and schema.get("format") == "coordinates":
-        return value[0] if value and isinstance(value[0], list | dict) else value
-    if isinstance(value, list) and value:
-        return _data(schema, value[0], hosts)
-    if isinstance(value, dict):
-        known = schema.get("properties") or {}
-        return {key: _data(known.get(key) or {}, item, hosts) for key, item in value.items()}
-    return value
 
 
 def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, ...]:
@@ -204,22 +174,25 @@ def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
     headers = dict(_SCRIPT if kind is RequestKind.SCRIPT else _PAGE)
     for name, value in (expected.headers or {}).items():
         first = value if isinstance(value, str) else value[0]
-        headers[name.lower()] = _rendered(_text(first, "session=1"), hosts)
+        headers[name.lower()] = rendered(matching_text(first, "session=1"), hosts)
     entry = _entry(
         _url(check, hosts),
         expected.http_method,
         expected.response_status,
         headers,
         cookies=[
-            {"name": name, "value": quote(_text(value if isinstance(value, str) else value[0]))}
+            {
+                "name": name,
+                "value": quote(matching_text(value if isinstance(value, str) else value[0])),
+            }
             for name, value in (expected.response_cookies or {}).items()
         ],
     )
     if expected.response_content:
-        text = _encoded(_document(expected.response_content, check, hosts))
+        text = encoded(expected_document(expected.response_content, check, hosts))
         entry["response"]["content"] = {"mimeType": "application/json", "text": text}
     if expected.post_data:
-        entry["request"]["postData"] = _body(check, hosts)
+        entry["request"]["postData"] = posted(check, hosts)
     return entry
 
 
@@ -230,14 +203,16 @@ def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
     if is_pattern(url):
         # Where a page's address may go on, the shortest is one that there is.
         open_ended = url.startswith("^__") and url.endswith(".*$")
-        base = _text(url[: -len(".*$")] + "$" if open_ended else url, "x")
+        base = matching_text(url[: -len(".*$")] + "$" if open_ended else url, "x")
         if "://" not in base and not placeholders(base):
             base = _on_a_site(url, base, hosts)
     else:
         base = url.partition("#")[0].partition("?")[0]
     base = HOLE.sub("1", base)
-    pairs = [(name, _text(str(value))) for name, values in query.items() for value in values]
-    return _rendered(base, hosts) + (f"?{urlencode(pairs)}" if pairs else "")
+    pairs = [
+        (name, matching_text(str(value))) for name, values in query.items() for value in values
+    ]
+    return rendered(base, hosts) + (f"?{urlencode(pairs)}" if pairs else "")
 
 
 def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
@@ -247,65 +222,3 @@ def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) ->
     if not fullmatch(pattern, moved):
         raise Unsatisfiable(f"no address of {name} matches the pattern {pattern[:200]!r}")
     return moved
-
-
-def _encoded(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
-
-
-def _body(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
-    """Return a form where all fields are texts at the top, else a JSON document."""
-    fields = check.expected.post_data or {}
-    nested = any(key.startswith("$") and not key.startswith("$.^") for key in fields)
-    typed = any(not isinstance(value, str | None) for value in fields.values())
-    document = _document(fields, check, hosts)
-    if nested or typed:
-        return {"mimeType": "application/json", "text": _encoded(document)}
-    return {
-        "mimeType": "application/x-www-form-urlencoded",
-        "text": urlencode(document) or "form_key=1",
-    }
-
-
-def _document(
-    fields: Mapping[str, Any], check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]
-) -> dict[str, Any]:
-    """Return an object that has every field, where its path says. Fields that must be absent
-    are."""
-    schema = ((check.post_data_schema or {}).get("properties")) or {}
-    made: dict[str, Any] = {}
-    for key, expected in fields.items():
-        if expected is None:
-            continue
-        value = _data(schema.get(key) or {}, expected, hosts)
-        pattern = key[2:] if key.startswith("$.^") else key
-        if is_pattern(pattern):
-            made[_text(pattern)] = value
-        elif key.startswith("$"):
-            # A path that may lead to several places has one item of the list at each.
-            several = compiled(key).several and isinstance(value, list)
-            for item in value if several else [value]:
-                _place(made, list(compiled(key).steps), item)
-        else:
-            made[HOLE.sub("1", key)] = value
-    return made
-
-
-def _place(made: Any, steps: list[Any], value: Any) -> None:
-    """Write a value where the steps lead, making objects and lists on the way."""
-    step, rest = steps[0], steps[1:]
-    if isinstance(step, PathFilter) or step == EVERY:
-        tests = (step, *step.also) if isinstance(step, PathFilter) else ()
-        row: dict[str, Any] = {}
-        for test in tests:
-            _place(row, list(compiled(f"${test.place}").steps), test.value)
-        made.append(row)
-        step = len(made) - 1
-    if isinstance(step, int):
-        made.extend({} for _ in range(step + 1 - len(made)))
-    if not rest:
-        made[step] = value
-        return
-    lists = isinstance(rest[0], int | PathFilter) or rest[0] == EVERY
-    there = made[step] if isinstance(step, int) else made.setdefault(step, [] if lists else {})
-    _place(there, rest, value)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
-import openai
 import pytest
 
 from tests.proxy.contract.conftest import Arm
@@ -17,12 +16,17 @@ from tests.proxy.site import events_of
 from trajudge.proxy.backends import running
 from trajudge.proxy.server.model_api import model_api
 
+if TYPE_CHECKING:
+    import openai
+
 pytestmark = pytest.mark.anyio
 ASKED: Any = [{"role": "user", "content": "Shall I?"}]
 WITH_USAGE: Any = {"stream": True, "stream_options": {"include_usage": True}}
 
 
 async def test_a_stream_is_passed_on_and_read(main_arm: Arm, tmp_path: Path) -> None:
+    import openai  # collecting every test would pay for it
+
     async with model_server(pause=0.03) as server:
         apis = (model_api(f"openai={server.url}/v1", {}),)
         async with (
@@ -54,6 +58,8 @@ async def test_calls_by_the_api_s_own_address_are_told_apart(
     """Eight streams side by side, over one connection with HTTP/2: no usage is lost or mixed up.
 
     The agent knows of the proxy as such alone, as one whose API's address cannot be set."""
+    import openai
+
     arm = Arm("mitm", "https", site)
     async with model_server(pause=0.01, numbered=True, tls=True) as server:
         base = f"https://127.0.0.1:{server.port}/v1"

@@ -13,7 +13,6 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from openai import OpenAI
 from PIL import Image
 
 from tests.llm_server import LlmServer
@@ -171,6 +170,8 @@ def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> No
 
 def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> None:
     """With a calibration, a failure is the base rate and marked; a late one is asked for again."""
+    from openai import OpenAI  # collecting every test would pay for it
+
     name = "simplified-axtree:mock"
     path = calibration_file(tmp_path / "map.json", name, {"model": "mock"})
     whole = json.loads(path.read_text())
