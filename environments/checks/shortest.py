@@ -118,9 +118,7 @@ class _Search:
         self.ways: dict[tuple[str, Spot, str], list[_Way]] = {}
 
     def close(self) -> None:
-        for version in self.versions.values():
-            version.state.close()
-        for site in self.others:
+        for site in (*self.others, *(version.site for version in self.versions.values())):
             site.state.close()
 
     def _rehearse(self) -> None:
@@ -194,16 +192,15 @@ class _Search:
         """Return the bits of what a page shows: alternatives ruled out, late answers."""
         known = (version, (place, page.title))
         if known not in self.bits:
-            found = [False] * len(self.others)
+            told = [False] * len(self.others)
             if version == self.first:
                 where = (place[0], dict(place[1]))
                 plain = self.plain.get(*where)
-                found = [is_different(site, where, plain) for site in self.others]
+                told = [is_different(site, where, plain) for site in self.others]
             shown = " | ".join(texts(page))
-            found += [place == asked for asked in self.reckoned]
-            wanted = (*self.answers, *self.versions[version].wanted)
-            found += [text in shown for text in wanted]
-            self.bits[known] = sum(bit << n for n, bit in enumerate(found))
+            told += [place == asked for asked in self.reckoned]
+            told += [t in shown for t in (*self.answers, *self.versions[version].wanted)]
+            self.bits[known] = sum(bit << n for n, bit in enumerate(told))
         return self.bits[known]
 
     def _ended(self, node: _Node) -> bool:

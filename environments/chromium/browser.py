@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.process import FLAGS, ChromiumProcess
 from trajudge.environments.chromium.protocol import ProtocolError
-from trajudge.environments.chromium.tab import Settings, Tab, open_tab
+from trajudge.environments.chromium.scripts import ONE_TAB
+from trajudge.environments.chromium.tab import Settings, Tab
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class Browser:
             for index, tab in enumerate(self._idle):
                 if tab.settings == settings:
                     return self._idle.pop(index)
-        return self.run(open_tab(process, settings), START_PATIENCE)
+        return self.run(_open_tab(process, settings), START_PATIENCE)
 
     def give_back(self, tab: Tab) -> None:
         """Keep the tab for another run if it can be emptied, else close it."""
@@ -196,3 +197,23 @@ def _flags(port: int, proxy: str) -> list[str]:
     through = [f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"] if proxy else []
     sandbox = ["--no-sandbox"] * as_root
     return [*FLAGS, *sandbox, *through, f"--host-resolver-rules={hosts}"]
+
+
+async def _open_tab(chromium: ChromiumProcess, settings: Settings) -> Tab:
+    """Return a fresh tab."""
+    width, height = settings.viewport
+    context = await chromium.browser.new_context(
+        viewport={"width": width, "height": height},
+        locale="en-GB",
+        timezone_id="UTC",
+        reduced_motion="reduce",
+        accept_downloads=False,
+        service_workers="block",
+    )
+    await context.clock.set_fixed_time(settings.now)
+    await context.add_init_script(ONE_TAB)
+    page = await context.new_page()
+    tab = Tab(settings, context, page, chromium.protocol)
+    context.on("page", tab.on_page)
+    await tab.attach()
+    return tab

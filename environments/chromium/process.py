@@ -14,7 +14,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from secrets import token_urlsafe
 from threading import Thread
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING
 
 from aiohttp import web
 
-from trajudge.environments.chromium.protocol import CLOSED, Protocol, ProtocolError
+from trajudge.environments.chromium.protocol import CLOSED, Incoming, Protocol, ProtocolError
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -88,26 +88,6 @@ FLAGS = (
     "--remote-debugging-pipe",
     "--no-startup-window",
 )
-
-
-class _Incoming(asyncio.Protocol):
-    """Chromium's messages, each ended by a zero byte."""
-
-    def __init__(self, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
-        self._receive = receive
-        self._ended = ended
-        self._begun: list[bytes] = []
-
-    def data_received(self, data: bytes) -> None:
-        first, *others = data.split(b"\0")
-        self._begun.append(first)
-        for part in others:
-            message = b"".join(self._begun)
-            self._begun = [part]
-            self._receive(message)
-
-    def connection_lost(self, _: Exception | None) -> None:
-        self._ended()
 
 
 class ChromiumProcess:
@@ -190,7 +170,7 @@ class ChromiumProcess:
         to_read, to_write = _pipe()
         from_read, from_write = _pipe()
         self._pid = _spawned(command, self._log, to_read, from_write)
-        incoming = _Incoming(self.protocol.receive, self._pipe_ended)
+        incoming = Incoming(self.protocol.receive, self._pipe_ended)
         self._from_chromium, _ = await loop.connect_read_pipe(
             lambda: incoming, os.fdopen(from_read, "rb", 0)
         )

@@ -12,9 +12,12 @@ import asyncio
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 T = TypeVar("T")
 
@@ -130,6 +133,13 @@ class Protocol:
         raw = await self.ask("Target.attachToTarget", wanted, self._root)
         return self._sessions[decoded(raw, _Reply).result["sessionId"]]
 
+    async def attach_page(self, page: Page) -> ProtocolSession:
+        """Return a session of our own at Playwright's page. Raises ProtocolError."""
+        asked = await page.context.new_cdp_session(page)
+        target = await asked.send("Target.getTargetInfo")
+        await asked.detach()
+        return await self.attach(target["targetInfo"]["targetId"])
+
     async def detach(self, session: ProtocolSession) -> None:
         """End a session of ours. Raises ProtocolError."""
         await self.ask("Target.detachFromTarget", {"sessionId": session.id}, self._root)
@@ -185,6 +195,26 @@ class Protocol:
         for call in list(self._calls.values()):
             if concerned(call) and not call.reply.done():
                 call.reply.set_exception(ProtocolError(CLOSED))
+
+
+class Incoming(asyncio.Protocol):
+    """Chromium's messages, each ended by a zero byte."""
+
+    def __init__(self, receive: Callable[[bytes], None], ended: Callable[[], None]) -> None:
+        self._receive = receive
+        self._ended = ended
+        self._begun: list[bytes] = []
+
+    def data_received(self, data: bytes) -> None:
+        first, *others = data.split(b"\0")
+        self._begun.append(first)
+        for part in others:
+            message = b"".join(self._begun)
+            self._begun = [part]
+            self._receive(message)
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._ended()
 
 
 def decoded(message: bytes, kind: type[T]) -> T:

@@ -15,14 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from trajudge.environments.chromium.network import NetworkTrace
 from trajudge.environments.chromium.protocol import Protocol, ProtocolError, ProtocolSession
-from trajudge.environments.chromium.scripts import FORGET, ONE_TAB
+from trajudge.environments.chromium.scripts import FORGET
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page
-
-    from trajudge.environments.chromium.process import ChromiumProcess
-
 ACTION_PATIENCE = 2.0  # seconds until an element counts as out of reach
 MAX_POST_BYTES = 2**20
 MAX_COMPLAINTS = 100
@@ -173,7 +170,7 @@ class Tab:
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self._complain(str(error)))
         page.on("filechooser", lambda _: None)  # else a native dialog would open
-        self.cdp = cdp = await _attached(self.protocol, page)
+        self.cdp = cdp = await self.protocol.attach_page(page)
         self.trace.listen(cdp, self._wake, lambda: self.trace)
         for event, heard in self._listeners().items():
             cdp.on(event, heard)
@@ -286,31 +283,3 @@ async def _close(page: Page) -> None:
 
     with contextlib.suppress(Error):
         await page.close()
-
-
-async def _attached(protocol: Protocol, page: Page) -> ProtocolSession:
-    """Return a session of our own at Playwright's page."""
-    asked = await page.context.new_cdp_session(page)
-    target = await asked.send("Target.getTargetInfo")
-    await asked.detach()
-    return await protocol.attach(target["targetInfo"]["targetId"])
-
-
-async def open_tab(chromium: ChromiumProcess, settings: Settings) -> Tab:
-    """Return a fresh tab."""
-    width, height = settings.viewport
-    context = await chromium.browser.new_context(
-        viewport={"width": width, "height": height},
-        locale="en-GB",
-        timezone_id="UTC",
-        reduced_motion="reduce",
-        accept_downloads=False,
-        service_workers="block",
-    )
-    await context.clock.set_fixed_time(settings.now)
-    await context.add_init_script(ONE_TAB)
-    page = await context.new_page()
-    tab = Tab(settings, context, page, chromium.protocol)
-    context.on("page", tab.on_page)
-    await tab.attach()
-    return tab
