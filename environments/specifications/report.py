@@ -169,7 +169,7 @@ def _rounded(rate: dict[str, Any]) -> str:
     return f"{share} [{100 * rate['low']:.1f}, {100 * rate['high']:.1f}]"
 
 
-def heading(found: dict[str, Any]) -> str:
+def heading(found: dict[str, Any]) -> list[str]:
     """Return what was compared, in one sentence, and what could not be in another."""
     compared = (
         f"{found['runs']:,} runs of {found['cases']:,} cases (applications: "
@@ -177,12 +177,13 @@ def heading(found: dict[str, Any]) -> str:
     )
     unreported = found["unreported"]
     if not unreported["runs"]:
-        return compared
-    return (
-        f"{compared}. {unreported['runs']} did it and ended without a message: the protocol wants "
-        f"a response (the rules reject {unreported['rejected']}), the state knows of none, so they "
-        "are left out where a response is asked for"
-    )
+        return [compared]
+    return [
+        compared,
+        f"{unreported['runs']} did it and ended without a message: left out where a response is "
+        f"asked for (the rules reject {unreported['rejected']} for want of one, the state knows of "
+        "none)",
+    ]
 
 
 def screen(found: dict[str, Any], *, rest: str, more: str = "--full") -> str:
@@ -191,4 +192,4 @@ def screen(found: dict[str, Any], *, rest: str, more: str = "--full") -> str:
         "Rules against the state", _ERRORS, _errors(found["agreement"], _short, _rounded)
     )
     shown = [errors, _table_of_causes(found, _short)]
-    return first_screen([heading(found)], shown, rest=rest, more=more)
+    return first_screen(heading(found), shown, rest=rest, more=more)

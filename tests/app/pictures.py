@@ -83,6 +83,8 @@ def _keep(page: Page, file: Path) -> None:
 
 if __name__ == "__main__":
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as place:
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        chromium = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+        )
         make_pictures(chromium, Path(sys.argv[1]), Path(place))
         chromium.close()
