@@ -18,7 +18,6 @@ from trajudge.trajectories.util.options import make_settings, read_settings
 
 def reward_config(options: Namespace) -> RewardConfig:
     """Make the settings of rewards from the options of ``trajudge serve``. Raises UserError."""
-
     shaping = {
         "form": options.form,
         "threshold": options.threshold,
@@ -26,7 +25,6 @@ def reward_config(options: Namespace) -> RewardConfig:
         "side_effect": options.side_effect_penalty,
         "repetition": options.repetition_penalty,
     }
-    given = {name: value for name, value in shaping.items() if value is not None}
     return RewardConfig(
         judge=JudgeConfig(
             judge=options.judge,
@@ -35,7 +33,7 @@ def reward_config(options: Namespace) -> RewardConfig:
             options=named_options("--judge-option", options.judge_option),
         ),
         calls=read_settings(CallConfig, options),
-        shaping=make_settings(RewardShaping, given),
+        shaping=make_settings(RewardShaping, shaping),
         calibration=options.calibration_file,
         decision=options.decision,
         unqualified=options.unqualified,
@@ -48,7 +46,6 @@ def read_token(file: Path | None) -> SecretStr | None:
     """Read the token of ``--token-file``. Raises UserError for one that is short."""
     if file is None:
         return None
-
     try:
         text = file.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -23,10 +23,11 @@ from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.output import read_decision
 from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Judgment
-from trajudge.rewards.reward import Reward
+from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.shaping import RewardShaping, shaped
 from trajudge.trajectories.added import stable_dump
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -86,6 +87,20 @@ class RewardFunction:
             seconds=seconds,
             cached=bool(costs) and all(call.cached for call in judgment.calls),
             **value._asdict(),
+        )
+
+    def abstention(
+        self, key: TrajectoryKey, abstained: Abstention, detail: str, seconds: float
+    ) -> Reward:
+        """Return the reward of a trajectory of which there is no judgment."""
+        return Reward(
+            key=key,
+            value=None,
+            abstained=abstained,
+            detail=detail,
+            judge=self.configuration.judge,
+            version=self.version,
+            seconds=seconds,
         )
 
 

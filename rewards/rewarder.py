@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Self
 
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.runs.judge_options import judge_options
-from trajudge.eval.runs.plan import shown_options
+from trajudge.eval.runs.plan import made_judge
 from trajudge.judges.client import NoModel
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
-from trajudge.judges.registry import find_judge, make_judge, needs_of
+from trajudge.judges.registry import find_judge
 from trajudge.rewards.function import RewardFunction, reward_function
-from trajudge.rewards.reward import Abstention, Reward
+from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import RewardConfig
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
@@ -44,21 +44,16 @@ class Rewarder:
         self.config = config
         self.over_budget = False
         self._spent, self._payments = spent, payments
-        judge = config.judge
         self._model = _model(config)
-        options = judge_options(judge, self._model)
-        name, self._judge = make_judge(judge.judge, options)
-        self._needs = needs_of(judge.judge, options)
-        self._judge_id = f"{name}:{judge.model}" if judge.model else name
-        entry = find_judge(judge.judge)
+        self._made = made_judge(config.judge, judge_options(config.judge, self._model))
         manifest = {
-            "prompt_hash": getattr(self._judge, "prompt_hash", None) or entry.digest or None,
-            "options": shown_options(judge.judge, options),
+            "prompt_hash": self._made.prompt_hash,
+            "options": self._made.options,
             "samples": 1,
             "version": code_version(),
             **(self._model.manifest if self._model else {}),
         }
-        self.function: RewardFunction = reward_function(config, self._judge_id, manifest)
+        self.function: RewardFunction = reward_function(config, self._made.id, manifest)
         self._engines: Engines | None = None
         self._at_work: set[asyncio.Task[Judgment]] = set()
 
@@ -77,14 +72,15 @@ class Rewarder:
         await asyncio.wait({task}, timeout=limit)
         seconds = time.monotonic() - started
         if not task.done():
-            return self._none(trajectory, "late", f"after {seconds:.1f} s", seconds)
+            late = f"after {seconds:.1f} s"
+            return self.function.abstention(trajectory.key, "late", late, seconds)
         from trajudge.judges.engine import BudgetSpent  # noqa: PLC0415 - slow, and loaded by now
 
         try:
             return self.function(task.result(), seconds=seconds)
         except BudgetSpent as error:
             self.over_budget = True
-            return self._none(trajectory, "over_budget", str(error), seconds)
+            return self.function.abstention(trajectory.key, "over_budget", str(error), seconds)
 
     async def group(
         self, trajectories: Sequence[Trajectory], *, deadline: float | None = None
@@ -100,22 +96,8 @@ class Rewarder:
                 self._engines = self._model.open_engines(self._spent, self._payments)
             client = self._model.ask(self._engines, 0, refresh=())
         with counting_for(encoding_of(self._model.model) if self._model else None):
-            return await judge_trajectory(
-                self._judge_id, self._judge, trajectory, client, needs=self._needs
-            )
-
-    def _none(
-        self, trajectory: Trajectory, abstained: Abstention, detail: str, seconds: float
-    ) -> Reward:
-        return Reward(
-            key=trajectory.key,
-            value=None,
-            abstained=abstained,
-            detail=detail,
-            judge=self._judge_id,
-            version=self.function.version,
-            seconds=seconds,
-        )
+            made = self._made
+            return await judge_trajectory(made.id, made.judge, trajectory, client, needs=made.needs)
 
     def _ended(self, task: asyncio.Task[Judgment]) -> None:
         self._at_work.discard(task)

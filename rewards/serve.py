@@ -23,8 +23,7 @@ def main(options: Namespace) -> int:
         "reward": reward_config(options),
         "folder": options.store,
         "token": read_token(options.token_file),
-        **{name: getattr(options, name) for name in ("host", "port")},
-        **({} if options.queue is None else {"queue": options.queue}),
+        **{name: getattr(options, name) for name in ("host", "port", "queue")},
     }
     asyncio.run(serve(make_settings(RewardServerConfig, values)))
     return OK

@@ -11,8 +11,9 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
+from trajudge.eval.select.measures.scores import accepts_score, judged_score
 from trajudge.eval.stats.judging.calibration import FittedMap
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention
 from trajudge.trajectories.model import Record
 
@@ -20,8 +21,6 @@ RewardForm = Literal["identity", "verdict", "gate", "logit"]
 PENALTIES = ("side_effect", "repetition")
 MOST_LOG_ODDS = 4.0
 _BOUNDARY = 0.5
-# Votes of a panel are thirds; what a person writes as a threshold is rounded.
-_TOLERANCE = 1e-9
 
 
 class RewardShaping(Record):
@@ -42,6 +41,11 @@ class RewardShaping(Record):
     side_effect: float = Field(default=0.5, ge=0)
     repetition: float = Field(default=0.1, ge=0)
     allow_flip: bool = False
+
+    @property
+    def boundary(self) -> float:
+        """The score from which a trajectory is accepted."""
+        return _BOUNDARY if self.threshold is None else self.threshold
 
     @model_validator(mode="after")
     def _keeps_the_order(self) -> Self:
@@ -67,19 +71,17 @@ class ShapedValue(NamedTuple):
 
 def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping) -> ShapedValue:
     """Shape a judgment into a value; one that failed or says neither yes nor no has none."""
-    score = judgment.score
-    if score is None and judgment.success is not None:
-        score = float(judgment.success)
-    if judgment.status is not Status.OK or score is None:
+    score = judged_score(judgment)
+    if score is None:
         return ShapedValue(None, None, {}, "failed")
     probability = None if fitted is None else float(fitted(score))
     accepted = _accepts(judgment, score, shaping)
-    if shaping.form == "gate" and not accepted and score >= shaping.reject_below - _TOLERANCE:
+    if shaping.form == "gate" and not accepted and accepts_score(score, shaping.reject_below):
         return ShapedValue(None, probability, {}, "uncertain")
     if shaping.form in ("verdict", "gate"):
         base, boundary = float(accepted), _BOUNDARY
     else:
-        threshold = _BOUNDARY if shaping.threshold is None else shaping.threshold
+        threshold = shaping.boundary
         base = _formed(score if probability is None else probability, shaping.form)
         boundary = _formed(threshold if fitted is None else float(fitted(threshold)), shaping.form)
     width = shaping.high - shaping.low
@@ -96,15 +98,12 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
 def _accepts(judgment: Judgment, score: float, shaping: RewardShaping) -> bool:
     if shaping.threshold is None and judgment.success is not None:
         return judgment.success
-    threshold = _BOUNDARY if shaping.threshold is None else shaping.threshold
-    return score >= threshold - _TOLERANCE
+    return accepts_score(score, shaping.boundary)
 
 
 def _formed(probability: float, form: RewardForm) -> float:
     """Map a probability into [0, 1]."""
-    if form != "logit":
-        return probability
-    if not 0 < probability < 1:
+    if form != "logit" or probability in (0, 1):
         return probability
     log_odds = math.log(probability / (1 - probability))
     return 0.5 + max(-MOST_LOG_ODDS, min(MOST_LOG_ODDS, log_odds)) / (2 * MOST_LOG_ODDS)

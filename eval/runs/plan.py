@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -66,6 +66,28 @@ class RunPlan:
         return [self.labels[key] for key in self.keys if key in self.labels]
 
 
+class MadeJudge(NamedTuple):
+    """A judge with its id, and what a manifest says of it beside that."""
+
+    id: str
+    judge: Judge
+    needs: Needs
+    prompt_hash: str | None
+    options: dict[str, Any]
+
+
+def made_judge(config: JudgeConfig, options: Mapping[str, Any]) -> MadeJudge:
+    """Make the judge of a run. Raises UserError for options that it does not take."""
+    name, judge = make_judge(config.judge, options)
+    return MadeJudge(
+        id=f"{name}:{config.model}" if config.model else name,
+        judge=judge,
+        needs=needs_of(config.judge, options),
+        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
+        options=shown_options(config.judge, options),
+    )
+
+
 def make_plan(
     config: JudgeConfig,
     data: DataConfig,
@@ -81,13 +103,12 @@ def make_plan(
     labels = primary_labels(source.annotations)
     split = _split(data.split, labels)
     keys = _keys(data, source, labels, split, seed)
-    name, judge = make_judge(config.judge, judge_options)
-    judge_id = f"{name}:{config.model}" if config.model else name
+    made = made_judge(config, judge_options)
     manifest = RunManifest(
-        judge=judge_id,
+        judge=made.id,
         card=_card(config.judge),
-        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
-        options=shown_options(config.judge, judge_options),
+        prompt_hash=made.prompt_hash,
+        options=made.options,
         samples=run.samples,
         seed=seed,
         data=source.spec,
@@ -96,7 +117,7 @@ def make_plan(
         selection={"split": split, "trajectories": len(keys), **_asked(data)},
         protocol=run.protocol,
         version=code_version(),
-        training_keys=_trained_on(judge_id, judge, keys),
+        training_keys=_trained_on(made.id, made.judge, keys),
         loader_digest=source.loader_digest,
         goals=source.goals.digest if source.goals else None,
         judge_versions=_versions(config.judge, judge_options),
@@ -104,8 +125,7 @@ def make_plan(
     )
     folder = run.out if run.out else default_folder(manifest)
     kept = {key: labels[key] for key in keys if key in labels}
-    needs = needs_of(config.judge, judge_options)
-    return RunPlan(source, tuple(keys), kept, judge_id, judge, needs, manifest, folder)
+    return RunPlan(source, tuple(keys), kept, made.id, made.judge, made.needs, manifest, folder)
 
 
 def _split(asked: str | None, labels: Labels) -> str:

@@ -23,7 +23,7 @@ _LOCAL = frozenset({"127.0.0.1", "localhost", "::1"})
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Refusal(Exception):
+class RequestRefused(Exception):
     """A request that is answered with an error: its status and one sentence."""
 
     def __init__(self, status: int, sentence: str) -> None:
@@ -38,7 +38,7 @@ async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
     try:
         _check_token(request)
         return await handler(request)
-    except Refusal as refusal:
+    except RequestRefused as refusal:
         return refused(service, refusal.status, str(refusal))
     except TooBusy:
         most = service.config.queue
@@ -75,16 +75,16 @@ def json_response(
 
 
 async def json_object(request: web.Request) -> dict[str, Any]:
-    """Return the body, a JSON object. Raises Refusal."""
+    """Return the body, a JSON object. Raises RequestRefused."""
     if request.content_type != "application/json":
         # A page in a browser can send other types to a server on this machine unasked.
-        raise Refusal(415, "send the body as Content-Type: application/json")
+        raise RequestRefused(415, "send the body as Content-Type: application/json")
     try:
         content = orjson.loads(await request.read())
     except orjson.JSONDecodeError as error:
-        raise Refusal(400, f"the body is not JSON ({error})") from error
+        raise RequestRefused(400, f"the body is not JSON ({error})") from error
     if not isinstance(content, dict):
-        raise Refusal(400, "the body is no JSON object")
+        raise RequestRefused(400, "the body is no JSON object")
     return content
 
 
@@ -94,7 +94,7 @@ def _check_token(request: web.Request) -> None:
     if token is None:
         # A name that leads to this machine lets a page in a browser ask from elsewhere.
         if (name := request.url.host) not in {*_LOCAL, config.host}:
-            raise Refusal(403, f"the host {name!s:.80} is not this server's: ask 127.0.0.1")
+            raise RequestRefused(403, f"the host {name!s:.80} is not this server's: ask 127.0.0.1")
         return
     if request.path in _OPEN:
         return
@@ -104,4 +104,4 @@ def _check_token(request: web.Request) -> None:
         given = request.match_info.get("token", "")
     expected = token.get_secret_value().encode()
     if not hmac.compare_digest(given.strip().encode("utf-8", "replace"), expected):
-        raise Refusal(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")
+        raise RequestRefused(401, "the token is missing or wrong: send Authorization: Bearer TOKEN")

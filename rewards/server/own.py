@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from trajudge.rewards.reward import Reward
-from trajudge.rewards.server.guarding import SERVICE, Refusal, json_object, json_response
+from trajudge.rewards.server.guarding import SERVICE, RequestRefused, json_object, json_response
 from trajudge.rewards.server.recorded import NAME_LENGTH, NoTrajectory
 from trajudge.rewards.server.service import RewardService
 from trajudge.trajectories import store, stored_lines
@@ -22,32 +22,38 @@ _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 
 async def post_rewards(request: web.Request) -> web.Response:
     """Answer ``{"items": [{"trajectory": {...}} or {"id": "..."}], "deadline": SECONDS}`` with
-    ``{"rewards": [...]}``, one an item, in order; an item that cannot be judged abstains."""
+    ``{"rewards": [...], "neutral_value": ...}``, one reward an item, in order; an item that cannot
+    be judged abstains, and ``neutral_value`` is what stands for it in a number."""
     service = request.app[SERVICE]
     body = await json_object(request)
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
-        raise Refusal(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
+        raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
     wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
     rewards = await service.rewards(wanted, _deadline(body))
-    return json_response({"rewards": [one.model_dump(mode="json") for one in rewards]})
+    return json_response(
+        {
+            "rewards": [one.model_dump(mode="json") for one in rewards],
+            "neutral_value": service.rewarder.function.neutral_value,
+        }
+    )
 
 
 def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:
     if isinstance(item, Mapping) and isinstance(item.get("id"), str) and "trajectory" not in item:
         return named(item["id"])
     if not isinstance(item, Mapping) or "trajectory" not in item:
-        raise Refusal(400, f'item {number} has neither a "trajectory" nor an "id"')
+        raise RequestRefused(400, f'item {number} has neither a "trajectory" nor an "id"')
     try:
         return service.recorded.read(item["trajectory"])
     except NoTrajectory as error:
-        raise Refusal(422, f"item {number}: {error}") from error
+        raise RequestRefused(422, f"item {number}: {error}") from error
 
 
 def named(name: object) -> str:
-    """Check an id. Raises Refusal."""
+    """Check an id. Raises RequestRefused."""
     if not isinstance(name, str) or not 0 < len(name) <= NAME_LENGTH:
-        raise Refusal(400, f"an id is a text of 1 to {NAME_LENGTH} characters")
+        raise RequestRefused(400, f"an id is a text of 1 to {NAME_LENGTH} characters")
     return name
 
 
@@ -56,7 +62,7 @@ def _deadline(body: Mapping[str, Any]) -> float | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise Refusal(400, '"deadline" is a number of seconds above 0')
+        raise RequestRefused(400, '"deadline" is a number of seconds above 0')
     return float(value)
 
 
@@ -65,11 +71,11 @@ async def post_trajectory(request: web.Request) -> web.Response:
     body = await json_object(request)
     record = body.get("trajectory")
     if not isinstance(record, dict):
-        raise Refusal(400, 'there is no "trajectory": send a line of trajectories.jsonl')
+        raise RequestRefused(400, 'there is no "trajectory": send a line of trajectories.jsonl')
     try:
         missing = await request.app[SERVICE].recorded.push(named(body.get("id")), record)
     except NoTrajectory as error:
-        raise Refusal(422, str(error)) from error
+        raise RequestRefused(422, str(error)) from error
     return json_response({"missing_images": missing}, status=201)
 
 
@@ -78,9 +84,9 @@ async def put_image(request: web.Request) -> web.Response:
     content = await request.read()
     wanted = request.match_info["sha256"]
     if sha256(content).hexdigest() != wanted:
-        raise Refusal(422, "the bytes have another SHA-256 than the address says")
+        raise RequestRefused(422, "the bytes have another SHA-256 than the address says")
     if problem := not_an_image(content[:32]):
-        raise Refusal(415, problem)
+        raise RequestRefused(415, problem)
     store.put_image(request.app[SERVICE].config.folder, content)
     return web.Response(status=201)
 

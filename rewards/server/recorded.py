@@ -13,6 +13,7 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.needs import EVERYTHING, needed_pictures
 from trajudge.trajectories.stored_lines import decode_record
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.validation import first_error
@@ -53,13 +54,11 @@ class RecordedTrajectories:
         yet. Raises NoTrajectory, OSError."""
         content = orjson.dumps(record)
         trajectory = self.read(orjson.loads(content))
-        wanted = [step.observation.screenshot for step in trajectory.steps]
-        missing = [ref.sha256 for ref in wanted if ref and ref.problem and ref.sha256]
         await asyncio.to_thread(self._write, name, content)
         async with self._pushed:
             self._kept.pop(name, None)
             self._pushed.notify_all()
-        return sorted(set(missing))
+        return sorted(_missing(trajectory))
 
     async def find(self, name: str, patience: float) -> Trajectory | None:
         """Return the trajectory of an id, waiting at most ``patience`` seconds for it."""
@@ -74,7 +73,7 @@ class RecordedTrajectories:
             # Images may come after the trajectory: it is read when it is asked for.
             content = await asyncio.to_thread(self._path(name).read_bytes)
             trajectory = self.read(orjson.loads(content))
-            if any(ref and ref.problem for ref in _pictures(trajectory)):
+            if _missing(trajectory):
                 return trajectory
             self._kept[name] = trajectory
             while len(self._kept) > _IN_MEMORY:
@@ -92,5 +91,7 @@ class RecordedTrajectories:
         write_bytes(path, content)
 
 
-def _pictures(trajectory: Trajectory) -> list[Any]:
-    return [step.observation.screenshot for step in trajectory.steps]
+def _missing(trajectory: Trajectory) -> set[str]:
+    """Return the hashes of pictures that are not here; one that was lost before has none."""
+    pictures = needed_pictures(trajectory, EVERYTHING)
+    return {ref.sha256 for _, ref in pictures if ref.problem and ref.sha256}

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from trajudge.rewards.reward import Abstention, Reward
+from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server.metrics import ServerMetrics
 from trajudge.rewards.server.recorded import RecordedTrajectories
@@ -54,19 +54,9 @@ class RewardService:
         found = await self.recorded.find(wanted, patience)
         waited = time.monotonic() - started
         if found is None:
-            return self._unknown(wanted, waited)
+            key = TrajectoryKey(benchmark="", agent="", task_id=wanted)
+            never = f"no trajectory was pushed under this id within {waited:.1f} s"
+            return self.rewarder.function.abstention(key, "late", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
         reward = await self.rewarder.reward(found, deadline=rest)
         return reward.model_copy(update={"seconds": reward.seconds + waited})
-
-    def _unknown(self, name: str, waited: float) -> Reward:
-        abstained: Abstention = "late"
-        return Reward(
-            key=TrajectoryKey(benchmark="", agent="", task_id=name),
-            value=None,
-            abstained=abstained,
-            detail=f"no trajectory was pushed under this id within {waited:.1f} s",
-            judge=self.rewarder.function.configuration.judge,
-            version=self.rewarder.function.version,
-            seconds=waited,
-        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import signal
 import sys
 
@@ -16,6 +15,7 @@ from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.addresses import is_loopback
 
 PAYMENTS = "payments.jsonl"
 
@@ -70,11 +70,7 @@ async def serve(config: RewardServerConfig) -> None:
 
 def check_address(config: RewardServerConfig) -> None:
     """Raise UserError for an address that others reach and that no token guards."""
-    try:
-        is_local = ipaddress.ip_address(config.host).is_loopback
-    except ValueError:
-        is_local = config.host == "localhost"
-    if not is_local and config.token is None:
+    if config.token is None and not is_loopback(config.host):
         raise UserError(
             f"--host {config.host} can be reached by others, who could spend your money: give "
             "--token-file FILE"

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from trajudge.rewards.abstaining import Abstained, neutral_values
 from trajudge.rewards.reward import Reward
-from trajudge.rewards.server.guarding import SERVICE, Refusal, json_object, json_response
+from trajudge.rewards.server.guarding import SERVICE, RequestRefused, json_object, json_response
 from trajudge.rewards.server.own import named, shown
 from trajudge.rewards.server.recorded import NoTrajectory
 from trajudge.rewards.server.service import RewardService
@@ -27,7 +27,7 @@ async def get_reward(request: web.Request) -> web.Response:
     body = await json_object(request)
     labels = body.get("labels")
     if not isinstance(labels, list) or not labels:
-        raise Refusal(400, '"labels" is a list with the id of each trajectory')
+        raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
     service = request.app[SERVICE]
     rewards = await service.rewards([named(label) for label in labels])
     values = [_number(service, reward) for reward in rewards]
@@ -69,13 +69,13 @@ def _asked(service: RewardService, messages: object) -> Trajectory | str:
     if isinstance(content, list):
         content = "".join(str(p.get("text", "")) for p in content if isinstance(p, dict))
     if not isinstance(content, str):
-        raise Refusal(400, "the last message holds the id of a trajectory, or one as JSON")
+        raise RequestRefused(400, "the last message holds the id of a trajectory, or one as JSON")
     if not content.lstrip().startswith("{"):
         return named(content.strip())
     try:
         return service.recorded.read(orjson.loads(content))
     except (orjson.JSONDecodeError, NoTrajectory) as error:
-        raise Refusal(422, f"the last message: {error}") from error
+        raise RequestRefused(422, f"the last message: {error}") from error
 
 
 def _number(service: RewardService, reward: Reward) -> float:
@@ -85,7 +85,7 @@ def _number(service: RewardService, reward: Reward) -> float:
     try:
         (value,) = neutral_values([reward], base_rate=usable)
     except Abstained as error:
-        raise Refusal(503, str(error)) from error
+        raise RequestRefused(503, str(error)) from error
     return value
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from typing import NamedTuple
 
 import aiohttp
 
@@ -19,59 +20,61 @@ class RewardUnavailable(Exception):
     """The server could not be reached, or refused; the message says how."""
 
 
-async def ask_reward(
-    name: str, *, url: str | None = None, deadline: float = 170.0, token: str | None = None
-) -> Reward:
+class AskedReward(NamedTuple):
+    """A reward, and what stands for an abstention (None: the server has no calibration)."""
+
+    reward: Reward
+    neutral_value: float | None
+
+
+class _Later(Exception):
+    """Asking again may help, after ``pause`` seconds."""
+
+    def __init__(self, why: str, pause: float = _PAUSE) -> None:
+        super().__init__(why)
+        self.pause = pause
+
+
+async def ask_reward(name: str, *, url: str | None = None, deadline: float = 170.0) -> AskedReward:
     """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
     the server is busy, away, or its judge late.
 
-    ``url`` and ``token`` default to the environment's. A reward that is still late at the deadline
-    abstains. Raises RewardUnavailable where none was had.
+    ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
+    Raises RewardUnavailable where none was had.
     """
     address = url or os.environ.get(URL)
     if not address:
         raise RewardUnavailable(f"no reward server: set {URL}, or give url")
+    token = os.environ.get(TOKEN)
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
     end, last = time.monotonic() + deadline, "it did not answer in time"
-    async with aiohttp.ClientSession(headers=_headers(token)) as session:
+    async with aiohttp.ClientSession(headers=headers) as session:
         while (left := end - time.monotonic()) > 0:
             pause = _PAUSE
             try:
-                body = {"items": [{"id": name}], "deadline": left}
-                limit = aiohttp.ClientTimeout(total=left + _PAUSE)
-                async with session.post(
-                    f"{address.rstrip('/')}/v1/rewards", json=body, timeout=limit
-                ) as answer:
-                    content = await answer.json(content_type=None)
-                    if answer.status == 200:
-                        reward = Reward.model_validate(content["rewards"][0])
-                        if reward.abstained != "late" or end - time.monotonic() < _PAUSE:
-                            return reward
-                    elif answer.status not in _AGAIN:
-                        raise RewardUnavailable(f"{address}: {content['error']}")
-                    else:
-                        last = str(content["error"])
-                        pause = float(answer.headers.get("Retry-After", _PAUSE))
+                asked = await _asked(session, address, name, left)
+                if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
+                    return asked
+            except _Later as later:
+                last, pause = str(later), later.pause
             except (aiohttp.ClientError, TimeoutError, ValueError) as error:
                 last = str(error) or type(error).__name__
             await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
     raise RewardUnavailable(f"{address}: {last}")
 
 
-async def ask_base_rate(url: str | None = None) -> float | None:
-    """Ask what a judge that abstains counts as; None where the server has no calibration. Raises
-    RewardUnavailable."""
-    address = url or os.environ.get(URL, "")
-    try:
-        async with (
-            aiohttp.ClientSession(headers=_headers(None)) as session,
-            session.get(f"{address.rstrip('/')}/v1/card") as answer,
-        ):
-            value = (await answer.json())["neutral_value"]
-    except (aiohttp.ClientError, TimeoutError, ValueError, KeyError) as error:
-        raise RewardUnavailable(f"{address}: {error}") from error
-    return None if value is None else float(value)
-
-
-def _headers(token: str | None) -> dict[str, str]:
-    known = token or os.environ.get(TOKEN)
-    return {"Authorization": f"Bearer {known}"} if known else {}
+async def _asked(
+    session: aiohttp.ClientSession, address: str, name: str, left: float
+) -> AskedReward:
+    """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
+    path = f"{address.rstrip('/')}/v1/rewards"
+    body = {"items": [{"id": name}], "deadline": left}
+    limit = aiohttp.ClientTimeout(total=left + _PAUSE)
+    async with session.post(path, json=body, timeout=limit) as answer:
+        content = await answer.json(content_type=None)
+        if answer.status in _AGAIN:
+            raise _Later(content["error"], float(answer.headers.get("Retry-After", _PAUSE)))
+        if answer.status != 200:
+            raise RewardUnavailable(f"{address}: {content['error']}")
+        reward = Reward.model_validate(content["rewards"][0])
+        return AskedReward(reward, content["neutral_value"])

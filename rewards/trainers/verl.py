@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from trajudge.rewards.abstaining import Abstained, neutral_values
-from trajudge.rewards.trainers.asking import RewardUnavailable, ask_base_rate, ask_reward
+from trajudge.rewards.trainers.asking import RewardUnavailable, ask_reward
 
 
 async def compute_score(
@@ -38,11 +38,10 @@ async def compute_score(
     name = (extra_info or {}).get(column)
     if name is None:
         raise RewardUnavailable(f"a row of {data_source} has no extra_info[{column!r}]")
-    reward = await ask_reward(str(name), url=url, deadline=deadline)
+    reward, neutral = await ask_reward(str(name), url=url, deadline=deadline)
     if reward.value is None and on_abstain == "raise":
         raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
-    rate = await ask_base_rate(url) if reward.value is None else None
-    (score,) = neutral_values([reward], base_rate=rate)
+    (score,) = neutral_values([reward], base_rate=neutral)
     return {
         "score": score,
         "acc": float(reward.verdict is True),

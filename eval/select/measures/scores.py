@@ -26,7 +26,7 @@ def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str,
     samples: dict[str, dict[TrajectoryKey, list[float]]] = defaultdict(lambda: defaultdict(list))
     for judgment in judgments:
         scores = samples[judgment.judge][judgment.key]
-        value = _value(judgment, use)
+        value = judged_score(judgment, use)
         if value is not None:
             scores.append(value)
     return {
@@ -35,7 +35,7 @@ def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str,
     }
 
 
-def _value(judgment: Judgment, use: str) -> float | None:
+def judged_score(judgment: Judgment, use: str = "score") -> float | None:
     """Return the score or verdict; None where the judgment failed or answered neither."""
     if judgment.status is not Status.OK:
         return None

@@ -95,6 +95,13 @@ def test_images_are_sent_once_and_known_by_their_hash(heuristic: Server) -> None
     assert again.content == {"missing_images": []}
 
 
+def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
+    digest = "ab" * 32
+    record = {**record_of(trajectory(6)), "goal_images": [digest]}
+    pushed = heuristic.ask("/v1/trajectories", {"id": "g", "trajectory": record})
+    assert pushed.content == {"missing_images": [digest]}
+
+
 @pytest.mark.parametrize(
     ("path", "content", "status", "sentence"),
     [

@@ -1,1 +1,1 @@
-"""What the product keeps on this machine: the user's cache folder, and environments made there."""
+"""This machine: the user's cache folder, environments in it, who reaches an address."""
