@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ipaddress
-
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.addresses import is_loopback
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
@@ -32,14 +31,6 @@ def check_server(config: ServerConfig) -> None:
         f"--host {config.host}: others could read the runs: add --auth, which asks for a token, or "
         "--i-know-it-is-open"
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether only this machine reaches an address."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def allowed_hosts(config: ServerConfig, port: int) -> frozenset[str]:
