@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address
-from trajudge.eval.data.run_index.fields import Clause, FilterError
-from trajudge.eval.data.run_index.filters import Filter, parse_filter
+from trajudge.eval.data.run_index.fields import Clause
+from trajudge.eval.data.run_index.filters import Filter
 
 PRESETS = {
     "": "all trajectories",
@@ -73,17 +74,10 @@ class CompareQuery(NamedTuple):
 
 def read_compare(values: Mapping[str, str], runs: list[str]) -> CompareQuery:
     """Read a query; what is not understood has its default, a bad filter is a ``problem``."""
-    text, problem, chosen = values.get("f", "").strip(), "", Filter()
-    try:
-        chosen = parse_filter(text)
-    except FilterError as error:
-        problem = str(error)
     preset = values.get("preset", "")
     return CompareQuery(
         runs=tuple(name for each in runs for name in each.split(",") if name),
-        text=text,
-        chosen=chosen,
-        problem=problem,
+        **asked_filter(values)._asdict(),
         preset=preset if preset in PRESETS else "",
         first=values.get("a", ""),
         second=values.get("b", ""),

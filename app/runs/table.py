@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
+from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.run_index.fields import FilterError
-from trajudge.eval.data.run_index.filters import Filter, parse_filter
+from trajudge.eval.data.run_index.filters import Filter
 from trajudge.eval.data.run_index.listing import (
     MOST,
     PAGE,
@@ -62,20 +62,13 @@ class ShownJudgments(NamedTuple):
 def read_query(values: dict[str, str]) -> TableQuery:
     """Read the query of an address. Raises UserError for a sorting that is none; a filter that
     cannot be read is a ``problem`` beside its field, and keeps nothing."""
-    text, problem, chosen = values.get("f", "").strip(), "", Filter()
-    try:
-        chosen = parse_filter(text)
-    except FilterError as error:
-        problem = str(error)
     limit = values.get("limit", "")
     return TableQuery(
-        text=text,
-        chosen=chosen,
+        **asked_filter(values)._asdict(),
         sorting=parse_sorting(values.get("sort", "place")),
         after=values.get("after", ""),
         before=values.get("before", ""),
         limit=min(int(limit), MOST) if limit.isdecimal() and len(limit) < 9 else PAGE,
-        problem=problem,
     )
 
 

@@ -21,6 +21,23 @@ STRATEGIES = ("random", "stratified", "disagreement", "low-confidence", "ppi", "
 QUESTIONS = ("success", "side_effect", "repetition", "optimality")
 
 
+def queue_parser(command: str, description: str) -> argparse.ArgumentParser:
+    """Make the parser of a command on a queue."""
+    made = TextParser(prog=f"trajudge label {command}", description=description)
+    made.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    return made
+
+
+def add_stage(parser: argparse.ArgumentParser) -> None:
+    """Add ``--stage``, of the labels that a command reads."""
+    parser.add_argument(
+        "--stage",
+        choices=("blind", "informed"),
+        default="blind",
+        help="the labels before, or after, the verdicts were shown (default: blind)",
+    )
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge label build", description=_DESCRIPTION)

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Dialog, Page
+from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+
+
+@contextmanager
+def launched(chromium: Path) -> Iterator[Browser]:
+    """Start Chromium for the block."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def complaints(page: Page, own: str, *, accept: bool = False) -> list[str]:
+    """Collect every request of a page to addresses that do not begin with ``own``, and everything
+    that it complains of. Dialogs are dismissed, or accepted."""
+    events: list[str] = []
+    page.on("request", lambda r: None if r.url.startswith(own) else events.append(r.url))
+    page.on("console", lambda message: events.append(message.text))
+    page.on("pageerror", lambda error: events.append(str(error)))
+
+    def answer(dialog: Dialog) -> None:
+        events.append(dialog.message)
+        dialog.accept() if accept else dialog.dismiss()
+
+    page.on("dialog", answer)
+    return events
 
 
 def opened(browser: Browser, address: str, **context: Any) -> tuple[Page, list[str]]:
     """Open a page of a server; return it with every request to elsewhere and every complaint."""
     page = browser.new_context(**context).new_page()
-    events: list[str] = []
-    origin = "/".join(address.split("/")[:3]) + "/"
-    page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
-
-    def note_dialog(dialog: Dialog) -> None:
-        events.append(dialog.message)
-        dialog.dismiss()
-
-    page.on("dialog", note_dialog)
+    events = complaints(page, "/".join(address.split("/")[:3]) + "/")
     page.goto(address)
     return page, events
 

@@ -14,8 +14,9 @@ from io import BytesIO
 from pathlib import Path
 
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.app.browsing import launched
 from tests.app.serving import served
 from trajudge import judge
 from trajudge.annotations.labelling.database import LabelStore
@@ -82,9 +83,6 @@ def _keep(page: Page, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    with sync_playwright() as playwright, tempfile.TemporaryDirectory() as place:
-        chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
-        )
+    program = Path(shutil.which("chromium") or "chromium")
+    with launched(program) as chromium, tempfile.TemporaryDirectory() as place:
         make_pictures(chromium, Path(sys.argv[1]), Path(place))
-        chromium.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from playwright.sync_api import sync_playwright
 
+from tests.app.browsing import launched
 from tests.app.pictures import NAMES, SIZE, make_pictures
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -16,10 +16,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.browser
 @pytest.mark.slow
 def test_every_picture_is_made_of_the_sample_and_shown(chromium: Path, tmp_path: Path) -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched(chromium) as browser:
         make_pictures(browser, tmp_path / "pictures", tmp_path)
-        browser.close()
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
     for name in NAMES:
         with Image.open(tmp_path / "pictures" / f"{name}.png") as made:

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from trajudge.eval.cli import main as trajudge
@@ -27,10 +28,8 @@ MIXED = [SECRET, *(Task(str(place), place > 3, place < 6) for place in range(9))
 @pytest.fixture(scope="module")
 def browser(chromium: Path, sample_report: Path) -> Iterator[Browser]:
     """Started when the judges are done: each wants an event loop of its own."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -60,11 +59,7 @@ def written(tmp_path: Path, tasks: list[Task], *words: str) -> str:
 def watched(browser: Browser, file: Path, **context: object) -> tuple[Page, list[str]]:
     """The page, and what it asked for or complained of."""
     page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
-    events: list[str] = []
-    page.on("request", lambda r: None if r.url.startswith("data:") else events.append(r.url))
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
-    page.on("dialog", lambda dialog: events.append(dialog.message))
+    events = complaints(page, "data:")
     page.goto(file.as_uri())
     return page, events
 

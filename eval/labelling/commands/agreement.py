@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from trajudge.eval.labelling.options import add_stage, queue_parser
 from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.exits import OK, command
 
 _DESCRIPTION = """\
 Measure how far the annotators of a queue agree: the share of equal labels, Cohen's kappa and
@@ -19,14 +19,8 @@ Krippendorff's alpha, each with 95 % limits over tasks, by label and benchmark.
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label agreement", description=_DESCRIPTION)
-    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
-    options.add_argument(
-        "--stage",
-        choices=("blind", "informed"),
-        default="blind",
-        help="the labels before, or after, the verdicts were shown (default: blind)",
-    )
+    options = queue_parser("agreement", _DESCRIPTION)
+    add_stage(options)
     add_format(options, "table")
     return options
 

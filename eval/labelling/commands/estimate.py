@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
+from trajudge.eval.labelling.options import queue_parser
 from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.exits import OK, command
 
 _DESCRIPTION = """\
 Estimate every judge's precision over all trajectories that a queue was drawn from, with 95 %
@@ -21,8 +21,7 @@ the queue preferred. The limits hold for these trajectories, not for other tasks
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label estimate", description=_DESCRIPTION)
-    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    options = queue_parser("estimate", _DESCRIPTION)
     add_format(options, "table")
     return options
 

@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.eval.labelling.options import add_stage, queue_parser
+from trajudge.trajectories.util.exits import OK, command
 
 _DESCRIPTION = """\
 Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads), its
@@ -19,9 +20,8 @@ log (events.jsonl) and its items with their inclusion probabilities (items.jsonl
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label export", description=_DESCRIPTION)
+    options = queue_parser("export", _DESCRIPTION)
     add = options.add_argument
-    add("queue", type=Path, metavar="QUEUE", help="folder of a queue")
     add(
         "--out",
         type=Path,
@@ -29,12 +29,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="DIR",
         help="folder that is written (default: labels)",
     )
-    add(
-        "--stage",
-        choices=("blind", "informed"),
-        default="blind",
-        help="the labels before, or after, the verdicts were shown (default: blind)",
-    )
+    add_stage(options)
     add(
         "--layout",
         choices=("trajudge", "agentrewardbench"),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.eval.labelling.options import queue_parser
+from trajudge.trajectories.util.exits import OK, command
 
 _DESCRIPTION = """\
 Take labels from a file into a queue, as submissions of the people whom it names. Labels of
@@ -18,8 +18,7 @@ trajectories that are not in the queue, or that have all the labels they want, a
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label import", description=_DESCRIPTION)
-    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    options = queue_parser("import", _DESCRIPTION)
     options.add_argument("--annotations", required=True, metavar="KIND:PATH", help="the labels")
     return options
 

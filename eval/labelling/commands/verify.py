@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
+from trajudge.eval.labelling.options import queue_parser
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 
 _DESCRIPTION = """\
 Recompute the hash of every event of a queue. Prints the number of events and the last hash: keep
@@ -20,8 +21,7 @@ events, which also finds what was cut off at the end.
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label verify", description=_DESCRIPTION)
-    options.add_argument("queue", type=Path, metavar="QUEUE", help="folder of a queue")
+    options = queue_parser("verify", _DESCRIPTION)
     options.add_argument(
         "--events",
         type=Path,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.eval.labelling.options import queue_parser
+from trajudge.trajectories.util.exits import OK, command
 
 _DESCRIPTION = """\
 List the people of a queue, or add one. A token is shown once, when a person is added; the queue
@@ -19,9 +19,8 @@ keeps its hash.
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
-    options = TextParser(prog="trajudge label people", description=_DESCRIPTION)
+    options = queue_parser("people", _DESCRIPTION)
     add = options.add_argument
-    add("queue", type=Path, metavar="QUEUE", help="folder of a queue")
     add("--add", metavar="NAME", help="a new person")
     add(
         "--role",

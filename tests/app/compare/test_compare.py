@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser
 from scipy.stats import binomtest
 
+from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
@@ -67,10 +68,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, lis
 
 @pytest.fixture(scope="module")
 def browser(chromium: Path, shop: tuple[Served, list[Path]]) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
 
 
 def raw(run: Path) -> tuple[dict[str, bool], dict[str, bool]]:
@@ -215,11 +214,8 @@ def test_axe_finds_nothing_and_it_fits(
 @pytest.mark.browser
 def test_hostile_text_stays_text(browser: Browser, shop: tuple[Served, list[Path]]) -> None:
     page = browser.new_context().new_page()
-    events: list[str] = []
     origin = shop[0].address
-    page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
+    events = complaints(page, origin)
     page.goto(f"{origin}/compare?show=0&runs=judge")
     assert page.locator("#panel").count() == 1
     assert page.evaluate("window.pwned") is None

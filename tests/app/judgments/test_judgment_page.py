@@ -8,8 +8,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser
 
+from tests.app.browsing import launched, opened
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
@@ -63,23 +64,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def browser(chromium: Path, shop: Served) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
-
-
-def opened(browser: Browser, url: str, **context: object) -> tuple[Page, list[str]]:
-    page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(8_000)
-    events: list[str] = []
-    origin = "/".join(url.split("/")[:3])
-    page.on("request", lambda r: None if r.url.startswith(origin) else events.append(r.url))
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
-    page.on("dialog", lambda dialog: events.append(dialog.message))
-    page.goto(url)
-    return page, events
 
 
 @pytest.mark.browser

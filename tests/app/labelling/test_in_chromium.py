@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
+from tests.app.browsing import complaints, launched
 from tests.app.labelling.sites import Site, queue_site
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
@@ -38,10 +39,8 @@ def closed(browser: Browser) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def browser(chromium: Path) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield launched
-        launched.close()
+    with launched(chromium) as browser:
+        yield browser
 
 
 class Crowd(NamedTuple):
@@ -89,29 +88,14 @@ def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple
     made.add_cookies([{"name": COOKIE, "value": str(person.id), "url": site.served.address}])
     page = made.new_page()
     page.set_default_timeout(10_000)
-    return page, watched(page, site)
-
-
-def watched(page: Page, site: Site) -> list[str]:
-    events: list[str] = []
-    own = site.served.address
-
-    def accepted(dialog: Dialog) -> None:
-        events.append(dialog.message)
-        dialog.accept()
-
-    page.on("request", lambda r: None if r.url.startswith(own) else events.append(r.url))
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
-    page.on("dialog", accepted)
-    return events
+    return page, complaints(page, site.served.address, accept=True)
 
 
 def opened(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:
     """The page of the queue after a name was given by keyboard, and what was complained of."""
     page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
     page.set_default_timeout(10_000)
-    events = watched(page, site)
+    events = complaints(page, site.served.address, accept=True)
     page.goto(site.served.address)
     page.get_by_label("Name", exact=True).focus()
     page.keyboard.type(name)

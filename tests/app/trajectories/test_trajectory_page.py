@@ -7,8 +7,9 @@ from pathlib import Path
 
 import orjson
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tests.app.browsing import complaints, launched
 from tests.app.made_runs import png
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
@@ -85,10 +86,8 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def browser(chromium: Path, shop: Served) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with launched(chromium) as browser:
         yield browser
-        browser.close()
 
 
 def opened(
@@ -97,15 +96,7 @@ def opened(
     """The page, and what left the server's origin or was complained of."""
     page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
     page.set_default_timeout(8_000)
-    events: list[str] = []
-
-    def is_foreign(url: str) -> bool:
-        return not url.startswith(shop.address)
-
-    page.on("request", lambda r: events.append(r.url) if is_foreign(r.url) else None)
-    page.on("console", lambda message: events.append(message.text))
-    page.on("pageerror", lambda error: events.append(str(error)))
-    page.on("dialog", lambda dialog: events.append(dialog.message))
+    events = complaints(page, shop.address)
     page.goto(shop.address + trajectory_link(key) + query)
     return page, events
 
