@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
@@ -25,13 +24,6 @@ def parser() -> TextParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge inspect", description=_DESCRIPTION)
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    shown_options(options)
-    server_options(options.add_argument_group("where it listens"))
-    return options
-
-
-def shown_options(options: argparse.ArgumentParser) -> None:
-    """Add the options that name what is shown beside the runs."""
     options.add_argument(
         "--data",
         action="append",
@@ -41,6 +33,8 @@ def shown_options(options: argparse.ArgumentParser) -> None:
     options.add_argument(
         "--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)"
     )
+    server_options(options.add_argument_group("where it listens"))
+    return options
 
 
 def check_extra(command: str) -> None:

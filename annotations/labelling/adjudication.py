@@ -15,7 +15,13 @@ import orjson
 from trajudge.annotations.labelling.chain import append_event
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.labelling.records import EventKind, FormAnswers, Question, ReadingId
-from trajudge.annotations.labelling.submissions import LabelRefused, cleaned
+from trajudge.annotations.labelling.submissions import (
+    LabelRefused,
+    answers_payload,
+    cleaned,
+    earlier_event,
+    scoped_request,
+)
 
 
 class SubmittedReading(NamedTuple):
@@ -127,19 +133,16 @@ def adjudicate(
     reason = cleaned(reason).strip()
     person, item = who
     with store.writing() as connection:
-        scoped = f"{person}/{item}/adjudicate/{cleaned(request)}"
-        row = connection.execute("SELECT id FROM event WHERE request = ?", (scoped,)).fetchone()
-        if row is not None:
-            return int(row["id"])
+        earlier = earlier_event(connection, f"adjudicate/{request}", who)
+        if earlier is not None:
+            return earlier
         _check(store, connection, person, item)
         if any(not answers.value(question) for question in store.settings.questions):
             raise LabelRefused("Not decided: answer every question.")
         if not reason:
             raise LabelRefused("Not decided: give a reason.")
-        payload = {
-            "answers": answers.model_dump(mode="json", exclude_defaults=True),
-            "reason": reason,
-        }
+        payload = {"answers": answers_payload(answers), "reason": reason}
+        scoped = scoped_request(f"adjudicate/{request}", who)
         kind = EventKind.ADJUDICATED
         now = store.now()
         return append_event(

@@ -40,6 +40,13 @@ class Offer(NamedTuple):
     returned: str = ""
 
 
+class OwnProgress(NamedTuple):
+    """How many items a person submitted and skipped."""
+
+    own_submitted: int
+    own_skipped: int
+
+
 class Progress(NamedTuple):
     """How far a queue is: labels wanted and submitted, items that are complete, and of a person
     their submissions and skips."""
@@ -122,39 +129,50 @@ def progress(store: LabelStore, person: int | None = None) -> Progress:
         )
         .fetchone()
     )
-    own = (
-        store.reading()
-        .execute(
-            "SELECT count(DISTINCT item) FILTER (WHERE kind = 'submitted') AS submitted,"
-            " count(DISTINCT item) FILTER (WHERE kind = 'skipped') AS skipped"
-            " FROM event WHERE person = ?",
-            (person,),
-        )
-        .fetchone()
-    )
     return Progress(
         wanted=row["wanted"] or 0,
         submitted=row["submitted"] or 0,
         items=row["items"],
         complete=row["complete"] or 0,
-        own_submitted=own["submitted"],
-        own_skipped=own["skipped"],
+        **own_progress(store, person)._asdict(),
     )
 
 
-def _lease(connection: sqlite3.Connection, now: int, person: int, item: int) -> Offer:
+def own_progress(store: LabelStore, person: int | None) -> OwnProgress:
+    """Count what one person did."""
+    row = (
+        store.reading()
+        .execute(
+            "SELECT count(DISTINCT item) FILTER (WHERE kind = 'submitted') AS own_submitted,"
+            " count(DISTINCT item) FILTER (WHERE kind = 'skipped') AS own_skipped"
+            " FROM event WHERE person = ?",
+            (person,),
+        )
+        .fetchone()
+    )
+    return OwnProgress(*row)
+
+
+def hold_lease(connection: sqlite3.Connection, now: int, person: int, item: int) -> int:
+    """Give a person the item for the time of a lease, from now; return when it expires."""
     expires = now + LEASE_MILLISECONDS
-    connection.execute(
-        "INSERT INTO lease VALUES (?, ?, ?)"
-        " ON CONFLICT (item, person) DO UPDATE SET expires = excluded.expires",
-        (item, person, expires),
-    )
+    connection.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?)", (item, person, expires))
+    return expires
+
+
+def returned_reason(connection: sqlite3.Connection, item: int) -> str:
+    """Return why an adjudicator sent an item back the last time; "" for one that was not."""
     row = connection.execute(
         "SELECT json_extract(payload, '$.reason') AS reason FROM event"
         " WHERE item = ? AND kind = 'returned' ORDER BY id DESC LIMIT 1",
         (item,),
     ).fetchone()
-    return Offer(item, expires, row["reason"] if row else "")
+    return str(row["reason"]) if row else ""
+
+
+def _lease(connection: sqlite3.Connection, now: int, person: int, item: int) -> Offer:
+    expires = hold_lease(connection, now, person, item)
+    return Offer(item, expires, returned_reason(connection, item))
 
 
 def _returned(connection: sqlite3.Connection, place: dict[str, int]) -> int | None:

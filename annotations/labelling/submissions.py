@@ -14,7 +14,7 @@ import orjson
 
 from trajudge.annotations.labelling.chain import append_event
 from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.offers import LEASE_MILLISECONDS, is_reopened, may_label
+from trajudge.annotations.labelling.offers import hold_lease, is_reopened, may_label
 from trajudge.annotations.labelling.records import (
     TEXT_LIMIT,
     EventKind,
@@ -78,10 +78,12 @@ def save_draft(store: LabelStore, who: ReadingId, answers: FormAnswers, version:
     now = store.now()
     with store.writing() as connection:
         standing = _checked(connection, now, who, version)
-        _renew(connection, now, who)
+        hold_lease(connection, now, *who)
         if standing.version and standing.answers == answers:
             return standing.version
-        return append_event(connection, now, EventKind.DRAFT, _payload(answers), **who._asdict())
+        return append_event(
+            connection, now, EventKind.DRAFT, answers_payload(answers), **who._asdict()
+        )
 
 
 def submit(
@@ -94,7 +96,7 @@ def submit(
     """
     now = store.now()
     with store.writing() as connection:
-        earlier = _earlier(connection, request, who)
+        earlier = earlier_event(connection, request, who)
         if earlier is not None:
             return earlier
         _checked(connection, now, who, version)
@@ -103,10 +105,10 @@ def submit(
             names = ", ".join(question.replace("_", " ") for question in open_questions)
             raise LabelRefused(f"Not submitted: {names} not answered yet.")
         connection.execute("DELETE FROM lease WHERE item = ? AND person = ?", who[::-1])
-        scoped = _scoped(request, who)
+        scoped = scoped_request(request, who)
         kind = EventKind.SUBMITTED
         return append_event(
-            connection, now, kind, _payload(answers), **who._asdict(), request=scoped
+            connection, now, kind, answers_payload(answers), **who._asdict(), request=scoped
         )
 
 
@@ -143,7 +145,7 @@ def reopen(store: LabelStore, person: int) -> int | None:
             return None
         if not is_reopened(connection, person, item):
             append_event(connection, now, EventKind.REOPENED, {}, person=person, item=item)
-        _renew(connection, now, ReadingId(person, item))
+        hold_lease(connection, now, person, item)
         return item
 
 
@@ -167,7 +169,7 @@ def revise(store: LabelStore, who: ReadingId, answers: FormAnswers | None, reque
     never replaces the blind label. Raises LabelRefused where no verdict was shown."""
     now = store.now()
     with store.writing() as connection:
-        earlier = _earlier(connection, request, who)
+        earlier = earlier_event(connection, request, who)
         if earlier is not None:
             return earlier
         standing = own_reading(connection, who)
@@ -182,7 +184,7 @@ def revise(store: LabelStore, who: ReadingId, answers: FormAnswers | None, reque
         payload = {
             "kept": kept,
             "seen": orjson.loads(shown["seen"]),
-            "answers": _payload(standing.answers if answers is None else answers),
+            "answers": answers_payload(standing.answers if answers is None else answers),
         }
         return append_event(
             connection,
@@ -190,7 +192,7 @@ def revise(store: LabelStore, who: ReadingId, answers: FormAnswers | None, reque
             EventKind.REVISED,
             payload,
             **who._asdict(),
-            request=_scoped(request, who),
+            request=scoped_request(request, who),
         )
 
 
@@ -228,13 +230,13 @@ def _give_up(store: LabelStore, kind: EventKind, who: ReadingId, reason: str, re
         raise LabelRefused("Not skipped: say why, in a few words.")
     now = store.now()
     with store.writing() as connection:
-        if _earlier(connection, request, who) is not None:
+        if earlier_event(connection, request, who) is not None:
             return
         standing = own_reading(connection, who)
         if not may_label(connection, now, *who) or standing.submitted:
             raise LabelRefused(_NOT_YOURS)
         connection.execute("DELETE FROM lease WHERE item = ? AND person = ?", who[::-1])
-        scoped = _scoped(request, who)
+        scoped = scoped_request(request, who)
         append_event(connection, now, kind, {"reason": reason}, **who._asdict(), request=scoped)
 
 
@@ -247,25 +249,19 @@ def _checked(connection: sqlite3.Connection, now: int, who: ReadingId, version: 
     return standing
 
 
-def _earlier(connection: sqlite3.Connection, request: str, who: ReadingId) -> int | None:
+def earlier_event(connection: sqlite3.Connection, request: str, who: ReadingId) -> int | None:
     """Find the event that this request wrote already."""
     row = connection.execute(
-        "SELECT id FROM event WHERE request = ?", (_scoped(request, who),)
+        "SELECT id FROM event WHERE request = ?", (scoped_request(request, who),)
     ).fetchone()
     return None if row is None else int(row["id"])
 
 
-def _scoped(request: str, who: ReadingId) -> str:
+def scoped_request(request: str, who: ReadingId) -> str:
     """Tie a request key to who sent it, so that nobody meets another's."""
     return f"{who.person}/{who.item}/{cleaned(request)}"
 
 
-def _renew(connection: sqlite3.Connection, now: int, who: ReadingId) -> None:
-    connection.execute(
-        "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)",
-        (who.item, who.person, now + LEASE_MILLISECONDS),
-    )
-
-
-def _payload(answers: FormAnswers) -> dict[str, Any]:
+def answers_payload(answers: FormAnswers) -> dict[str, Any]:
+    """Return answers as an event holds them."""
     return answers.model_dump(mode="json", exclude_defaults=True)

@@ -27,6 +27,7 @@ from trajudge.annotations.labelling.records import (
     LabelEvent,
     QueueItem,
 )
+from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -124,7 +125,7 @@ def form_answers(annotation: Annotation) -> FormAnswers:
 
 
 def _import(store: LabelStore, person: int, item: int, answers: FormAnswers, request: str) -> bool:
-    payload = answers.model_dump(mode="json", exclude_defaults=True)
+    payload = answers_payload(answers)
     with store.writing() as connection:
         counts = connection.execute(
             "SELECT count(*) FILTER (WHERE event.person = ?) AS own, count(DISTINCT event.person)"

@@ -49,7 +49,7 @@ class AdjudicationPages(NamedTuple):
         """List what this adjudicator may decide."""
         person = adjudicator_of(self.store, request)
         listed = await in_thread(disputes, self.store, person.id)
-        return page(request, "labelling/disputes.html", disputes=listed, annotator=person)
+        return page(request, "labelling/disputes.html", disputes=listed)
 
     async def show(self, request: Request, problem: str = "") -> Response:
         """Show the labels of an item, without names, beside its evidence."""

@@ -12,7 +12,14 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.offers import claim_next, may_label, progress, renew
+from trajudge.annotations.labelling.offers import (
+    claim_next,
+    may_label,
+    own_progress,
+    progress,
+    renew,
+    returned_reason,
+)
 from trajudge.annotations.labelling.records import QueueItem, ReadingId
 from trajudge.annotations.labelling.submissions import (
     LabelConflict,
@@ -71,7 +78,7 @@ class AnnotationPages(NamedTuple):
         offer = await in_thread(claim_next, self.store, person.id)
         if offer is None:
             counts = await in_thread(progress, self.store, person.id)
-            return page(request, "labelling/done.html", counts=counts, annotator=person)
+            return page(request, "labelling/done.html", counts=counts)
         return RedirectResponse(f"/queue/item/{offer.item}", 303)
 
     async def open_again(self, request: Request) -> Response:
@@ -107,11 +114,10 @@ class AnnotationPages(NamedTuple):
             request_key=key,
             questions=form_questions(self.store.settings.questions),
             guidelines=guidelines,
-            counts=await in_thread(progress, self.store, person.id),
-            returned=await in_thread(self._returned, who.item),
+            counts=await in_thread(own_progress, self.store, person.id),
+            returned=await in_thread(self._returned, who),
             mark_kinds=MARK_KINDS,
             mark_kind=_KIND_OF_TAB[content.request.tab],
-            annotator=person,
             problem=problem,
         )
 
@@ -186,14 +192,5 @@ class AnnotationPages(NamedTuple):
         chosen = blind_request(dict(request.query_params))
         return blind_content(self.access, workspace, drawn, path, chosen)
 
-    def _returned(self, item: int) -> str:
-        row = (
-            self.store.reading()
-            .execute(
-                "SELECT json_extract(payload, '$.reason') AS reason FROM event"
-                " WHERE item = ? AND kind = 'returned' ORDER BY id DESC LIMIT 1",
-                (item,),
-            )
-            .fetchone()
-        )
-        return str(row["reason"]) if row else ""
+    def _returned(self, who: ReadingId) -> str:
+        return returned_reason(self.store.reading(), who.item)

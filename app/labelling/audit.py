@@ -22,6 +22,7 @@ from trajudge.annotations.labelling.records import EventKind, Person, QueueItem
 from trajudge.annotations.labelling.submissions import LabelRefused, cleaned
 from trajudge.app.labelling.people import adjudicator_of
 from trajudge.app.labelling.verdicts import FrameVerdicts, ShownVerdict
+from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
@@ -143,10 +144,5 @@ class AuditPages(NamedTuple):
                 key, review = item.key, reviews[number]
                 rule = {True: "yes", False: "no", None: ""}[self.verdicts.rule(key)]
                 cells = (key.benchmark, key.task_id, key.agent, key.attempt, rule, *review)
-                rows.writerow([_plain(str(cell)) for cell in cells])
+                rows.writerow([no_formula(str(cell)) for cell in cells])
         return table.getvalue()
-
-
-def _plain(cell: str) -> str:
-    """Keep a spreadsheet from taking a text for a formula."""
-    return f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") else cell

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from hashlib import sha256
+
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
@@ -20,12 +23,17 @@ from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 
-COOKIE = "trajudge-annotator"
 _DAYS = 30
 
 
 class NobodyChosen(Exception):
     """The request comes from nobody known yet: the page that asks for a name comes first."""
+
+
+def cookie_of(store: LabelStore) -> str:
+    """Name the cookie that holds a person's number: the queue's own, for a browser gives cookies
+    to every port of a host, and numbers mean other people in other queues."""
+    return f"trajudge-annotator-{sha256(os.fsencode(store.folder.resolve())).hexdigest()[:8]}"
 
 
 def person_of(store: LabelStore, request: Request) -> Person:
@@ -34,7 +42,7 @@ def person_of(store: LabelStore, request: Request) -> Person:
     if name is not None:
         person = person_by_name(store, name)
     else:
-        number = small_number(request.cookies.get(COOKIE, ""))
+        number = small_number(request.cookies.get(cookie_of(store), ""))
         person = None if number is None else person_by_id(store, number)
     if person is None:
         raise NobodyChosen
@@ -65,7 +73,7 @@ def people_routes(store: LabelStore) -> list[Route]:
             fields = await form_fields(request)
             number = small_number(fields.get("person", ""))
             if number is not None and person_by_id(store, number) is not None:
-                return _chosen(number)
+                return _chosen(store, number)
             name, role = fields.get("name", "").strip(), fields.get("role", "annotator")
             if not 0 < len(name) <= NAME_LIMIT or not name.isprintable():
                 problem = f"Give a name of 1 to {NAME_LIMIT} printable characters."
@@ -74,7 +82,7 @@ def people_routes(store: LabelStore) -> list[Route]:
             else:
                 chosen = "adjudicator" if role == "adjudicator" else "annotator"
                 admission = await in_thread(add_person, store, name, chosen)  # type: ignore[arg-type]
-                return _chosen(admission.person.id)
+                return _chosen(store, admission.person.id)
         known = [person for person in await in_thread(people, store) if person.active]
         return page(
             request,
@@ -87,9 +95,9 @@ def people_routes(store: LabelStore) -> list[Route]:
     return [Route("/people", choose, methods=["GET", "POST"])]
 
 
-def _chosen(number: int) -> Response:
+def _chosen(store: LabelStore, number: int) -> Response:
     response = RedirectResponse("/", 303)
     response.set_cookie(
-        COOKIE, str(number), max_age=_DAYS * 86_400, httponly=True, samesite="strict"
+        cookie_of(store), str(number), max_age=_DAYS * 86_400, httponly=True, samesite="strict"
     )
     return response

@@ -83,7 +83,7 @@ def table_link(run: str, *terms: tuple[str, str, str] | tuple[str, str, str, boo
 def headline(run: str, scored: ScoredRun) -> list[HeadlineRow]:
     """Make a row a judge, best first, each with the rule-based baseline behind it where they differ
     in what they were scored on."""
-    rows = _of(scored, OVERALL, ALL_AGENTS)
+    rows = _overall(scored)
     judges = [s for s in rows if not s.baseline]
     order = {judge: place for place, judge in enumerate(ordered_judges(scored.scores))}
     judges.sort(key=lambda score: order.get(score.judge, 0))
@@ -187,6 +187,6 @@ def _ending_row(run: str, coverage: Coverage) -> EndingRow:
     )
 
 
-def _of(scored: ScoredRun, benchmark: str, agent: str) -> list[Score]:
-    place = (benchmark, agent, scored.question)
+def _overall(scored: ScoredRun) -> list[Score]:
+    place = (OVERALL, ALL_AGENTS, scored.question)
     return [s for s in scored.scores.scores if (s.benchmark, s.agent, s.label) == place]

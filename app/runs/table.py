@@ -9,6 +9,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from trajudge.app.pages.filtering import asked_filter
+from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.workspace import OpenedRun
 from trajudge.eval.data.run_index.filters import Filter
@@ -27,8 +28,6 @@ from trajudge.trajectories.model import TrajectoryKey
 
 EXPORT_SECONDS = 600.0
 _COUNTED = 64  # filters whose number of rows is remembered
-# What a spreadsheet would take for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class TableQuery(NamedTuple):
@@ -154,7 +153,7 @@ def _cell(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     text = "" if value is None else str(value)
-    return f"'{text}" if isinstance(value, str) and text.startswith(_FORMULA) else text
+    return no_formula(text) if isinstance(value, str) else text
 
 
 def _truth(value: int | None) -> bool | None:

@@ -45,12 +45,12 @@ def application(
     workspace: Workspace,
     rooms: Sequence[Room],
     hosts: frozenset[str],
+    port: int,
     people: People | None = None,
 ) -> ASGIApp:
-    """Make the application that shows a workspace to requests for ``hosts``. ``people`` is asked
-    who a token belongs to; None: nobody signs in."""
-    port = min((host.rpartition(":")[2] for host in hosts), default="")
-    sessions = Sessions(f"trajudge-{port}" if port.isdecimal() else "trajudge")
+    """Make the application that shows a workspace to requests for ``hosts`` at ``port``. ``people``
+    is asked who a token belongs to; None: nobody signs in."""
+    sessions = Sessions(f"trajudge-{port}")
     own = [
         Route("/healthz", _healthy),
         Route("/favicon.ico", _no_icon),

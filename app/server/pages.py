@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import orjson
@@ -73,35 +72,18 @@ def json_page(value: Any, status: int = 200) -> Response:
     return Response(orjson.dumps(value), status, media_type="application/json")
 
 
-class FormFields(Mapping[str, str]):
-    """The fields of a form; of several values of a name the last."""
+async def form_fields(request: Request) -> dict[str, str]:
+    """Read the form that was sent; of several values of a name the last.
 
-    def __init__(self, fields: Mapping[str, list[str]]) -> None:
-        self._fields = fields
-
-    def every(self, name: str) -> list[str]:
-        """Return all values of a name."""
-        return [*self._fields.get(name, ())]
-
-    def __getitem__(self, name: str) -> str:
-        return self._fields[name][-1]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._fields)
-
-    def __len__(self) -> int:
-        return len(self._fields)
-
-
-async def form_fields(request: Request) -> FormFields:
-    """Read the form that was sent. Raises PageError for a field that is too long."""
+    Raises PageError for a field that is too long.
+    """
     fields = read_form(await request.body())
     for name, values in fields.items():
         if any(len(value) > MAX_FIELD for value in values):
             raise PageError(
                 413, f"The field {name[:40]} has more than {MAX_FIELD:,} characters: shorten it."
             )
-    return FormFields(fields)
+    return {name: values[-1] for name, values in fields.items()}
 
 
 def show_problem(request: Request, error: Exception) -> Response:

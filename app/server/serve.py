@@ -26,9 +26,8 @@ def serve(
     rooms: Sequence[Room],
     config: ServerConfig,
     people: People | None = None,
-    start: str = "/",
 ) -> None:
-    """Serve until Ctrl-C; ``start`` is the page whose address is printed. Without ``people``,
+    """Serve until Ctrl-C; the address is printed. Without ``people``,
     ``auth`` prints a token that everybody signs in with. Raises UserError for an address that
     cannot be listened on, or that others would reach unasked."""
     check_server(config)
@@ -37,9 +36,9 @@ def serve(
     token = None
     if config.auth and people is None:
         token, people = new_token()
-    app = application(workspace, rooms, allowed_hosts(config, port), people)
+    app = application(workspace, rooms, allowed_hosts(config, port), port, people)
     host = f"[{config.host}]" if ":" in config.host else config.host
-    sys.stdout.write(f"http://{host}:{port}{start}   (Ctrl-C ends it)\n")
+    sys.stdout.write(f"http://{host}:{port}/   (Ctrl-C ends it)\n")
     if token is not None:
         sys.stdout.write(f"token to sign in with: {token}\n")
     sys.stdout.flush()

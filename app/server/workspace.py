@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,15 +48,19 @@ class Workspace:
     data: tuple[str, ...] = ()
     annotations: str | None = None
     _combined: dict[tuple[str, ...], CombinedIndex] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def combined(self, names: Sequence[str] = ()) -> CombinedIndex:
         """Return the index over the runs of these names, all of them if there are none. Raises
         PageError 404 for a run that is not there."""
         chosen = tuple(dict.fromkeys(names)) or tuple(self.runs)
         indexes = {name: self.run(name).index for name in chosen}
-        if chosen not in self._combined and len(self._combined) >= _MOST_COMBINED:
-            self._combined.pop(next(iter(self._combined)))
-        return self._combined.setdefault(chosen, CombinedIndex(indexes))
+        with self._lock:
+            if chosen not in self._combined:
+                if len(self._combined) >= _MOST_COMBINED:
+                    self._combined.pop(next(iter(self._combined)))
+                self._combined[chosen] = CombinedIndex(indexes)
+            return self._combined[chosen]
 
     def run(self, name: str) -> OpenedRun:
         """Return a run by its name in addresses. Raises PageError 404."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -44,12 +45,12 @@ class Frame:
     rule: Floats
     chances: Floats
 
-    @property
+    @cached_property
     def evaluators(self) -> list[str]:
         """Name the judges and, where there are official rewards, the rule."""
         return [*self.judges, *([RULE] if (~np.isnan(self.rule)).any() else [])]
 
-    @property
+    @cached_property
     def votes(self) -> Floats:
         """Stack the verdicts of all evaluators (N, V)."""
         with_rule = len(self.evaluators) > len(self.judges)

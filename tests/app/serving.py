@@ -56,7 +56,11 @@ def served(
     sockets = bound_sockets(config.host, config.port)
     port = int(sockets[0].getsockname()[1])
     app = application(
-        workspace, inspect_rooms() if rooms is None else rooms, allowed_hosts(config, port), people
+        workspace,
+        inspect_rooms() if rooms is None else rooms,
+        allowed_hosts(config, port),
+        port,
+        people,
     )
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})

@@ -35,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Do what the command line names and return the exit code."""
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
-    from trajudge.annotations.labelling.offers import progress  # noqa: PLC0415
+    from trajudge.annotations.labelling.offers import own_progress  # noqa: PLC0415
     from trajudge.annotations.labelling.people import add_person, people  # noqa: PLC0415
 
     store = LabelStore(options.queue)
@@ -44,7 +44,7 @@ def main(options: argparse.Namespace) -> int:
         sys.stdout.write(f"{admission.person.name}: token {admission.token}\n")
     else:
         for person in people(store):
-            own = progress(store, person.id)
+            own = own_progress(store, person.id)
             counts = f"{own.own_submitted:,} labelled, {own.own_skipped:,} skipped"
             sys.stdout.write(f"{person.name} ({person.role}): {counts}\n")
     store.close()

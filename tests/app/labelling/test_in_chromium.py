@@ -22,7 +22,7 @@ from trajudge.annotations.labelling.records import FormAnswers, ReadingId
 from trajudge.annotations.labelling.submissions import own_reading, save_draft, submit
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import EvidenceMark
-from trajudge.app.labelling.people import COOKIE
+from trajudge.app.labelling.people import cookie_of
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -85,7 +85,9 @@ def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple
     person = person_by_name(site.store, name)
     assert person is not None
     made = browser.new_context(**context)  # type: ignore[arg-type]
-    made.add_cookies([{"name": COOKIE, "value": str(person.id), "url": site.served.address}])
+    made.add_cookies(
+        [{"name": cookie_of(site.store), "value": str(person.id), "url": site.served.address}]
+    )
     page = made.new_page()
     page.set_default_timeout(10_000)
     return page, complaints(page, site.served.address, accept=True)
