@@ -101,6 +101,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
             "verdicts": Command("eval.imported.__main__", "import published verdicts as runs"),
             "sources": Command("trajectories.sources.__main__", "show known data sets: licences"),
+            "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),

@@ -31,6 +31,7 @@ ALLOWED = {
     },
     "eval": {"trajectories", "annotations", "prompts", "judges", "rules"},
     "app": {"trajectories", "annotations", "prompts", "judges", "eval"},
+    "robustness": {"trajectories", "annotations", "prompts", "judges", "eval", "eval.stats"},
     "rewards": {"trajectories", "judges", "eval", "eval.stats"},
     "proxy": {"trajectories"},  # its util alone: see the test below
 }

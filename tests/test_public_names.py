@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[1]
 ROOMS = {
     "app",
     "rewards",
+    "robustness",
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
 }

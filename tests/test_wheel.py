@@ -20,6 +20,7 @@ STRANGERS = ("judges", "rules")  # on the package index, and once the names of o
 OWN = (
     *("prompts", "rules", "judges", "trajectories", "annotations", "environments", "proxy", "app"),
     "rewards",
+    "robustness",
 )
 USER = """
 from pathlib import Path

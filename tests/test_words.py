@@ -53,7 +53,7 @@ SHARED = {
 }
 ROOMS = (
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
-    "trajectories",
+    *("robustness", "trajectories"),
 )
 # No function's docstring begins with a word of NO_VERB or one that ruff's D401 (pyproject.toml)
 # knows; neither knows every noun, so a docstring may still begin with one ("Precision of ...").

@@ -126,6 +126,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),
     ("data", "convert", "{0}/sample", "converted"),
+    ("data", "perturb", "--data", "{0}/sample", "--perturbation", "identity", "--limit", "2"),
     ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
     ("rules", "evaluate", *RULED),
     ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),

@@ -1,0 +1,119 @@
+"""A folder of perturbed trajectories that any judge can be run on: trajectories, labels that hold
+after the perturbation, and what was changed in each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic_core import to_json
+
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.robustness.apply import apply
+from trajudge.robustness.model import (
+    Edit,
+    Facts,
+    LabelQuestion,
+    NotApplicable,
+    Perturbation,
+    Perturbed,
+    Relation,
+    truth_after,
+)
+from trajudge.robustness.sources import Subjects
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.util.atomic import replacing
+
+VARIANTS = "variants.jsonl"
+ANNOTATOR = "perturbed"
+
+
+class VariantLine(Record):
+    """One line of ``variants.jsonl``: the key that the perturbed trajectory has in its folder, the
+    key of its source, and what was done. ``truth`` None: not known."""
+
+    key: TrajectoryKey
+    of: TrajectoryKey
+    perturbation: str
+    version: int
+    relations: dict[LabelQuestion, Relation]
+    truth: dict[LabelQuestion, bool | None]
+    edits: tuple[Edit, ...]
+
+
+class Written(NamedTuple):
+    """How many trajectories each perturbation gave."""
+
+    file: Path
+    counts: dict[str, int]
+
+
+def write(
+    folder: Path,
+    subjects: Subjects,
+    perturbations: Sequence[Perturbation],
+    seed: int = 0,
+    limit: int | None = None,
+) -> Written:
+    """Write every variant, or the first ``limit`` of each perturbation. Raises UserError if the
+    folder holds something."""
+    store.check_target(folder, None)
+    counts = dict.fromkeys((one.name for one in perturbations), 0)
+    variants: list[VariantLine] = []
+
+    def trajectories() -> Iterator[Trajectory]:
+        for one in perturbations:
+            for source, made in _applied(one, subjects, seed, limit):
+                counts[one.name] += 1
+                variant = _variant(one, source, made, subjects.facts[source.key])
+                variants.append(variant)
+                yield made.trajectory.model_copy(update={"key": variant.key})
+
+    file = store.write(folder, trajectories(), compress="gz")
+    annotation_store.write(folder / "labels.jsonl", map(_label, variants))
+    with replacing(folder / VARIANTS) as lines:
+        lines.writelines(to_json(variant) + b"\n" for variant in variants)
+    return Written(file, counts)
+
+
+def _applied(
+    perturbation: Perturbation, subjects: Subjects, seed: int, limit: int | None
+) -> Iterator[tuple[Trajectory, Perturbed]]:
+    left = limit
+    for source in subjects.trajectories:
+        if left == 0:
+            return
+        made = apply(perturbation, source, subjects.facts[source.key], seed)
+        if not isinstance(made, NotApplicable):
+            left = None if left is None else left - 1
+            yield source, made
+
+
+def _variant(
+    perturbation: Perturbation, source: Trajectory, made: Perturbed, facts: Facts
+) -> VariantLine:
+    key = made.trajectory.key
+    return VariantLine(
+        key=key.model_copy(update={"agent": f"{key.agent}~{perturbation.name}"}),
+        of=source.key,
+        perturbation=perturbation.name,
+        version=perturbation.version,
+        relations=made.relations,
+        truth={
+            question: truth_after(relation, getattr(facts, question))
+            for question, relation in made.relations.items()
+        },
+        edits=made.edits,
+    )
+
+
+def _label(variant: VariantLine) -> Annotation:
+    return Annotation(
+        key=variant.key,
+        raw_task_id=variant.key.task_id,
+        annotator=ANNOTATOR,
+        **{str(question): truth for question, truth in variant.truth.items()},
+    )

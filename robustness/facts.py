@@ -1,0 +1,95 @@
+"""What is known of each trajectory's truth: read from the ``facts.jsonl`` of a recording where
+there is one, else from the labels that people gave."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from trajudge.annotations.model import Annotation, primary_labels
+from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.validation import first_error
+
+FACTS = "facts.jsonl"
+# Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.
+GOALS = "goals.jsonl"
+_MAX_BYTES = 2**30
+
+
+def known_facts(
+    annotations: Iterable[Annotation], folder: Path | None = None
+) -> dict[TrajectoryKey, Facts]:
+    """Return the facts of every labelled trajectory; those of the ``folder`` of a recording rest on
+    the state. Raises UserError naming file and line."""
+    labels = primary_labels(annotations)
+    stated = _by_key(folder / FACTS) if folder else {}
+    goals = _by_key(folder / GOALS) if folder else {}
+    return {
+        key: _facts(label, stated.get(key), goals.get(key, {})) for key, label in labels.items()
+    }
+
+
+def with_siblings(
+    trajectories: Iterable[Trajectory], facts: Mapping[TrajectoryKey, Facts]
+) -> dict[TrajectoryKey, Facts]:
+    """Add to each run whose truth rests on the state the other runs of its case, in the order
+    given."""
+    of_case: dict[tuple[str, str], list[tuple[TrajectoryKey, Sibling]]] = defaultdict(list)
+    for one in trajectories:
+        known = facts.get(one.key)
+        if known and known.source == "state" and known.success is not None:
+            sibling = Sibling(trajectory=one, success=known.success, side_effect=known.side_effect)
+            of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
+    told = dict(facts)
+    for runs in of_case.values():
+        for key, _ in runs:
+            others = tuple(sibling for other, sibling in runs if other != key)
+            told[key] = facts[key].model_copy(update={"siblings": others})
+    return told
+
+
+def _facts(label: Annotation, stated: Mapping[str, Any] | None, goals: Mapping[str, Any]) -> Facts:
+    labels = {name: getattr(label, name) for name in ("success", "side_effect", "repetition")}
+    if stated is None:
+        return Facts(**labels)
+    predicates = stated.get("predicates", ())
+    fields = ("kind", "expected", "found", "right")
+    return Facts(
+        source="state",
+        **labels,
+        answers=tuple(
+            AnswerOutcome(**{name: one[name] for name in fields})
+            for one in stated.get("answers", ())
+        ),
+        held=tuple(one["name"] for one in predicates if one["holds"]),
+        missed=tuple(one["name"] for one in predicates if not one["holds"]),
+        goals=tuple(GoalOutcome.model_validate(one) for one in goals.get("goals", ())),
+    )
+
+
+def _by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
+    """Read JSON Lines with a ``key``; none if there is no such file."""
+    if not file.is_file():
+        return {}
+    try:
+        lines = read_regular(file, _MAX_BYTES).splitlines()
+    except (OSError, UnsafeFile) as error:
+        raise UserError(f"{file}: {error}; give the folder of a recording") from error
+    read = {}
+    for number, line in enumerate(lines, start=1):
+        try:
+            entry = orjson.loads(line)
+            read[TrajectoryKey.model_validate(entry["key"])] = entry
+        except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise UserError(f"{file}, line {number}: is no line of facts: {error}") from error
+        except ValidationError as error:
+            raise UserError(f"{file}, line {number}: {first_error(error, 'the key')}") from error
+    return read

@@ -1,0 +1,65 @@
+"""``trajudge data perturb``: write perturbed trajectories with the labels that they then have."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.options import count, whole
+
+_DESCRIPTION = """\
+Change labelled trajectories in ways whose effect on the truth is known, and write them as data that
+any judge can be run on: trajectories.jsonl.gz with images/, labels.jsonl (what is true after the
+change) and variants.jsonl (what was changed, field by field). The same seed gives the same bytes.
+
+  trajudge data perturb --data sample --out attacked
+  trajudge judge --data attacked --judge heuristic
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the command's options."""
+    made = TextParser(prog="trajudge data perturb", description=_DESCRIPTION)
+    add = made.add_argument
+    add("--data", metavar="KIND:PATH", help="the trajectories (default: as trajudge judge)")
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add(
+        "--perturbation",
+        action="append",
+        metavar="NAME",
+        help="one of the catalogue, or two as A+B; may be repeated (default: all)",
+    )
+    add("--limit", type=count, metavar="N", help="at most N trajectories of each perturbation")
+    add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
+    add("--out", type=Path, default=Path("attacked"), metavar="DIR", help="folder to write")
+    return made
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Write the folder and say how many trajectories each perturbation gave."""
+    from trajudge.robustness.attacked import write  # noqa: PLC0415 - --help needs none of it
+    from trajudge.robustness.catalogue import catalogue, chosen  # noqa: PLC0415
+    from trajudge.robustness.sources import subjects  # noqa: PLC0415
+
+    names = options.perturbation or list(catalogue())
+    perturbations = chosen(names)
+    written = write(
+        options.out,
+        subjects(options.data, options.annotations),
+        perturbations,
+        options.seed,
+        options.limit,
+    )
+    applied = sum(number > 0 for number in written.counts.values())
+    sys.stdout.write(
+        f"{written.file}: {sum(written.counts.values()):,} trajectories by {applied} of "
+        f"{len(perturbations)} perturbations\n"
+    )
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""The trajectories that are perturbed, with what is known of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.eval.data.inputs import DataSource, find_source, open_spec
+from trajudge.robustness.facts import FACTS, known_facts, with_siblings
+from trajudge.robustness.model import Facts
+from trajudge.trajectories.loaders import parse_source
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+
+
+class Subjects(NamedTuple):
+    """Labelled trajectories in their order, and the facts of each."""
+
+    trajectories: tuple[Trajectory, ...]
+    facts: Mapping[TrajectoryKey, Facts]
+
+
+def subjects(data: str | None, annotations: str | None = None) -> Subjects:
+    """Open ``--data`` and its labels as a run does. Raises UserError."""
+    return subjects_of(find_source(data, annotations))
+
+
+def subjects_of(source: DataSource) -> Subjects:
+    """Read the labelled trajectories of a run's data. Raises UserError."""
+    facts = known_facts(source.annotations, _folder_of_facts(source))
+    read = tuple(
+        one for one in source.read(lambda key: key in facts) if isinstance(one, Trajectory)
+    )
+    return Subjects(read, with_siblings(read, facts))
+
+
+def _folder_of_facts(source: DataSource) -> Path | None:
+    if source.trajectories is not None:
+        return None
+    path = parse_source(open_spec(source.spec))[1]
+    if path is None:
+        return None
+    folder = path if path.is_dir() else path.parent
+    return folder if (folder / FACTS).is_file() else None

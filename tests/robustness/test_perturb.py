@@ -1,0 +1,42 @@
+"""`trajudge data perturb` writes data that judges run on, the same bytes for the same seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trajudge.annotations import open_annotations, primary_labels
+from trajudge.eval.cli import main
+from trajudge.robustness.sources import subjects
+
+NAMES = ("--perturbation", "identity", "--limit", "3")
+
+
+def test_the_labels_are_those_after_the_change(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "attacked"
+    assert main(["data", "perturb", "--data", "sample", "--out", str(out), *NAMES]) == 0
+    assert "3 trajectories by 1 of 1 perturbations" in capsys.readouterr().out
+    written = subjects(f"trajudge:{out}")
+    source = primary_labels(open_annotations("sample"))
+    of = {key.model_copy(update={"agent": f"{key.agent}~identity"}): key for key in source}
+    assert len(written.trajectories) == 3
+    for one in written.trajectories:
+        assert written.facts[one.key].success is source[of[one.key]].success
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for out in folders:
+        assert main(["data", "perturb", "--data", "sample", "--out", str(out), *NAMES]) == 0
+    names = sorted(path.name for path in folders[0].iterdir() if path.is_file())
+    assert "variants.jsonl" in names
+    for name in names:
+        assert (folders[0] / name).read_bytes() == (folders[1] / name).read_bytes()
+
+
+def test_an_unknown_perturbation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["data", "perturb", "--data", "sample", "--perturbation", "identitty"]) == 2
+    assert "--perturbation identitty: is unknown: use one of identity" in capsys.readouterr().err
