@@ -21,9 +21,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options, rest = accept_parser().parse_known_args(arguments)
     from trajudge.eval.acceptance.accepting import accept  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.acceptance.settings import AcceptConfig  # noqa: PLC0415
+    from trajudge.eval.acceptance.training.settings import training_settings  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
-    config = read_settings(AcceptConfig, options)
+    training = training_settings(vars(options))
+    config = read_settings(AcceptConfig, options, training=training)
     if config.judge and config.data and not (config.run or config.judgments):
         config = _judged_now(config, rest)
     elif rest:
@@ -65,6 +67,9 @@ def _text(config: AcceptConfig, made: Acceptance) -> str:
     )
     table = Table("", ("rejected because", "trajectories"), rejected, names=1)
     rest = f"written to {config.out}: {ACCEPTED}, {REJECTED}, {SUMMARY}"
+    if made.training is not None and config.training is not None:
+        rows = ", ".join(f"{count} in {name}" for name, count in made.training.rows.items())
+        rest += f"; rows in {config.training.format}/: {rows or 'none'}"
     tables = [table] if rejected else []
     return first_screen([finding], tables, (), made.warnings, rest=rest, more=SUMMARY)
 

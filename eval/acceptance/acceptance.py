@@ -13,7 +13,14 @@ from typing import IO, Any, NamedTuple
 import orjson
 
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.acceptance.conversations import messages, provenance, without_observation
+from trajudge.eval.acceptance.conversations import (
+    ChatTurn,
+    chat_turns,
+    messages,
+    provenance,
+    without_observation,
+)
+from trajudge.eval.acceptance.held_out import HeldOutTasks
 from trajudge.eval.select.measures.scores import accepts_score, judge_scores, rule_scores
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
@@ -29,8 +36,9 @@ SUMMARY = "acceptance.json"
 class AcceptanceFilter(NamedTuple):
     """What accepts: a rule at a threshold. ``benchmarks`` are those that it was shown to hold on,
     None: any; ``obstacles`` says of others why the choice does not transfer, "" where it does.
-    ``agents`` are those whose runs are taken, None: all. ``decision`` is the hash of the plan that
-    it was chosen under; ``warning`` is what the user should know of its guarantee."""
+    ``agents`` are those whose runs are taken, None: all; runs on ``held_out`` tasks are not taken.
+    ``decision`` is the hash of the plan that it was chosen under; ``warning`` is what the user
+    should know of its guarantee."""
 
     name: str
     rule: Rule
@@ -40,6 +48,7 @@ class AcceptanceFilter(NamedTuple):
     warning: str = "no decision stands behind this choice: its precision is not known"
     obstacles: Mapping[str, str] = {}
     agents: frozenset[str] | None = None
+    held_out: HeldOutTasks = HeldOutTasks()
 
 
 class AcceptDecision(NamedTuple):
@@ -51,6 +60,7 @@ class AcceptDecision(NamedTuple):
 
 
 Acceptor = Callable[[TrajectoryKey], AcceptDecision]
+OnDecided = Callable[[Trajectory, AcceptDecision, list[ChatTurn]], None]
 OK = "accepted"
 
 
@@ -81,7 +91,10 @@ def acceptor(choice: AcceptanceFilter, judgments: list[Judgment]) -> Acceptor:
 def _not_covered(
     choice: AcceptanceFilter, key: TrajectoryKey, benchmark: str
 ) -> tuple[str, str] | None:
-    """Return kind and reason where the choice was made for other benchmarks or agents."""
+    """Return kind and reason where the choice was made for other benchmarks or agents, or the task
+    is held out."""
+    if choice.held_out.holds(key):
+        return "held-out task", "its task is in the list of --held-out"
     if choice.benchmarks is not None and benchmark not in choice.benchmarks:
         why = choice.obstacles.get(benchmark, "nor does it transfer there")
         if why:
@@ -112,15 +125,15 @@ def apply(
     folder: Path,
     *,
     bare_turns: bool = False,
-    agents: Counter[str] | None = None,
+    decided: OnDecided | None = None,
     **format_: Any,
 ) -> Counter[str]:
     """Write ``accepted.jsonl`` and ``rejected.jsonl``, one trajectory in memory at a time, in the
     order in which they come; how many ended how. Both appear when complete.
 
-    ``agents`` counts the accepted runs of each. ``bare_turns``: accept runs with steps whose page
-    was not recorded. ``format_`` goes to ``conversations.messages``. Raises UserError for an
-    unwritable folder.
+    ``decided`` is called with every trajectory that could be read, how it ended and its
+    conversation. ``bare_turns``: accept runs with steps whose page was not recorded. ``format_``
+    goes to ``conversations.chat_turns``. Raises UserError for an unwritable folder.
     """
     counts: Counter[str] = Counter()
     try:
@@ -131,11 +144,15 @@ def apply(
                 for name in (ACCEPTED, REJECTED)
             }
             for trajectory in trajectories:
-                kind, line = _line(trajectory, judge, choice, format_, bare_turns=bare_turns)
+                if isinstance(trajectory, Unreadable):
+                    kind, line = "unreadable", _unreadable(trajectory)
+                else:
+                    decision, turns = decide(trajectory, judge, format_, bare_turns=bare_turns)
+                    kind, line = decision.kind, _line(trajectory, decision, choice, turns)
+                    if decided is not None:
+                        decided(trajectory, decision, turns)
                 counts[kind] += 1
-                if kind == OK and agents is not None:
-                    agents[line["provenance"]["agent"]] += 1
-                _put(files[ACCEPTED if kind == OK else REJECTED], line)
+                put_line(files[ACCEPTED if kind == OK else REJECTED], line)
         for name in files:
             (folder / f"{name}.part").replace(folder / name)
     except OSError as error:
@@ -143,35 +160,40 @@ def apply(
     return counts
 
 
-def _line(
-    trajectory: Trajectory | Unreadable,
-    judge: Acceptor,
-    choice: AcceptanceFilter,
-    format_: Mapping[str, Any],
-    *,
-    bare_turns: bool,
-) -> tuple[str, dict[str, Any]]:
-    if isinstance(trajectory, Unreadable):
-        key = trajectory.key.model_dump() if trajectory.key else None
-        return "unreadable", {"key": key, "kind": "unreadable", "reason": trajectory.reason}
+def decide(
+    trajectory: Trajectory, judge: Acceptor, format_: Mapping[str, Any], *, bare_turns: bool
+) -> tuple[AcceptDecision, list[ChatTurn]]:
+    """Decide on a trajectory, and write its conversation: empty without any action."""
     decision = judge(trajectory.key)
-    turns = messages(trajectory, **format_) if decision.kind == OK else []
+    turns = chat_turns(trajectory, **format_)
     if decision.kind == OK and not turns:
-        decision = AcceptDecision(
-            "no action", "no step has an action: there is nothing to learn", decision.score
-        )
+        why = "no step has an action: there is nothing to learn"
+        decision = AcceptDecision("no action", why, decision.score)
     if decision.kind == OK and not bare_turns:
         decision = _observed(trajectory, decision)
+    return decision, turns
+
+
+def _unreadable(trajectory: Unreadable) -> dict[str, Any]:
+    key = trajectory.key.model_dump() if trajectory.key else None
+    return {"key": key, "kind": "unreadable", "reason": trajectory.reason}
+
+
+def _line(
+    trajectory: Trajectory,
+    decision: AcceptDecision,
+    choice: AcceptanceFilter,
+    turns: list[ChatTurn],
+) -> dict[str, Any]:
     if decision.kind != OK:
-        rejected = {"kind": decision.kind, "reason": decision.reason, "score": decision.score}
-        return decision.kind, {"key": trajectory.key.model_dump(), **rejected}
+        return {"key": trajectory.key.model_dump(), **decision._asdict()}
     accepted = {
         "judge": choice.name,
         "score": decision.score,
         "threshold": choice.threshold,
         "decision": choice.decision,
     }
-    return OK, {"messages": turns, "provenance": provenance(trajectory, accepted)}
+    return {"messages": messages(turns), "provenance": provenance(trajectory, accepted)}
 
 
 def _observed(trajectory: Trajectory, decision: AcceptDecision) -> AcceptDecision:
@@ -187,7 +209,8 @@ def _observed(trajectory: Trajectory, decision: AcceptDecision) -> AcceptDecisio
     return AcceptDecision("no observation", why, decision.score)
 
 
-def _put(file: IO[bytes], line: dict[str, Any]) -> None:
+def put_line(file: IO[bytes], line: dict[str, Any]) -> None:
+    """Write a line of JSON."""
     try:
         content = orjson.dumps(line)
     except TypeError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any, NamedTuple
 
 import orjson
@@ -16,7 +15,12 @@ from trajudge.eval.acceptance.acceptance import (
     write_dataset,
 )
 from trajudge.eval.acceptance.applying import covered, filter_of, new_agents
+from trajudge.eval.acceptance.held_out import read_held_out
 from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.acceptance.training.card import TrainingCounts, training_warnings
+from trajudge.eval.acceptance.training.export import ExportSource, export_training, guarantee
+from trajudge.eval.acceptance.training.formats import unit
+from trajudge.eval.acceptance.training.runs import RunCollector
 from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import read_manifest
@@ -30,11 +34,13 @@ from trajudge.trajectories.util.errors import UserError
 
 
 class Acceptance(NamedTuple):
-    """What was applied, how many trajectories ended how, and what the user should know."""
+    """What was applied, how many trajectories ended how, what the user should know, and the rows
+    of training data."""
 
     choice: AcceptanceFilter
     counts: dict[str, int]
     warnings: list[str]
+    training: TrainingCounts | None = None
 
 
 def accept(config: AcceptConfig) -> Acceptance:
@@ -49,20 +55,36 @@ def accept(config: AcceptConfig) -> Acceptance:
             "no judgments to apply it to: give --run RUN or --judgments DIR, or --judge NAME with "
             "--data KIND:PATH to ask the judge now"
         )
+    if config.training is not None:
+        unit(config.training)
     format_ = _format(config)
     inputs = read_inputs(config.run, config.judgments)
     warnings: list[str] = []
     if decision is not None:
         choice, warnings = covered(decision, choice, inputs, config)
+    if config.held_out is not None:
+        choice = choice._replace(held_out=read_held_out(config.held_out))
     spec = _data(config)
-    agents: Counter[str] = Counter()
-    rule = acceptor(choice, inputs.judgments)
-    acceptance = apply(open_source(spec), rule, choice, config.out, agents=agents, **format_)
+    runs = RunCollector(config.training, choice, config.without_observations)
+    acceptance = apply(
+        open_source(spec),
+        acceptor(choice, inputs.judgments),
+        choice,
+        config.out,
+        bare_turns=config.without_observations,
+        decided=runs,
+        **format_,
+    )
     if decision is not None:
-        warnings += new_agents(decision, agents, config)
+        warnings += new_agents(decision, runs.agents, config)
     if choice.warning:
         warnings.append(choice.warning)
-    made = Acceptance(choice, dict(sorted(acceptance.items())), warnings)
+    training = None
+    if config.training is not None:
+        source = ExportSource(choice, guarantee(decision), spec, config.data or spec, format_)
+        training = export_training(source, runs.listed, config.training, config.out)
+        warnings += training_warnings(training)
+    made = Acceptance(choice, dict(sorted(acceptance.items())), warnings, training)
     _write_summary(config, made, config.data or spec)
     if config.dataset:
         write_dataset(config.out / ACCEPTED, config.dataset)
@@ -88,7 +110,7 @@ def choose(config: AcceptConfig) -> tuple[Decision | None, AcceptanceFilter]:
 
 def _format(config: AcceptConfig) -> dict[str, Any]:
     """Settle how conversations are written. Raises UserError."""
-    format_: dict[str, Any] = {"page": config.page, "bare_turns": config.without_observations}
+    format_: dict[str, Any] = {"page": config.page}
     if config.system is not None:
         try:
             format_["system"] = config.system.read_text(encoding="utf-8")
@@ -123,7 +145,14 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
         "runs": [str(run) for run in config.run],
         "judgments": str(config.judgments) if config.judgments else None,
         "counts": made.counts,
+        "training": _training(config, made),
         "cautions": made.warnings,
         "version": code_version(),
     }
     write_whole(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _training(config: AcceptConfig, made: Acceptance) -> dict[str, Any] | None:
+    if made.training is None or config.training is None:
+        return None
+    return {**config.training.model_dump(mode="json"), **made.training._asdict()}

@@ -10,9 +10,9 @@ out. ``provenance`` says which trajectory it is and who accepted it.
 from __future__ import annotations
 
 import re
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from trajudge.trajectories.model import Observation, Step, Trajectory
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 
 Page = Literal["pruned", "full", "none"]
 
@@ -26,20 +26,42 @@ SYSTEM = (
 )
 
 
-def messages(
+class ChatTurn(NamedTuple):
+    """One turn of a conversation. ``without_page`` is the text of a user turn in the conversations
+    of later steps; ``screenshot`` is what its page looked like, where that was recorded."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+    without_page: str = ""
+    screenshot: ImageRef | None = None
+
+
+def chat_turns(
     trajectory: Trajectory, *, page: Page = "pruned", system: str = SYSTEM
-) -> list[dict[str, str]]:
+) -> list[ChatTurn]:
     """Write the conversation; of the two accessibility trees the one asked for, or else the other.
 
     Empty where no step has an action: there is nothing to learn from.
     """
     acted = [step for step in trajectory.steps if step.action]
-    turns = [{"role": "system", "content": system}] if acted else []
+    turns = [ChatTurn("system", system)] if acted else []
     for step in acted:
         goal = f"Goal: {trajectory.goal.strip()}\n\n" if len(turns) == 1 else ""
-        turns.append({"role": "user", "content": goal + _user(step, page)})
-        turns.append({"role": "assistant", "content": _assistant(step)})
+        turns.append(
+            ChatTurn(
+                "user",
+                goal + _user(step, page),
+                without_page=goal + _user(step, "none"),
+                screenshot=step.observation.screenshot,
+            )
+        )
+        turns.append(ChatTurn("assistant", _assistant(step)))
     return turns
+
+
+def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
+    """Return the turns as chat fine-tuning takes them."""
+    return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
 def without_observation(trajectory: Trajectory) -> tuple[int, int]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import get_args
 
+from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import count, whole
 
@@ -14,7 +16,7 @@ fine-tuning, with their provenance, and the rejected ones with the reason.
 
   trajudge accept --decision selections/0a1b2c3d --run runs/new --out accepted
   trajudge accept --judge webjudge-7b --threshold 1 --judgments DIR --data KIND:PATH
-  trajudge accept --judge heuristic --threshold 1 --data sample
+  trajudge accept --judge heuristic --threshold 1 --data sample --format trl-messages
 
 Without --run and --judgments the judge is asked now: options that are not listed here are those of
 trajudge judge.
@@ -24,6 +26,7 @@ accepted.jsonl: a line a trajectory, {"messages": [{"role", "content"}, ...], "p
 one system turn, then a step: a user turn (goal, url, page), an assistant turn (<think>, <action>).
 rejected.jsonl: {"key", "kind", "reason", "score"}.
 acceptance.json: what was applied to what, and how many ended how.
+With --format a folder of its name: train and test (--test-share), README.md, the card.
 """
 _RECERTIFY = """\
 A decision of trajudge select holds for the agents whose runs were labelled for it. For others draw
@@ -44,7 +47,7 @@ _EXIT_CODES = (
 )
 
 
-def accept_parser() -> argparse.ArgumentParser:
+def accept_parser() -> TextParser:
     """Make the parser of ``trajudge accept``."""
     made = TextParser(prog="trajudge accept", description=_ACCEPT, epilog=_FILES)
     add = made.add_argument
@@ -80,7 +83,33 @@ def accept_parser() -> argparse.ArgumentParser:
         help="where the decision or the run does not record the judge's settings: they are the "
         "same (what both record is compared all the same)",
     )
-    return made
+    add("--held-out", type=Path, metavar="FILE", help="reject runs on the tasks that it lists")
+    _training_options(made.add_argument_group("training data"))
+    return made.show_first(
+        *("decision", "run", "data", "judge", "threshold", "out", "format", "per", "per-task"),
+        "with-screenshots",
+    )
+
+
+def _training_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--format", choices=get_args(FormatName), help="also write rows in a trainer's layout")
+    add("--per", choices=get_args(Per), help="a row is a trajectory or a step")
+    add(
+        "--with-screenshots",
+        action="store_true",
+        default=None,
+        help="rows hold the screenshots of the pages",
+    )
+    add("--per-task", type=count, metavar="N", help="at most N runs of a task")
+    add("--test-share", type=float, metavar="SHARE", help="of the tasks, in a file of their own")
+    add(
+        "--rejected-below",
+        type=float,
+        metavar="T",
+        help="examples of failure score below T (default: the threshold)",
+    )
+    add("--seed", type=whole, metavar="N", help="seed of the draws (default: 0)")
 
 
 def recertify_parser() -> argparse.ArgumentParser:

@@ -7,6 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import Record
 
 
@@ -16,7 +17,9 @@ class AcceptConfig(Record):
 
     ``page`` is the accessibility tree in the conversations, ``system`` a file with another text of
     their system turn; ``agents``: whether runs of agents that the decision was not made on are
-    rejected (same) or taken (any; None: taken, and a sample asked for).
+    rejected (same) or taken (any; None: taken, and a sample asked for). Runs on the tasks that the
+    file ``held_out`` lists are rejected. ``training`` is the layout of training data that is
+    written beside the conversations.
     """
 
     decision: Path | None = None
@@ -33,6 +36,8 @@ class AcceptConfig(Record):
     any_benchmark: bool = False
     agents: Literal["same", "any"] | None = None
     assume_same_judge: bool = False
+    held_out: Path | None = None
+    training: TrainingConfig | None = None
 
 
 class SampleConfig(Record):

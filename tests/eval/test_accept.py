@@ -253,12 +253,12 @@ def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
 
 
 def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
-    from trajudge.eval.acceptance.conversations import messages
+    from trajudge.eval.acceptance.conversations import chat_turns
 
     said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
     step = Step(index=0, reasoning=said_twice, action="click('1')")
     made = trajectory(0).model_copy(update={"steps": (step,)})
-    assert messages(made)[2]["content"] == said_twice
+    assert chat_turns(made)[2].content == said_twice
 
 
 @mistakes(

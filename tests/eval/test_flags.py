@@ -46,7 +46,7 @@ MEANINGS = {
     "--extra-body": "JSON str",
     "--extra-headers": "JSON str",
     "--faults": "FILE Path",  # a fault plan
-    "--format": "choice str",  # of the tables
+    "--format": "choice str",  # the layout in which rows are written
     "--full": "switch",  # all tables
     "--goals": "FILE Path",  # of tasks whose logs do not hold them
     "--horizon": "N count",  # page loads of a task

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.acceptance.training.names import FormatName, Per
+from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, tables
 from trajudge.eval.audit.settings import AuditConfig
@@ -51,6 +53,18 @@ class PlanSettings(TypedDict, total=False):
     rollout_price: float
     training_price: float
     judgment_price: Sequence[str]
+
+
+class TrainingSettings(TypedDict, total=False):
+    """The keywords of ``accept`` for training data: the options of ``trajudge accept``."""
+
+    format: FormatName
+    per: Per
+    with_screenshots: bool
+    per_task: int
+    test_share: float
+    rejected_below: float
+    seed: int
 
 
 class SelectionResult(NamedTuple):
@@ -151,12 +165,16 @@ def accept(
     any_benchmark: bool = False,
     agents: Literal["same", "any"] | None = None,
     assume_same_judge: bool = False,
+    held_out: str | Path | None = None,
+    **training: Unpack[TrainingSettings],
 ) -> AcceptanceResult:
     """Write the trajectories that a decision accepts as conversations for fine-tuning.
 
     ``judge`` at ``threshold`` stands in place of a decision, without its guarantee; the others
-    are the options of ``trajudge accept``. Raises UserError.
+    are the options of ``trajudge accept``; with ``format`` also training data in a trainer's
+    layout. Raises UserError.
     """
+    check_keywords("accept", training, TrainingSettings.__annotations__)
     given = {
         "run": _folders(runs),
         "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
@@ -171,6 +189,8 @@ def accept(
         "any_benchmark": any_benchmark,
         "agents": agents,
         "assume_same_judge": assume_same_judge,
+        "held_out": held_out,
+        "training": training_settings(training),
     }
     config = settings(AcceptConfig, "accept", given)
     found = accepting.accept(config)

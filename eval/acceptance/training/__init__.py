@@ -1,0 +1,1 @@
+"""Training data in the layouts of trainers, from the runs that a judge accepted."""
