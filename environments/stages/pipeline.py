@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from trajudge.environments.checks.integrity import Reject
 from trajudge.environments.checks.shortest import shortest
@@ -22,8 +23,24 @@ from trajudge.environments.stages.refine import refine
 from trajudge.environments.stages.validate import Validate
 
 POSTPONED = 12  # tries without a case count like a case: scenarios that have some come first
+MOST_DOUBLED = 3  # most scenarios have one difficulty: each try of another one counts double
 DRY = 240  # configurations of a scenario in a row without a case; then it is given up
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
+
+
+class TriedConfiguration(NamedTuple):
+    """The case that a configuration gave, if any, and how many in a row, this one included, were
+    cases of another difficulty than was asked for."""
+
+    case: Case | None
+    others: int = 0
+
+    @property
+    def weight(self) -> float:
+        """What the try counts, in cases."""
+        if self.case is not None:
+            return 1.0
+        return min(2 ** max(min(self.others, MOST_DOUBLED) - 1, 0), POSTPONED) / POSTPONED
 
 
 def produce(
@@ -39,7 +56,7 @@ def produce(
     numbers of cases and of configurations tried with each of these. Without ``search`` no shortest
     way is looked for, which takes most of the time and which only optimality needs."""
     tally = Tally(Counter(), Counter(), Counter(), Counter())
-    sources: dict[Template, Iterator[Case | None]] = {
+    sources: dict[Template, Iterator[TriedConfiguration]] = {
         template: _cases(specification, planned, template, tally, validate)
         for template in planned.templates
     }
@@ -48,16 +65,16 @@ def produce(
     while ranks and len(cases) < specification.count:
         template = min(ranks, key=lambda one: ranks[one])
         try:
-            case = next(sources[template])
+            tried = next(sources[template])
         except StopIteration:
             del ranks[template]
             continue
         progress(len(cases), tally.tried.total())
-        if case is None:
-            ranks[template] += 1 / POSTPONED
+        if tried.case is None:
+            ranks[template] += tried.weight
             continue
         ranks[template] = 1 + int(ranks[template])
-        cases.append(_searched(case) if search else case)
+        cases.append(_searched(tried.case) if search else tried.case)
     return Produced(tuple(cases), tally)
 
 
@@ -67,19 +84,20 @@ def _cases(
     template: Template,
     tally: Tally,
     validate: Validate | None,
-) -> Iterator[Case | None]:
-    """Yield the cases of one scenario, None for a configuration that is none; ends where there seem
-    to be no more."""
+) -> Iterator[TriedConfiguration]:
+    """Yield what became of the configurations of one scenario; ends where there seem to be no more
+    cases."""
     seed = specification.seed
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
-    dry = 0
+    dry = others = 0
     for found in generate(template, seed, generator("generate", *template, seed)):
         tally.tried[template] += 1
         dry += 1
         if isinstance(found, Case):
             tally.vectors[found.vector, *template] += 1
-            if not specification.wants(found):
+            others = 0 if specification.wants(found) else others + 1
+            if others:
                 tally.other[template] += 1
             else:
                 refined = refine(found, further, rng, noise=specification.noise)
@@ -88,7 +106,7 @@ def _cases(
             tally.rejects[found.reason, _QUOTED.sub("...", found.detail)] += 1
         fits = isinstance(found, Case) and specification.wants(found)
         dry = 0 if fits else dry
-        yield found if fits and isinstance(found, Case) else None
+        yield TriedConfiguration(found if isinstance(found, Case) and fits else None, others)
         if dry >= DRY:
             return
 

@@ -153,6 +153,14 @@ def test_only_cases_of_the_wanted_level_are_produced(level: int) -> None:
 
 
 @pytest.mark.slow
+def test_a_scenario_of_another_level_is_tried_a_few_times() -> None:
+    """Each try in a row counts more, up to a third of a case."""
+    specification = WANTED.model_copy(update={"level": 1, "count": 8})
+    tally = produce(specification, planned(specification), search=False).tally
+    assert max(tally.other.values()) <= 12
+
+
+@pytest.mark.slow
 def test_a_wording_of_the_model_is_used_and_checked_like_every_other() -> None:
     specification = WANTED.model_copy(update={"scenario": "price"})
     found = GenerationPlan((("shop", "price"),), {("shop", "price"): (FURTHER,)})
