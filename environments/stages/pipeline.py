@@ -23,7 +23,7 @@ from trajudge.environments.stages.refine import refine
 from trajudge.environments.stages.validate import Validate
 
 POSTPONED = 12  # tries without a case count like a case: scenarios that have some come first
-MOST_DOUBLED = 3  # most scenarios have one difficulty: each try of another one counts double
+MOST_DOUBLED = 3  # tries of another difficulty in a row that count double: most have one alone
 DRY = 240  # configurations of a scenario in a row without a case; then it is given up
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 
@@ -40,7 +40,8 @@ class TriedConfiguration(NamedTuple):
         """What the try counts, in cases."""
         if self.case is not None:
             return 1.0
-        return min(2 ** max(min(self.others, MOST_DOUBLED) - 1, 0), POSTPONED) / POSTPONED
+        doublings = max(min(self.others, MOST_DOUBLED) - 1, 0)
+        return (1 << doublings) / POSTPONED
 
 
 def produce(
