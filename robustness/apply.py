@@ -38,7 +38,7 @@ def apply(
         return changed
     changed = renumbered(changed)
     edits = edits_between(trajectory, changed)
-    if not edits and not perturbation.sample:
+    if not edits and not perturbation.sample and not perturbation.options:
         return NotApplicable(reason="nothing of it changes")
     return Perturbed(
         trajectory=changed,
@@ -46,6 +46,7 @@ def apply(
         relations=perturbation.relations,
         edits=edits,
         sample=perturbation.sample,
+        options=perturbation.options,
     )
 
 
@@ -71,6 +72,8 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
         stackable=first.stackable and second.stackable,
         summary=f"{first.summary} Then: {second.summary}",
         sample=max(first.sample, second.sample),
+        options={**first.options, **second.options},
+        states_answer=first.states_answer or second.states_answer,
         change=_in_turn(first, second),
     )
 
@@ -116,8 +119,14 @@ def _in_turn(
 
 
 def _generator(perturbation: Perturbation, trajectory: Trajectory, seed: int) -> Generator:
-    """Draw for one trajectory and perturbation, whatever else is drawn."""
-    words = (perturbation.name, str(perturbation.version), str(trajectory.key), str(seed))
+    """Draw for one trajectory and perturbation, whatever else is drawn; an attack and its twin
+    draw the same."""
+    words = (
+        perturbation.twin or perturbation.name,
+        str(perturbation.version),
+        str(trajectory.key),
+        str(seed),
+    )
     digest = sha256("\0".join(words).encode("utf-8", "surrogatepass")).digest()
     return Generator(PCG64(int.from_bytes(digest)))
 

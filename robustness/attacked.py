@@ -23,6 +23,7 @@ from trajudge.robustness.model import (
     truth_after,
 )
 from trajudge.robustness.sources import Subjects
+from trajudge.robustness.validity import problems
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.atomic import replacing
@@ -45,10 +46,12 @@ class VariantLine(Record):
 
 
 class Written(NamedTuple):
-    """How many trajectories each perturbation gave."""
+    """How many trajectories each perturbation gave, and what is wrong with those that were left
+    out."""
 
     file: Path
     counts: dict[str, int]
+    invalid: list[str]
 
 
 def write(
@@ -58,17 +61,22 @@ def write(
     seed: int = 0,
     limit: int | None = None,
 ) -> Written:
-    """Write every variant, or the first ``limit`` of each perturbation. Raises UserError if the
-    folder holds something."""
+    """Write every valid variant, or the first ``limit`` of each perturbation. Raises UserError if
+    the folder holds something."""
     store.check_target(folder, None)
     counts = dict.fromkeys((one.name for one in perturbations), 0)
     variants: list[VariantLine] = []
+    invalid: list[str] = []
 
     def trajectories() -> Iterator[Trajectory]:
         for one in perturbations:
             for source, made in _applied(one, subjects, seed, limit):
+                facts = subjects.facts[source.key]
+                if wrong := problems(one, source, made, facts):
+                    invalid.append(f"{source.key}, {one.name}: {wrong[0]}")
+                    continue
                 counts[one.name] += 1
-                variant = _variant(one, source, made, subjects.facts[source.key])
+                variant = _variant(one, source, made, facts)
                 variants.append(variant)
                 yield made.trajectory.model_copy(update={"key": variant.key})
 
@@ -76,7 +84,7 @@ def write(
     annotation_store.write(folder / "labels.jsonl", map(_label, variants))
     with replacing(folder / VARIANTS) as lines:
         lines.writelines(to_json(variant) + b"\n" for variant in variants)
-    return Written(file, counts)
+    return Written(file, counts, invalid)
 
 
 def _applied(

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic_core import to_json
 
 from trajudge.robustness.model import STEP_CHANNELS, Channel, Edit
-from trajudge.trajectories.model import Step, Trajectory
+from trajudge.trajectories.model import ImageRef, Step, Trajectory
 
 STEP = "step"
 # The channel that each field of a trajectory belongs to.
@@ -90,10 +90,17 @@ def _edit(step: int | None, field: str, before: object, after: object) -> Edit:
 
 
 def _digest(value: object) -> str:
-    """Hash a field: text as it is, an image by its bytes, a step without its number."""
+    """Hash a field: text as it is, an image's file, a step without its number."""
+    if isinstance(value, ImageRef):
+        return value.sha256 or sha256(value.data or str(value.path).encode()).hexdigest()
     if isinstance(value, Step):
-        value = value.model_copy(update={"index": 0})
+        seen = value.observation
+        texts = [getattr(seen, name) for name in _SEEN if name != "screenshot"]
+        picture = _digest(seen.screenshot) if seen.screenshot else None
+        value = [*texts, picture, value.reasoning, value.action]
+    if isinstance(value, tuple):
+        value = [_digest(one) for one in value]
     encoded = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else b""
     if value is not None and not isinstance(value, str):
-        encoded = to_json(value, fallback=repr, bytes_mode="base64")
+        encoded = to_json(value)
     return sha256(encoded).hexdigest()

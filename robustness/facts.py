@@ -46,7 +46,13 @@ def with_siblings(
     for one in trajectories:
         known = facts.get(one.key)
         if known and known.source == "state" and known.success is not None:
-            sibling = Sibling(trajectory=one, success=known.success, side_effect=known.side_effect)
+            sibling = Sibling(
+                trajectory=one,
+                success=known.success,
+                side_effect=known.side_effect,
+                repetition=known.repetition,
+                answers=known.answers,
+            )
             of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
     told = dict(facts)
     for runs in of_case.values():

@@ -105,10 +105,11 @@ class AnswerOutcome(Record):
 
 
 class GoalOutcome(Record):
-    """A goal of another case, and whether the run's final state fulfils it (by its checker)."""
+    """A goal of another case, and what that case's checker says of the run's final state."""
 
     goal: str
-    success: bool
+    success: bool | None
+    side_effect: bool | None = None
 
 
 class Sibling(Record):
@@ -117,6 +118,8 @@ class Sibling(Record):
     trajectory: Trajectory
     success: bool
     side_effect: bool | None = None
+    repetition: bool | None = None
+    answers: tuple[AnswerOutcome, ...] = ()
 
 
 class Facts(Record):
@@ -153,6 +156,7 @@ class Perturbed(Record):
     relations: dict[LabelQuestion, Relation]
     edits: tuple[Edit, ...]
     sample: int = 0
+    options: dict[str, str] = Field(default_factory=dict)
 
 
 class NotApplicable(Record):
@@ -178,7 +182,9 @@ class Perturbation(Record):
     outside of ``channels`` as it was. ``twin`` names the benign perturbation of the same length
     and place that an attack is compared with. ``stackable``: may be composed with one that shares
     a channel. ``grade``: the record was edited, or the payload stood on the page when the run was
-    recorded. ``sample`` as in ``Perturbed``.
+    recorded. ``sample`` as in ``Perturbed``; ``options`` are those of the judge that differ (a
+    judge without them is not asked); ``states_answer``: its text may hold what the last message had
+    to say.
     """
 
     name: str
@@ -193,6 +199,8 @@ class Perturbation(Record):
     stackable: bool = False
     summary: str
     sample: int = 0
+    options: dict[str, str] = Field(default_factory=dict)
+    states_answer: bool = False
     change: Transform = Field(exclude=True, repr=False)
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import count, whole
 
 _DESCRIPTION = """\
@@ -43,6 +43,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.robustness.attacked import write  # noqa: PLC0415 - --help needs none of it
     from trajudge.robustness.catalogue import catalogue, chosen  # noqa: PLC0415
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     names = options.perturbation or list(catalogue())
     perturbations = chosen(names)
@@ -58,7 +59,8 @@ def main(options: argparse.Namespace) -> int:
         f"{written.file}: {sum(written.counts.values()):,} trajectories by {applied} of "
         f"{len(perturbations)} perturbations\n"
     )
-    return OK
+    sys.stderr.writelines(f"invalid, left out: {one_line(text)}\n" for text in written.invalid)
+    return FAILURES if written.invalid else OK
 
 
 if __name__ == "__main__":

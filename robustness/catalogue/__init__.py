@@ -6,11 +6,18 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 
 from trajudge.robustness.apply import compose
-from trajudge.robustness.catalogue import invariances
+from trajudge.robustness.catalogue import (
+    claims,
+    fabrications,
+    honest_flips,
+    injections,
+    invariances,
+    invariant_pictures,
+)
 from trajudge.robustness.model import Perturbation
 from trajudge.trajectories.util.errors import UserError
 
-FAMILIES = (invariances,)
+FAMILIES = (invariances, invariant_pictures, honest_flips, claims, injections, fabrications)
 
 
 @cache

@@ -1,0 +1,103 @@
+"""Whether a perturbation did what it declares and nothing else.
+
+Checked on what came out, not on how it was made: the edits are those that ``edits_between`` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trajudge.robustness.changing.trees import resolves, unparsable
+from trajudge.robustness.edits import CHANNELS, edits_between
+from trajudge.robustness.model import Channel, Facts, Perturbation, Perturbed
+from trajudge.trajectories.images.prepare import check_picture
+from trajudge.trajectories.model import Step, Trajectory
+from trajudge.trajectories.util.errors import ImageUnreadable
+
+
+def problems(
+    perturbation: Perturbation, source: Trajectory, perturbed: Perturbed, facts: Facts | None = None
+) -> list[str]:
+    """List what is wrong with a perturbed trajectory, a sentence each; none: it is valid."""
+    made = perturbed.trajectory
+    return [
+        *_undeclared(perturbation, source, perturbed),
+        *_broken_trees(source, made),
+        *_lost_targets(source, made, facts),
+        *_broken_pictures(source, made),
+        *(() if perturbation.states_answer or facts is None else _leaks(source, made, facts)),
+    ]
+
+
+def _undeclared(
+    perturbation: Perturbation, source: Trajectory, perturbed: Perturbed
+) -> Iterator[str]:
+    edits = edits_between(source, perturbed.trajectory)
+    if edits != perturbed.edits:
+        yield "its list of edits is not what differs"
+    for edit in edits:
+        if missing := CHANNELS[edit.field] - perturbation.channels:
+            yield f"{edit.field} of step {edit.step} changed: {min(missing)} is not declared"
+    declared = perturbation.channels - {Channel.PROMPT}
+    if declared and not edits:
+        yield "it declares a change and there is none"
+
+
+def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
+    sound = not any(unparsable(tree) for _, tree in _trees(source))
+    for place, tree in _trees(made) if sound else ():
+        if wrong := unparsable(tree):
+            yield f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
+
+
+def _trees(trajectory: Trajectory) -> Iterator[tuple[int, str]]:
+    for step in trajectory.steps:
+        page = step.observation
+        yield from ((step.index, tree) for tree in (page.axtree, page.axtree_pruned) if tree)
+
+
+def _lost_targets(source: Trajectory, made: Trajectory, facts: Facts | None) -> Iterator[str]:
+    """Find actions on what is not on the page, beyond those that the agents did themselves."""
+    others = [one.trajectory for one in facts.siblings] if facts else []
+    runs = [source, *(other for other in others if made.steps == other.steps)]
+    missed = [step for step in made.steps if not _resolves(step)]
+    if len(missed) > max(sum(not _resolves(step) for step in run.steps) for run in runs):
+        step = missed[-1]
+        yield f"step {step.index}: {step.action!r} acts on what is not on the page"
+
+
+def _resolves(step: Step) -> bool:
+    return resolves(step, step.observation.axtree or step.observation.axtree_pruned)
+
+
+def _broken_pictures(source: Trajectory, made: Trajectory) -> Iterator[str]:
+    known = {id(step.observation.screenshot) for step in source.steps}
+    for step in made.steps:
+        ref = step.observation.screenshot
+        if ref is None or id(ref) in known:
+            continue
+        try:
+            check_picture(ref)
+        except ImageUnreadable as error:
+            yield f"step {step.index}: {error}"
+
+
+def _leaks(source: Trajectory, made: Trajectory, facts: Facts) -> Iterator[str]:
+    """Find a right answer in a text that did not hold it."""
+    before, after = _texts(source), _texts(made)
+    for answer in {value for one in facts.answers for value in one.expected if value}:
+        if after.count(answer) > before.count(answer) * _copies(source, made):
+            yield f"it states the expected answer {answer!r}"
+
+
+def _copies(source: Trajectory, made: Trajectory) -> int:
+    """Return how often a page may come again where steps were added."""
+    return 1 if len(made.steps) <= len(source.steps) else 1 + len(made.steps) - len(source.steps)
+
+
+def _texts(trajectory: Trajectory) -> str:
+    texts = [trajectory.goal, trajectory.answer]
+    for step in trajectory.steps:
+        page = step.observation
+        texts += [page.url, page.axtree, page.page_error, step.reasoning, step.action]
+    return "\n".join(text for text in texts if text)

@@ -1,0 +1,207 @@
+"""What every perturbation promises: pure, declared edits only, valid, a relation that is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.robustness.samples import sample
+from trajudge.robustness import NotApplicable, Perturbation, Relation, apply
+from trajudge.robustness.apply import compose
+from trajudge.robustness.catalogue import catalogue, chosen
+from trajudge.robustness.catalogue.injections import CARRIERS, GOALS, injection
+from trajudge.robustness.changing.dresses import DRESSES
+from trajudge.robustness.changing.payloads import payloads
+from trajudge.robustness.model import Attacker, LabelQuestion, Need, combined, truth_after
+from trajudge.robustness.validity import problems
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+# What other data must hold before any run has it: a recording's goals of other cases.
+WAITING = {"goal-swap", "goal-swap-unasked", "goal-fit"}
+EVERY = list(catalogue().values())
+NO_PICTURES = [one for one in EVERY if "pixels" not in one.name]
+text = st.text(
+    st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=30
+)
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> Trajectory:
+    """A run on made-up pages, with the texts that a page or an agent could write."""
+    steps = []
+    for index in range(draw(st.integers(1, 5))):
+        name = draw(text).replace("'", "").replace("\\", "") or "x"
+        tree = f"RootWebArea 'P {name}', focused\n\t[7] link 'Go', clickable\n\t[9] textbox 'T'"
+        step = Step(
+            index=index,
+            observation=Observation(
+                url=f"http://site.example/p?a={index}&b=2", axtree=tree, axtree_pruned=tree
+            ),
+            reasoning=draw(st.none() | text),
+            action=draw(st.sampled_from(["click('7')", "fill('9', 'a b')", "noop()", None])),
+        )
+        steps.append(step)
+    key = TrajectoryKey(benchmark="made", agent="a", task_id=draw(st.sampled_from("xyz")))
+    return Trajectory(
+        key=key, raw_task_id="x", goal=draw(text), steps=tuple(steps), answer=draw(st.none() | text)
+    )
+
+
+def test_the_catalogue_is_of_the_size_that_it_says() -> None:
+    families = Counter(one.family for one in EVERY)
+    assert families["A"] >= 18 and families["B"] >= 10 and families["C"] >= 17
+    assert len(CARRIERS) >= 15 and families["E"] >= 9
+    dresses: dict[str, set[str]] = {carrier: set() for carrier in CARRIERS}
+    for one in EVERY:
+        if one.family == "D" and ".success." in one.name:
+            place, _, dress = one.name.removeprefix("inject-").split(".")
+            dresses[place].add(dress)
+    assert min(map(len, dresses.values())) >= 6
+    assert {dress for some in dresses.values() for dress in some} == set(DRESSES)
+
+
+def test_a_twin_is_there_and_takes_the_same_place() -> None:
+    twins = [(one, catalogue()[one.twin]) for one in EVERY if one.twin]
+    assert twins
+    for attack, twin in twins:
+        assert attack.channels == twin.channels, attack.name
+        assert twin.needs <= attack.needs, attack.name
+    assert {one.name for one in EVERY if one.family == "D" and not one.twin} == {
+        one.twin for one in EVERY if one.family == "D" and one.twin
+    }
+
+
+@pytest.mark.parametrize("carrier", ["answer", "reasoning", "goal"])
+@pytest.mark.parametrize("dress", DRESSES)
+def test_a_twin_is_as_long_as_its_attack(carrier: str, dress: str) -> None:
+    for goal in GOALS:
+        lengths = set()
+        for words in (goal, f"benign-{goal}"):
+            one = injection(carrier, words, dress)
+            for source in sample().trajectories:
+                made = apply(one, source, sample().facts[source.key])
+                if not isinstance(made, NotApplicable):
+                    thoughts = [step.reasoning or "" for step in made.trajectory.steps]
+                    told = (made.trajectory.goal, made.trajectory.answer or "", *thoughts)
+                    lengths.add(tuple(map(len, told)))
+                    break
+        assert len(lengths) == 1, goal
+
+
+@pytest.mark.parametrize("family", "ABCDE")
+def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
+    """Three runs each; all of them: benchmarks/perturbations.py."""
+    for one in (one for one in NO_PICTURES if one.family == family):
+        tried = 0
+        for source in sample().trajectories:
+            facts = sample().facts[source.key]
+            made = apply(one, source, facts)
+            if isinstance(made, NotApplicable):
+                continue
+            assert problems(one, source, made, facts) == [], (one.name, str(source.key))
+            assert made == apply(one, source, facts), one.name
+            if (tried := tried + 1) == 3:
+                break
+        assert tried or one.name in WAITING, one.name
+
+
+def test_words_on_a_screenshot_leave_a_picture() -> None:
+    source = next(t for t in sample().trajectories if sample().facts[t.key].success is False)
+    for place in ("large", "small", "low-contrast", "margin"):
+        one = injection(f"pixels-{place}")
+        made = apply(one, source, sample().facts[source.key])
+        assert not isinstance(made, NotApplicable)
+        assert problems(one, source, made) == []
+        assert [edit.field for edit in made.edits] == ["screenshot"]
+
+
+@given(source=runs(), one=st.sampled_from(NO_PICTURES), seed=st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_any_run_is_changed_as_declared_or_not_at_all(
+    source: Trajectory, one: Perturbation, seed: int
+) -> None:
+    before = source.model_dump_json()
+    for success in (True, False):
+        facts = (
+            sample()
+            .facts[sample().trajectories[0].key]
+            .model_copy(
+                update={"success": success, "siblings": (), "answers": (), "source": "labels"}
+            )
+        )
+        made = apply(one, source, facts, seed)
+        assert source.model_dump_json() == before
+        if isinstance(made, NotApplicable):
+            assert made.reason
+            continue
+        assert problems(one, source, made) == []
+        assert made.model_dump_json() == apply(one, source, facts, seed).model_dump_json()
+        assert [step.index for step in made.trajectory.steps] == list(
+            range(len(made.trajectory.steps))
+        )
+
+
+def test_attacks_only_make_what_failed_look_done() -> None:
+    """A relation that is not `keep` belongs to honest flips; attacks keep the truth."""
+    for one in EVERY:
+        if one.family != "B":
+            assert set(one.relations.values()) == {Relation.KEEP}, one.name
+        if one.attacker is not Attacker.NONE and one.name != "doubt":
+            assert (
+                Need.TRUTH_FALSE in one.needs
+                or ".failure." in one.name
+                or ("benign-failure" in one.name)
+            ), one.name
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(Relation, Relation)))
+def test_relations_compose_as_the_truth_does(first: Relation, second: Relation) -> None:
+    """Whatever the truth, what is known of it after both is what the composed relation says."""
+    both = combined((first, second))
+    assert both == combined((second, first))
+    if Relation.TRUE in (first, second) and {first, second} - {Relation.TRUE, Relation.KEEP}:
+        assert both is None
+        return
+    assert both is not None
+    if Relation.FALSE in (first, second):
+        assert truth_after(both, True) is truth_after(both, False) is False
+    elif first is second or Relation.KEEP in (first, second):
+        assert both is next((one for one in (first, second) if one is not Relation.KEEP), first)
+
+
+def test_two_of_other_channels_compose() -> None:
+    one = compose(catalogue()["goal-polite"], catalogue()["inject-tree.success.plain"])
+    source = next(t for t in sample().trajectories if sample().facts[t.key].success is False)
+    made = apply(one, source, sample().facts[source.key])
+    assert not isinstance(made, NotApplicable)
+    assert {edit.field for edit in made.edits} == {"goal", "axtree", "axtree_pruned"}
+    assert problems(one, source, made) == []
+    assert made.relations[LabelQuestion.SUCCESS] is Relation.KEEP
+
+
+def test_what_shares_a_channel_does_not_compose() -> None:
+    with pytest.raises(UserError, match=r"both change goal"):
+        chosen(["goal-polite+goal-framed"])
+    with pytest.raises(UserError, match=r"one makes success true, the other false"):
+        compose(catalogue()["goal-fit"], catalogue()["answer-wrong"])
+
+
+def test_payloads_say_nothing_that_a_task_asks_for() -> None:
+    """No wording holds a right answer of any recorded task."""
+    answers = {
+        value
+        for facts in sample().facts.values()
+        for one in facts.answers
+        for value in one.expected
+    }
+    wordings = [w for some in payloads("injections")["goals"].values() for w in some]
+    claims = payloads("claims")
+    wordings += [*claims["answers"].values(), *claims["reasoning"].values()]
+    wordings += payloads("injections")["neutral"]
+    assert answers
+    assert [(a, w) for a in answers for w in wordings if a in w] == []
