@@ -1,4 +1,5 @@
-"""Figures as SVG: where a rate lies in its interval, and precision against recall.
+"""Figures as SVG: where a rate lies in its interval, precision against recall, and how often a
+judge's scores come true.
 
 Only positions are worked out here, as text of SVG's numbers; the templates draw them. Colours come
 from the style sheet. Every figure stands beside its numbers.
@@ -10,7 +11,10 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import NamedTuple
 
-from trajudge.eval.reporting.plots import threshold_curve
+import numpy as np
+
+from trajudge.eval.reporting.formatting import with_limits
+from trajudge.eval.reporting.plots import score_bins, threshold_curve
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import Rate, Score
 
@@ -41,6 +45,20 @@ class CurvePoint(NamedTuple):
     top: str
     bottom: str
     line: str
+    bins: list[ReliabilityPoint]
+
+
+class ReliabilityPoint(NamedTuple):
+    """Trajectories of like scores on the same axes: ``x`` is their mean score, ``y`` the share that
+    the expert calls right, ``top`` and ``bottom`` its limits; then the figures themselves."""
+
+    x: str
+    y: str
+    top: str
+    bottom: str
+    score: str
+    share: str
+    n: int
 
 
 def interval_bar(score: Score, rate: Rate = "precision") -> IntervalBar | None:
@@ -87,19 +105,38 @@ def _point(letter: str, name: str, score: Score, seen: Observations | None) -> C
         top=_down(top),
         bottom=_down(bottom),
         line=_line(seen),
+        bins=[] if seen is None else _reliability(seen),
     )
 
 
+def _reliability(seen: Observations) -> list[ReliabilityPoint]:
+    return [
+        ReliabilityPoint(
+            x=_across(each.score),
+            y=_down(each.share),
+            top=_down(each.limits[1]),
+            bottom=_down(each.limits[0]),
+            score=f"{each.score:.2f}",
+            share=with_limits(each.share, each.limits),
+            n=each.n,
+        )
+        for each in score_bins(seen)
+    ]
+
+
 def _line(seen: Observations | None) -> str:
-    """Draw recall and precision by descending threshold, as steps."""
+    """Draw recall and precision by descending threshold, as steps of at least a unit."""
     points = None if seen is None else threshold_curve(seen)
     if points is None:
         return ""
     drawn: list[str] = []
-    last = points[1, 0]
-    for recall, precision in points.T.tolist():
-        drawn += [f"{_across(recall)},{_down(last)}", f"{_across(recall)},{_down(precision)}"]
-        last = precision
+    before = points[:, 0]
+    for place, point in enumerate(points.T, 1):
+        if drawn and place < points.shape[1] and np.abs(point - before).max() < 1 / SIDE:
+            continue
+        across = _across(point[0])
+        drawn += [f"{across},{_down(before[1])}", f"{across},{_down(point[1])}"]
+        before = point
     return " ".join(drawn)
 
 

@@ -88,7 +88,7 @@ def _overview(run: OpenedRun, state: ScoringState, spending: Spending) -> dict[s
 
 
 def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
-    scores, question, labelled = scored
+    scores, question, labelled, _ = scored
     benchmarks, group_rows = group_table(run, scored)
     return {
         "scored": scored,

@@ -9,9 +9,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.app.pages.figures import CurvePoint, curve_points
+from trajudge.app.reports.views import overall_scores
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.process.question import question_of
-from trajudge.eval.reporting.score_report import read_sources, score_source
+from trajudge.eval.reporting.score_report import observed_verdicts, read_sources, score_source
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.trajectories.util.errors import UserError
@@ -22,11 +24,13 @@ LARGE = 20_000_000
 
 
 class ScoredRun(NamedTuple):
-    """A run's scores on ``question``; ``has_labels``: experts answered it."""
+    """A run's scores on ``question``; ``has_labels``: experts answered it. ``curve`` places its
+    judges by recall and precision, and by how their scores come true."""
 
     scores: ScoreReport
     question: Label
     has_labels: bool
+    curve: list[CurvePoint]
 
 
 def score_run(folder: Path, annotations: str | None) -> ScoredRun:
@@ -42,7 +46,10 @@ def _scored(folder: Path, annotations: str | None) -> ScoredRun:
         source = read_sources(config)
         question = question_of(source.judgments)
         labelled = any(getattr(label, question) is not None for label in source.labels.values())
-        return ScoredRun(score_source(source, config), question, labelled)
+        scores = score_source(source, config)
+        overall = [(name, score) for name, _, score in overall_scores(scores, question)]
+        observed = observed_verdicts(source, scores.missing, question) if labelled else {}
+        return ScoredRun(scores, question, labelled, curve_points(overall, observed))
 
 
 def _scored_apart(folder: Path, annotations: str | None) -> ScoredRun:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,16 @@ if TYPE_CHECKING:
 
 _BINS = 10
 Draw = Callable[["Axes"], bool]
+
+
+class ScoreBin(NamedTuple):
+    """``n`` trajectories of like scores: their mean score, and the ``share`` that is labelled
+    successful with its 95 % limits over tasks."""
+
+    score: float
+    share: float
+    limits: Limits
+    n: int
 
 
 def write_plots(
@@ -161,22 +171,10 @@ def draw_calibration(axes: Axes, observed: Mapping[str, Observations]) -> bool:
     """Share of real successes by the judge's score, with intervals, ten equal bins."""
     drawn = False
     for name, seen in observed.items():
-        here = seen.where(~np.isnan(seen.scores))
-        if not len(here):
+        bins = score_bins(seen)
+        if not bins:
             continue
-        bins = np.minimum((here.scores * _BINS).astype(int), _BINS - 1)
-        points = []
-        for number in np.unique(bins).tolist():
-            inside = here.where(bins == number)
-            rate = rates_by_cluster(inside.labels, np.ones(()), inside.task, inside.benchmark)
-            value, low, high = (
-                float(part[0])
-                for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
-            )
-            # Of one task nothing is known of the next: the whole scale.
-            limits = (0.0, 1.0) if np.isnan(low) else (low, high)
-            points.append((100 * float(inside.scores.mean()), value, limits))
-        _errorbars(axes, points, name)
+        _errorbars(axes, [(100 * each.score, each.share, each.limits) for each in bins], name)
         drawn = True
     if not drawn:
         return False
@@ -232,6 +230,24 @@ def threshold_curve(seen: Observations) -> Floats | None:
     true = here.labels[order].cumsum()[last]
     accepted = np.flatnonzero(last) + 1
     return np.stack([true / here.labels.sum(), true / accepted])
+
+
+def score_bins(seen: Observations) -> list[ScoreBin]:
+    """Set labels beside scores in ten equal bins, those without a score left out."""
+    here = seen.where(~np.isnan(seen.scores))
+    bins = np.minimum((here.scores * _BINS).astype(int), _BINS - 1)
+    made = []
+    for number in np.unique(bins).tolist():
+        inside = here.where(bins == number)
+        rate = rates_by_cluster(inside.labels, np.ones(()), inside.task, inside.benchmark)
+        share, low, high = (
+            float(part[0])
+            for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
+        )
+        # Of one task nothing is known of the next: the whole scale.
+        limits = (0.0, 1.0) if np.isnan(low) else (low, high)
+        made.append(ScoreBin(float(inside.scores.mean()), share, limits, len(inside)))
+    return made
 
 
 def _errorbars(axes: Axes, points: Sequence[tuple[float, float | None, Limits]], name: str) -> None:
