@@ -1,4 +1,5 @@
-"""The report as one HTML file: rendered, its screenshots left out from the end until it fits."""
+"""The report's page: rendered, its screenshots in it (left out from the end until it fits) or in
+files beside it."""
 
 from __future__ import annotations
 
@@ -33,10 +34,11 @@ class Document(NamedTuple):
 
 
 class CasePicture(NamedTuple):
-    """A case's screenshot, or the ``problem`` why there is none."""
+    """A case's screenshot at its ``source``, or the ``problem`` why there is none."""
 
     picture: SmallPicture | None
-    problem: str
+    source: str
+    problem: str = ""
 
 
 def report_document(content: Content, config: ReportConfig) -> Document:
@@ -73,14 +75,15 @@ def _pictures(
             picture = small_picture(shown.evidence.screenshot)
         except ImageUnreadable as error:
             problem = str(error)[:200]
-            made[place] = CasePicture(None, problem)
+            made[place] = CasePicture(None, "", problem)
             room -= len(problem.encode()) + _TAG
             continue
-        room -= len(picture.source) + _TAG
+        source = picture.written(config.folder) if config.folder else picture.data_url()
+        room -= len(source) + _TAG
         if room < 0:
             dropped += 1
         else:
-            made[place] = CasePicture(picture, "")
+            made[place] = CasePicture(picture, source)
     return made, dropped
 
 
@@ -96,19 +99,19 @@ def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CaseP
             with_pictures=config.shows_pictures,
             style=style,
             script=script,
-            policy=_policy(style, script),
+            policy=_policy(style, script, "'self' file:" if config.folder else "data:"),
             machine_readable=_machine_readable(content),
         )
     )
     return page.encode("utf-8", "replace")
 
 
-def _policy(style: str, script: str) -> str:
-    """Allow this style and this script alone, images within the file, and nothing else."""
+def _policy(style: str, script: str, images: str) -> str:
+    """Allow this style and this script alone, ``images`` of the report, and nothing else."""
     return "; ".join(
         [
             "default-src 'none'",
-            "img-src data:",
+            f"img-src {images}",
             f"style-src 'sha256-{_digest(style)}'",
             f"script-src 'sha256-{_digest(script)}'",
             "base-uri 'none'",

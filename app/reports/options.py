@@ -25,7 +25,7 @@ def parser() -> TextParser:
     options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     scored_options(options.add_argument_group("what is scored"))
     _page(options.add_argument_group("the file"))
-    first = "out judgments annotations split question data show no-images redact max-size"
+    first = "out folder judgments annotations split data show no-images redact max-size"
     return options.show_first(*first.split())
 
 
@@ -34,9 +34,14 @@ def _page(group: argparse._ArgumentGroup) -> None:
     add(
         "--out",
         type=Path,
-        default=Path("report.html"),
         metavar="FILE",
         help="the file to write (default: report.html)",
+    )
+    add(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="write DIR/index.html with every screenshot as a file in DIR/img, instead of one file",
     )
     add(
         "--data",

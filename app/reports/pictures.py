@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64encode
+from hashlib import sha256
 from io import BytesIO
+from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.trajectories.images.prepare import load_picture
 from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 WIDTH, HEIGHT, QUALITY = 900, 1_400, 60
 """Pixels at most, and WebP's quality from 0 to 100."""
@@ -16,11 +21,24 @@ _TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 
 
 class SmallPicture(NamedTuple):
-    """``source`` is a data URL; width and height in pixels."""
+    """``data`` is WebP; width and height in pixels."""
 
-    source: str
+    data: bytes
     width: int
     height: int
+
+    def data_url(self) -> str:
+        return f"data:image/webp;base64,{b64encode(self.data).decode()}"
+
+    def written(self, folder: Path) -> str:
+        """Write it into ``folder/img`` and return its address there. Raises UserError."""
+        file = folder / "img" / f"{sha256(self.data).hexdigest()}.webp"
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(file, self.data)
+        except OSError as error:
+            raise UserError(f"{file}: cannot be written ({error.strerror})") from error
+        return f"img/{file.name}"
 
 
 def small_picture(ref: ImageRef) -> SmallPicture:
@@ -39,5 +57,12 @@ def small_picture(ref: ImageRef) -> SmallPicture:
     whole = whole.crop((0, 0, whole.width, min(whole.height, HEIGHT)))
     encoded = BytesIO()
     whole.save(encoded, "WEBP", quality=QUALITY, method=4)
-    data = b64encode(encoded.getvalue()).decode()
-    return SmallPicture(f"data:image/webp;base64,{data}", whole.width, whole.height)
+    return SmallPicture(encoded.getvalue(), whole.width, whole.height)
+
+
+def remove_pictures(folder: Path) -> None:
+    """Remove what ``written`` wrote for an earlier report: it may show what this one leaves out.
+    Raises OSError."""
+    for file in folder.glob("img/*.webp"):
+        if re.fullmatch("[0-9a-f]{64}", file.stem):
+            file.unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
+from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -16,29 +17,33 @@ def write_report(config: ReportConfig) -> str:
     scored or written; an earlier file then stays."""
     with collection_paused():
         content = report_content(config)
-    document = report_document(content, config)
+    page = config.page
     try:
-        write_bytes(config.out, document.content)
+        if config.folder:
+            config.folder.mkdir(parents=True, exist_ok=True)
+            remove_pictures(config.folder)
+        document = report_document(content, config)
+        write_bytes(page, document.content)
     except OSError as error:
-        raise UserError(f"--out {config.out}: cannot be written ({error.strerror})") from error
+        raise UserError(f"{page}: cannot be written ({error.strerror})") from error
     return first_screen(
         content.finding,
         [],
         _written(content, document, config),
         [f"warning: {line}" for line in content.warnings],
-        rest=f"Everything else: {config.out}",
-        more=str(config.out),
+        rest=f"Everything else: {page}",
+        more=str(page),
     )
 
 
 def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:
     lines = [
-        f"{config.out}: {len(document.content) / 1e6:.1f} MB, {len(content.cases)} of "
+        f"{config.page}: {len(document.content) / 1e6:.1f} MB, {len(content.cases)} of "
         f"{content.wrong:,} trajectories with a wrong verdict, {document.pictures} screenshots"
     ]
     if document.dropped:
         lines.append(
             f"{document.dropped} screenshots did not fit into {config.max_size:g} MB: allow more "
-            "with --max-size MB"
+            "with --max-size MB, or write a folder with --folder DIR"
         )
     return lines

@@ -208,6 +208,29 @@ def test_images_can_be_left_out(tmp_path: Path) -> None:
     assert "data:image" not in written(tmp_path / "without", [SECRET], "--no-images")
 
 
+@pytest.mark.browser
+def test_a_folder_holds_every_screenshot(
+    browser: Browser, tmp_path: Path, sample_report: Path
+) -> None:
+    runs, folder = sorted((sample_report.parent / "runs").iterdir()), tmp_path / "folder"
+    words = ["report", *map(str, runs), "--baselines", "off", "--folder", str(folder)]
+    assert trajudge([*words, "--max-size", "0.1"]) == 0
+    first = {file: file.read_bytes() for file in folder.rglob("*.*")}
+    page, events = watched(browser, folder / "index.html", java_script_enabled=False)
+    sources = "all => all.map(image => image.complete && image.naturalWidth && image.src)"
+    page.locator(".case img").last.scroll_into_view_if_needed()
+    page.wait_for_load_state("networkidle")
+    shown = page.locator(".case img").evaluate_all(sources)
+    assert all(shown)
+    assert {*shown, (folder / "index.html").as_uri()} == {file.as_uri() for file in first}
+    assert {*events} <= {file.as_uri() for file in first}
+    assert trajudge(words) == 0
+    assert {file: file.read_bytes() for file in folder.rglob("*.*")} == first
+    # What is left out now does not stay from before.
+    assert trajudge([*words, "--redact", "urls"]) == 0
+    assert [*folder.rglob("*.*")] == [folder / "index.html"]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -216,6 +239,7 @@ def test_images_can_be_left_out(tmp_path: Path) -> None:
         (["RUN", "--redact", "names"], "--redact"),
         (["RUN", "--data", "trajudge:absent"], "there is no file or folder 'absent'"),
         (["RUN", "--out", "no/such/folder/report.html"], "cannot be written"),
+        (["RUN", "--out", "a.html", "--folder", "b"], "give one of them"),
     ],
 )
 def test_bad_input_is_one_sentence(
