@@ -41,9 +41,13 @@ def detect(path: Path) -> bool:
 
 def write(path: Path, annotations: Iterable[Annotation]) -> None:
     """Write all annotations in the order given; the file is replaced when it is complete."""
-    header = orjson.dumps({"format": _FORMAT, "version": VERSION})
     lines = (annotation_line(annotation) for annotation in annotations)
-    write_bytes(path, b"".join((header + b"\n", *lines)))
+    write_bytes(path, b"".join((header_line(), *lines)))
+
+
+def header_line() -> bytes:
+    """Return the first line of a file, newline included."""
+    return orjson.dumps({"format": _FORMAT, "version": VERSION}) + b"\n"
 
 
 def annotation_line(annotation: Annotation) -> bytes:

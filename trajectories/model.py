@@ -7,6 +7,7 @@ observation, the reasoning and the action that followed it; the last step has no
 from __future__ import annotations
 
 from pathlib import Path
+from sys import intern
 from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
@@ -21,7 +22,8 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_TOLD: dict[frozenset[str], set[str]] = {}
+_KEY_FIELDS = {"benchmark", "agent", "task_id", "attempt"}
+_TOLD: dict[frozenset[str], set[str]] = {frozenset(_KEY_FIELDS): _KEY_FIELDS}
 R = TypeVar("R", bound=Record)
 
 
@@ -62,6 +64,26 @@ class TrajectoryKey(Record):
             task_id = canonical_task_id(str(fields.get("benchmark")), fields["task_id"])
             return {**fields, "task_id": task_id}
         return fields
+
+    @classmethod
+    def of_checked(cls, benchmark: str, agent: str, task_id: str, attempt: int) -> TrajectoryKey:
+        """Make a key of fields whose types were checked. A validated one takes several times as
+        long, and the names of a hundred thousand keys are a few: equal ones are one object. Raises
+        ValueError for a negative attempt."""
+        if attempt < 0:
+            raise ValueError("the attempt is negative")
+        key = cls.__new__(cls)
+        fields = {
+            "benchmark": intern(benchmark),
+            "agent": intern(agent),
+            "task_id": canonical_task_id(benchmark, task_id),
+            "attempt": attempt,
+        }
+        object.__setattr__(key, "__dict__", fields)
+        object.__setattr__(key, "__pydantic_fields_set__", _KEY_FIELDS)
+        object.__setattr__(key, "__pydantic_extra__", None)
+        object.__setattr__(key, "__pydantic_private__", None)
+        return key
 
     @property
     def order(self) -> tuple[str, str, str, int]:

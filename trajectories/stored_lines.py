@@ -146,7 +146,7 @@ def _key_of(line: bytes) -> TrajectoryKey | None:
         head = _HEAD.decode(line)
         if head.format != FORMAT:
             return None
-        return TrajectoryKey(**msgspec.structs.asdict(head.key))
+        return TrajectoryKey.of_checked(*msgspec.structs.astuple(head.key))
     except ValueError:
         return None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
@@ -14,8 +14,11 @@ from trajudge.annotations import (
     holds_labels,
     open_annotations,
     parse_labels,
+    store,
 )
 from trajudge.annotations.policies import policy_note
+from trajudge.eval.data.index.label_lines import read_label_columns
+from trajudge.eval.data.index.labels import StoredAnnotations
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
@@ -41,7 +44,7 @@ class DataSource(NamedTuple):
 
     spec: str
     labels: str | None
-    annotations: tuple[Annotation, ...]
+    annotations: Sequence[Annotation]
     note: str = ""
     trajectories: tuple[Trajectory, ...] | None = None
     goals: GoalsFile | None = None
@@ -119,22 +122,33 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
 
         data = f"trajudge:{sample_path()}"
     labels = annotations or _labels_of(data)
-    opened = open_annotations(labels) if labels else []
+    opened = _open_labels(labels) if labels else ()
     if labels and labels != "sample" and (named := parse_labels(labels)).policy and opened:
         # The manifest says which policy it was, also where it is the default.
         labels = str(named)
         note = "; ".join(filter(None, [note, policy_note(labels)]))
     if labels and labels.startswith(agentrewardbench.KIND) and not _has_splits(opened):
-        opened = agentrewardbench.with_packaged_splits(opened)
+        opened = agentrewardbench.with_packaged_splits([*opened])
         if not _has_splits(opened):
             note = "; ".join(filter(None, [note, NO_SPLITS]))
     return DataSource(
         join_goals(SAMPLE if sample else data, goals),
         "sample" if sample else labels,
-        tuple(opened),
+        opened,
         note,
         goals=read_goals(goals) if goals else None,
     )
+
+
+def _open_labels(spec: str) -> Sequence[Annotation]:
+    """Open annotations; those in files of our format stay there where all of them are labels."""
+    if spec != "sample":
+        named = parse_labels(spec)
+        if named.kind == store.KIND and named.path is not None and store.detect(named.path):
+            labels = read_label_columns(named.path)
+            if labels is not None and labels.are_all:
+                return StoredAnnotations(labels)
+    return tuple(open_annotations(spec))
 
 
 def _has_splits(annotations: Iterable[Annotation]) -> bool:

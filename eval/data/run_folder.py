@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from pydantic_core import PydanticSerializationError
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, primary_labels
 from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
+from trajudge.eval.data.index.labels import RunLabels
 from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
@@ -109,10 +111,10 @@ def read_judgments(folder: Path) -> list[Judgment]:
 
 def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
     """Write ``rewards.jsonl``, sorted by key."""
-    lines = [
+    lines = (
         OfficialReward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
         for key in sorted(rewards, key=lambda key: key.order)
-    ]
+    )
     write_lines(folder / REWARDS, lines)
 
 
@@ -126,8 +128,11 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
         return {compacted(line.key): line.official_reward for line in lines}
 
 
-def write_labels(folder: Path, labels: Iterable[Annotation]) -> None:
+def write_labels(folder: Path, labels: Iterable[Annotation] | RunLabels) -> None:
     """Write ``labels.jsonl``, sorted by key."""
+    if isinstance(labels, RunLabels):
+        write_lines(folder / LABELS, chain([store.header_line()], labels.sorted_lines()))
+        return
     with writing(folder):
         store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
 

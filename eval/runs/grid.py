@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from trajudge.annotations.model import Labels
 from trajudge.eval.data.inputs import MEMORY, SAMPLE, DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
@@ -141,6 +142,15 @@ def _planned(
     if is_one_of_many and run.out:
         plan = plan.below(run.out)
     return PlannedRun(config, data, calls, run, plan, model)
+
+
+def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
+    """Return the labels of all runs: one mapping, where they judge the same trajectories of one
+    source."""
+    first = runs[0].plan
+    if all(p.plan.source is first.source and p.plan.keys == first.keys for p in runs):
+        return first.labels
+    return {key: label for planned in runs for key, label in planned.plan.labels.items()}
 
 
 def say_sources(runs: Sequence[PlannedRun]) -> None:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajudge.annotations import Annotation, Labels, primary_labels
+from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.data.index.keys import KeyColumns
+from trajudge.eval.data.index.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.data.inputs import DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.runs.selection import Filters, select
@@ -62,7 +63,10 @@ class RunPlan:
         return {self.judge_id: mine} if mine else {}
 
     @property
-    def annotations(self) -> list[Annotation]:
+    def annotations(self) -> list[Annotation] | RunLabels:
+        """The labels of ``keys``."""
+        if isinstance(self.labels, RunLabels):
+            return self.labels.of(self.key_columns)
         return [self.labels[key] for key in self.keys if key in self.labels]
 
 
@@ -100,7 +104,7 @@ def make_plan(
 ) -> RunPlan:
     """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
-    labels = primary_labels(source.annotations)
+    labels = labels_of(source.annotations)
     split = _split(data.split, labels)
     keys = _keys(data, source, labels, split, seed)
     made = made_judge(config, judge_options)
@@ -124,12 +128,20 @@ def make_plan(
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
-    kept = {key: labels[key] for key in keys if key in labels}
-    return RunPlan(source, tuple(keys), kept, made.id, made.judge, made.needs, manifest, folder)
+    return RunPlan(
+        source, tuple(keys), _kept(labels, keys), made.id, made.judge, made.needs, manifest, folder
+    )
+
+
+def _kept(labels: Labels, keys: Sequence[TrajectoryKey]) -> Labels:
+    """Keep the labels of ``keys``, in their order."""
+    if isinstance(labels, RunLabels):
+        return labels.of(KeyColumns.of(keys))
+    return {key: labels[key] for key in keys if key in labels}
 
 
 def _split(asked: str | None, labels: Labels) -> str:
-    has_splits = any(label.split for label in labels.values())
+    has_splits = bool(splits_of(labels))
     if asked in ("dev", "test") and not has_splits:
         raise UserError(
             f"--split {asked}: the annotations of this data have no splits: leave it out"
@@ -159,7 +171,7 @@ def _keys(
             limit=data.limit,
             stratified=data.stratified,
         ),
-        splits={(k.benchmark, k.task_id): a.split for k, a in labels.items() if a.split},
+        splits=splits_of(labels),
         benchmark_of=benchmark_of,
         rng=np.random.default_rng(seed),
     )
@@ -180,7 +192,7 @@ def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> l
             "scores may be those on its training set; train it again with  trajudge "
             "telemetry --save FILE\n"
         )
-    return sorted((hashes or frozenset()) & {key_hash(key) for key in keys})
+    return sorted(hashes & {key_hash(key) for key in keys}) if hashes else []
 
 
 def _card(judge: str) -> dict[str, Any]:

@@ -43,9 +43,10 @@ def select(
     distinct = list(dict.fromkeys(keys))
     if not distinct:
         raise UserError("--data: holds no trajectory that can be read: name another folder")
-    _known("benchmark", filters.benchmarks, {n for k in distinct for n in _names(k, benchmark_of)})
-    _known("agent", filters.agents, {key.agent for key in distinct})
-    _known("task", filters.tasks, {key.task_id for key in distinct})
+    names = (name for key in distinct for name in _names(key, benchmark_of))
+    _known("benchmark", filters.benchmarks, names)
+    _known("agent", filters.agents, (key.agent for key in distinct))
+    _known("task", filters.tasks, (key.task_id for key in distinct))
     wanted = [
         key
         for key in distinct
@@ -71,7 +72,10 @@ def _names(key: TrajectoryKey, benchmark_of: Callable[[TrajectoryKey], str]) -> 
     return {key.benchmark, benchmark_of(key)}
 
 
-def _known(what: str, asked: Collection[str], known: Collection[str]) -> None:
+def _known(what: str, asked: Collection[str], has: Iterable[str]) -> None:
+    if not asked:
+        return
+    known = set(has)
     for name in asked:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)

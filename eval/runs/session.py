@@ -16,7 +16,7 @@ from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
 from trajudge.eval.data.run_log import run_log
-from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
     LoadReport,
@@ -102,7 +102,7 @@ def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> S
         return results[0].scores.model_copy(update={"label_policy": ""})
     *others, last = [result.judgments for result in results]
     rewards = {key: reward for result in results for key, reward in result.rewards.items()}
-    labels = {key: label for planned in runs for key, label in planned.plan.labels.items()}
+    labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
     training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
     return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
@@ -163,7 +163,7 @@ class RunSession:
         earlier, read = self.report.earlier, self.report.rewards
         if all(key in earlier and earlier[key] == reward for key, reward in read.items()):
             return earlier
-        return {**earlier, **read}
+        return {**earlier, **read} if earlier else read
 
     async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan

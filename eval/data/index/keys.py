@@ -60,11 +60,11 @@ class KeyColumns:
 
     def key(self, place: int) -> TrajectoryKey:
         """Make the key at this place."""
-        return TrajectoryKey(
-            benchmark=self.benchmarks[self.benchmark[place]],
-            agent=self.agents[self.agent[place]],
-            task_id=self.tasks[self.task[place]],
-            attempt=int(self.attempt[place]),
+        return TrajectoryKey.of_checked(
+            self.benchmarks[self.benchmark[place]],
+            self.agents[self.agent[place]],
+            self.tasks[self.task[place]],
+            int(self.attempt[place]),
         )
 
     @property
@@ -127,10 +127,15 @@ def _joined(parts: Sequence[tuple[tuple[str, ...], Codes]]) -> tuple[tuple[str, 
     return ordered, np.concatenate(codes)
 
 
+def sorted_places(keys: KeyColumns) -> Ints:
+    """Return the places of the keys in their order (``TrajectoryKey.order``), (N,)."""
+    return np.lexsort(keys._codes[::-1])
+
+
 def distinct(keys: KeyColumns) -> tuple[KeyColumns, Ints]:
     """Return the distinct keys in their order, (T,), and the place of each of ``keys`` among them,
     (N,)."""
-    order = np.lexsort(keys._codes[::-1])
+    order = sorted_places(keys)
     changes = np.zeros(len(keys), dtype=bool)
     for column in keys._codes:
         ordered = column[order]

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.annotations.store import annotation_line
 from trajudge.eval.data.index.columns import UNKNOWN, VERDICTS
-from trajudge.eval.data.index.keys import KeyColumns
+from trajudge.eval.data.index.keys import KeyColumns, places_among, sorted_places
 from trajudge.eval.data.index.opened_file import OpenedFile
-from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey, compacted
 
 V = TypeVar("V")
@@ -58,8 +59,27 @@ class RewardColumns:
         return cls(KeyColumns.of(rewards), np.array(values, dtype=float))
 
 
+SPLITS = (None, "dev", "test")
+
+
+class LabelLines(NamedTuple):
+    """Lines of labels, (L,): where they stand in their file, ``split`` as an index of SPLITS, and
+    whether ``annotations.store`` would write the same line."""
+
+    offset: Ints
+    length: Ints
+    split: NDArray[np.int8]
+    as_written: Bools
+
+
 def _code(value: bool | None) -> int:
     return UNKNOWN if value is None else int(value)
+
+
+def _at(lines: LabelLines, places: Ints) -> LabelLines:
+    """Keep the lines at these places, in that order."""
+    split, written = lines.split[places], lines.as_written[places]
+    return LabelLines(lines.offset[places], lines.length[places], split, written)
 
 
 class _ByKey(Mapping[TrajectoryKey, V]):
@@ -85,21 +105,86 @@ class _ByKey(Mapping[TrajectoryKey, V]):
 class RunLabels(_ByKey[Annotation]):
     """The labels of a file, one a trajectory; a record is decoded when it is asked for.
 
-    ``offset`` and ``length``, (L,), are those of their lines.
+    ``are_all``: the file has no annotation beside them.
     """
 
-    def __init__(self, columns: LabelColumns, file: OpenedFile, offset: Ints, length: Ints) -> None:
+    def __init__(
+        self, columns: LabelColumns, file: OpenedFile, lines: LabelLines, *, are_all: bool = True
+    ) -> None:
         super().__init__(columns.keys)
         self.columns = columns
+        self.are_all = are_all
         self._file = file
-        self._offset, self._length = offset, length
+        self._lines = lines
 
     def __getitem__(self, key: TrajectoryKey) -> Annotation:
-        place = self._places[key]
-        line = int(self._offset[place]), int(self._length[place])
+        return self.at(self._places[key])
+
+    def at(self, place: int) -> Annotation:
+        """Decode the label at this place of the file's order. Raises UserError for a file that was
+        changed."""
+        line = int(self._lines.offset[place]), int(self._lines.length[place])
         label = self._file.record(Annotation, *line)
         compacted(label.key)
         return compacted(label)
+
+    def of(self, keys: KeyColumns) -> RunLabels:
+        """Keep those of distinct ``keys``, in their order."""
+        places = places_among(keys, self.columns.keys)
+        places = places[places >= 0]
+        columns = LabelColumns(self.columns.keys.at(places), self.columns.verdicts[:, places])
+        return RunLabels(columns, self._file, _at(self._lines, places))
+
+    def splits(self) -> dict[tuple[str, str], str]:
+        """Return dev or test by benchmark and task id, where a label has one."""
+        keys, lines = self.columns.keys, self._lines
+        return {
+            (keys.benchmarks[keys.benchmark[place]], keys.tasks[keys.task[place]]): split
+            for place in np.flatnonzero(lines.split).tolist()
+            if (split := SPLITS[lines.split[place]])
+        }
+
+    def sorted_lines(self) -> Iterator[bytes]:
+        """Yield the lines of their records in the order of the keys, newlines included."""
+        for place in sorted_places(self.columns.keys).tolist():
+            if self._lines.as_written[place]:
+                offset, length = self._lines.offset[place], self._lines.length[place]
+                yield self._file.line(int(offset), int(length))
+            else:
+                yield annotation_line(self.at(place))
+
+
+class StoredAnnotations(Sequence[Annotation]):
+    """The annotations of a file that holds labels alone, in its order; a record is decoded when it
+    is asked for."""
+
+    def __init__(self, labels: RunLabels) -> None:
+        self.labels = labels
+
+    @overload
+    def __getitem__(self, place: int) -> Annotation: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Annotation]: ...
+    def __getitem__(self, place: int | slice) -> Annotation | list[Annotation]:
+        rows = range(len(self))[place]
+        return self.labels.at(rows) if isinstance(rows, int) else [*map(self.labels.at, rows)]
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+def labels_of(annotations: Iterable[Annotation]) -> Labels:
+    """Return the label of every trajectory (``primary_labels``); those of a file stay there."""
+    if isinstance(annotations, StoredAnnotations):
+        return annotations.labels
+    return primary_labels(annotations)
+
+
+def splits_of(labels: Labels) -> dict[tuple[str, str], str]:
+    """Return dev or test by benchmark and task id, where a label has one."""
+    if isinstance(labels, RunLabels):
+        return labels.splits()
+    return {(k.benchmark, k.task_id): label.split for k, label in labels.items() if label.split}
 
 
 class RunRewards(_ByKey[float | None]):

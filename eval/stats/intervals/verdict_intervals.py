@@ -52,13 +52,13 @@ class Limited:
     design_effect: Floats | None = None
 
 
-def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Floats:
-    """0/1 columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
+def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Bools:
+    """Columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
     beside ``truth`` (N, G)."""
     predicted, right = np.asarray(verdicts), np.asarray(truth, dtype=bool)
     yes, no, none = predicted == 1, predicted == 0, predicted < 0
     cells = [yes & right, yes & ~right, no & right, no & ~right, none & right, none & ~right]
-    return np.stack(cells, axis=-1).astype(float)
+    return np.stack(cells, axis=-1)
 
 
 def verdict_intervals(

@@ -15,8 +15,18 @@ from hypothesis import strategies as st
 from tests.eval.cases import key, label
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Role, primary_labels
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
-from trajudge.eval.data.index.labels import LabelColumns, RewardColumns, RunLabels, RunRewards
+from trajudge.eval.data.index.labels import (
+    SPLITS,
+    LabelColumns,
+    RewardColumns,
+    RunLabels,
+    RunRewards,
+    StoredAnnotations,
+    labels_of,
+    splits_of,
+)
 from trajudge.eval.data.run_folder import (
     LABELS,
     REWARDS,
@@ -71,6 +81,50 @@ def test_a_line_is_taken_only_as_validation_takes_it(
         records = primary_labels(store.load(path))
         assert dict(taken) == records
         equal(taken.columns, LabelColumns.of(records))
+        write_labels(path.parent, records.values())
+        written = path.read_bytes()
+        write_labels(path.parent, taken)
+        assert path.read_bytes() == written, "the lines are not those of the records"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"key":{"benchmark":"w","agent":"a","task_id":"1","attempt":0},"raw_task_id":"1",'
+        '"annotator":"A"}',
+        '{"key":{"benchmark":"assistantbench","agent":"a","task_id":"x.improved.1","attempt":0},'
+        '"raw_task_id":"1","annotator":"A","role":"primary","success":null,"side_effect":null,'
+        '"repetition":null,"optimality":null,"split":"dev"}',
+        '{"key":{"benchmark":"w","agent":"\\u00e9","task_id":"1","attempt":0},"raw_task_id":"1",'
+        '"annotator":"\\u001F","role":"primary","success":null,"side_effect":null,'
+        '"repetition":null,"optimality":null,"split":null}',
+    ],
+    ids=["left out", "not canonical", "escaped"],
+)
+def test_a_line_that_is_written_otherwise_is_written_anew(tmp_path: Path, line: str) -> None:
+    first = store.annotation_line(label(1, None))
+    path = tmp_path / "given.jsonl"
+    path.write_bytes(store.header_line() + line.encode() + b"\n" + first)
+    labels = read_label_columns(path)
+    assert labels is not None
+    write_labels(tmp_path, labels)
+    written = (tmp_path / LABELS).read_bytes()
+    write_labels(tmp_path, store.load(path))
+    assert (tmp_path / LABELS).read_bytes() == written
+
+
+def test_labels_of_some_keys_keep_their_order_and_their_splits(tmp_path: Path) -> None:
+    given = [label(n, n % 2 == 0).model_copy(update={"split": s}) for n, s in enumerate(SPLITS)]
+    store.write(tmp_path / LABELS, given)
+    labels = read_label_columns(tmp_path / LABELS)
+    assert labels is not None
+    annotations = StoredAnnotations(labels)
+    assert [*annotations] == given
+    assert annotations[1:] == given[1:]
+    assert labels_of(annotations) is labels
+    some = labels.of(KeyColumns.of([key(2), key(7), key(0)]))
+    assert [*some.items()] == [(key(2), given[2]), (key(0), given[0])]
+    assert splits_of(some) == splits_of(dict(some)) == {(key(2).benchmark, key(2).task_id): "test"}
 
 
 def test_other_files_are_left_to_the_reader_of_records(tmp_path: Path) -> None:
