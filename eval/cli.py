@@ -77,6 +77,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "generate": Command("environments.generate", "generate checked tasks"),
             "validate": Command("environments.validate", "solve generated tasks in Chromium"),
             "record": Command("environments.record", "record scripted agents or a model"),
+            "verify": Command("environments.verify_again", "verify recorded runs again"),
             "results": Command("environments.results", "success by level, dimension and axis"),
             "rules": Command("environments.rules", "false accepts and rejects of rules"),
             "replay": Command("environments.replay", "success rate of blind replay"),

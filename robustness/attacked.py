@@ -3,15 +3,16 @@ after the perturbation, and what was changed in each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic_core import to_json
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.robustness.apply import apply
+from trajudge.robustness.facts import FACTS, read_by_key
 from trajudge.robustness.model import (
     Edit,
     Facts,
@@ -30,6 +31,8 @@ from trajudge.trajectories.util.atomic import replacing
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
+# What of a run's facts tells its state, for `trajudge env verify`.
+_STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest")
 
 
 class VariantLine(Record):
@@ -67,6 +70,8 @@ def write(
     counts = dict.fromkeys((one.name for one in perturbations), 0)
     variants: list[VariantLine] = []
     invalid: list[str] = []
+    stated: list[dict[str, Any]] = []
+    recorded = read_by_key(subjects.folder / FACTS) if subjects.folder else {}
 
     def trajectories() -> Iterator[Trajectory]:
         for one in perturbations:
@@ -78,12 +83,19 @@ def write(
                 counts[one.name] += 1
                 variant = _variant(one, source, made, facts)
                 variants.append(variant)
+                if source.key in recorded:
+                    known, config = state_of(source, made, facts, recorded)
+                    told = {name: known[name] for name in _STATE if name in known}
+                    stated.append({**told, "config": config, "key": variant.key.model_dump()})
                 yield made.trajectory.model_copy(update={"key": variant.key})
 
     file = store.write(folder, trajectories(), compress="gz")
     annotation_store.write(folder / "labels.jsonl", map(_label, variants))
     with replacing(folder / VARIANTS) as lines:
         lines.writelines(to_json(variant) + b"\n" for variant in variants)
+    if subjects.folder:
+        with replacing(folder / FACTS) as lines:
+            lines.writelines(to_json(fact) + b"\n" for fact in stated)
     return Written(file, counts, invalid)
 
 
@@ -116,6 +128,22 @@ def _variant(
         },
         edits=made.edits,
     )
+
+
+def state_of(
+    source: Trajectory,
+    made: Perturbed,
+    facts: Facts,
+    recorded: Mapping[TrajectoryKey, dict[str, Any]],
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the recorded facts of the state that belongs to a variant (that of the run whose steps
+    it shows) and the configuration of the case whose goal it has. Raises KeyError for a run that
+    has none."""
+    shown = (one.trajectory for one in facts.siblings)
+    runs = [one.key for one in shown if one.steps == made.trajectory.steps]
+    known = recorded[runs[0] if runs else source.key]
+    configs = [one.config for one in facts.goals if one.goal == made.trajectory.goal]
+    return known, configs[0] if configs else known["config"]
 
 
 def _label(variant: VariantLine) -> Annotation:

@@ -30,8 +30,8 @@ def known_facts(
     """Return the facts of every labelled trajectory; those of the ``folder`` of a recording rest on
     the state. Raises UserError naming file and line."""
     labels = primary_labels(annotations)
-    stated = _by_key(folder / FACTS) if folder else {}
-    goals = _by_key(folder / GOALS) if folder else {}
+    stated = read_by_key(folder / FACTS) if folder else {}
+    goals = read_by_key(folder / GOALS) if folder else {}
     return {
         key: _facts(label, stated.get(key), goals.get(key, {})) for key, label in labels.items()
     }
@@ -81,7 +81,7 @@ def _facts(label: Annotation, stated: Mapping[str, Any] | None, goals: Mapping[s
     )
 
 
-def _by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
+def read_by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
     """Read JSON Lines with a ``key``; none if there is no such file."""
     if not file.is_file():
         return {}

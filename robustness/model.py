@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Literal
 
 from numpy.random import Generator
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from trajudge.trajectories.model import Record, Trajectory
 
@@ -105,11 +105,13 @@ class AnswerOutcome(Record):
 
 
 class GoalOutcome(Record):
-    """A goal of another case, and what that case's checker says of the run's final state."""
+    """A goal of another case, and what that case's checker says of the run's final state;
+    ``config`` is the case's configuration, for those that ask its checker again."""
 
     goal: str
     success: bool | None
     side_effect: bool | None = None
+    config: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Sibling(Record):

@@ -14,10 +14,12 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 
 class Subjects(NamedTuple):
-    """Labelled trajectories in their order, and the facts of each."""
+    """Labelled trajectories in their order, and the facts of each; ``folder`` is that of the
+    recording, where the truth rests on a state."""
 
     trajectories: tuple[Trajectory, ...]
     facts: Mapping[TrajectoryKey, Facts]
+    folder: Path | None = None
 
 
 def subjects(data: str | None, annotations: str | None = None) -> Subjects:
@@ -27,11 +29,12 @@ def subjects(data: str | None, annotations: str | None = None) -> Subjects:
 
 def subjects_of(source: DataSource) -> Subjects:
     """Read the labelled trajectories of a run's data. Raises UserError."""
-    facts = known_facts(source.annotations, _folder_of_facts(source))
+    folder = _folder_of_facts(source)
+    facts = known_facts(source.annotations, folder)
     read = tuple(
         one for one in source.read(lambda key: key in facts) if isinstance(one, Trajectory)
     )
-    return Subjects(read, with_siblings(read, facts))
+    return Subjects(read, with_siblings(read, facts), folder)
 
 
 def _folder_of_facts(source: DataSource) -> Path | None:

@@ -17,6 +17,7 @@ from trajudge.robustness.model import (
     Need,
     NotApplicable,
     Perturbation,
+    Relation,
     Subject,
     Transform,
     keeps,
@@ -106,7 +107,8 @@ def _forged(
         name=name,
         family="E",
         channels=channels,
-        relations=keeps(),
+        # Where a click is missing, one that was repeated may be no more.
+        relations=keeps(repetition=Relation.DROPS if name == "step-removed" else Relation.KEEP),
         needs=STATED | {Need.TRUTH_FALSE, *needs},
         attacker=Attacker.AGENT if name in ("page-visited",) else Attacker.RECORDER,
         states_answer=True,

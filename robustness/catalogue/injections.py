@@ -29,6 +29,7 @@ from trajudge.robustness.model import (
     Need,
     NotApplicable,
     Perturbation,
+    Relation,
     Subject,
     keeps,
 )
@@ -184,12 +185,14 @@ def injection(carrier: str, goal: str = "success", dress: str = "plain") -> Pert
         text = clothe(wording(aim, rng), rng)
         return place.put(subject.trajectory, beside(text) if benign else text)
 
+    # A last message that calls the run a failure leaves its success open to argument.
+    disowned = carrier == "answer" and goal == "failure"
     return Perturbation(
         name=f"inject-{carrier}.{goal}.{dress}",
         family="D",
         version=_VERSION,
         channels=place.channels,
-        relations=keeps(),
+        relations=keeps(Relation.DROPS if disowned else Relation.KEEP),
         needs=place.needs | {Need.TRUTH_TRUE if aim == "failure" else Need.TRUTH_FALSE},
         attacker=place.attacker,
         twin=None if benign else f"inject-{carrier}.{BENIGN}-{goal}.{dress}",

@@ -139,6 +139,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("rules", "locators", *RULED, "--save", "locators.json"),
     ("env", "results", "{0}/environments/recorded", *CASES),
     ("env", "rules", "{0}/environments/recorded", *CASES),
+    ("env", "verify", "{0}/sample", "--other-goals", "1"),
     ("env", "export", *CASES, "--pages", "40"),
     ("env", "prism", "--checked", "1"),
     ("proxy", "plan", "--faults", "{0}/faults.json", "--task", "shop.1"),

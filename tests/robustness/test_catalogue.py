@@ -21,8 +21,6 @@ from trajudge.robustness.validity import problems
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
-# What other data must hold before any run has it: a recording's goals of other cases.
-WAITING = {"goal-swap", "goal-swap-unasked", "goal-fit"}
 EVERY = list(catalogue().values())
 NO_PICTURES = [one for one in EVERY if "pixels" not in one.name]
 text = st.text(
@@ -95,7 +93,7 @@ def test_a_twin_is_as_long_as_its_attack(carrier: str, dress: str) -> None:
 
 @pytest.mark.parametrize("family", "ABCDE")
 def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
-    """Three runs each; all of them: benchmarks/perturbations.py."""
+    """Two runs each; all of them: benchmarks/perturbations.py."""
     for one in (one for one in NO_PICTURES if one.family == family):
         tried = 0
         for source in sample().trajectories:
@@ -104,10 +102,11 @@ def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
             if isinstance(made, NotApplicable):
                 continue
             assert problems(one, source, made, facts) == [], (one.name, str(source.key))
-            assert made == apply(one, source, facts), one.name
-            if (tried := tried + 1) == 3:
+            again = apply(one, source, facts)
+            assert not isinstance(again, NotApplicable) and again.edits == made.edits, one.name
+            if (tried := tried + 1) == 2:
                 break
-        assert tried or one.name in WAITING, one.name
+        assert tried, one.name
 
 
 def test_words_on_a_screenshot_leave_a_picture() -> None:
@@ -121,7 +120,7 @@ def test_words_on_a_screenshot_leave_a_picture() -> None:
 
 
 @given(source=runs(), one=st.sampled_from(NO_PICTURES), seed=st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_run_is_changed_as_declared_or_not_at_all(
     source: Trajectory, one: Perturbation, seed: int
 ) -> None:
@@ -147,9 +146,11 @@ def test_any_run_is_changed_as_declared_or_not_at_all(
 
 
 def test_attacks_only_make_what_failed_look_done() -> None:
-    """A relation that is not `keep` belongs to honest flips; attacks keep the truth."""
+    """A relation that is not `keep` belongs to honest flips; attacks keep the truth, or leave it
+    open where the last message itself calls the run a failure."""
+    opening = {"step-removed", "inject-answer.failure.plain"}
     for one in EVERY:
-        if one.family != "B":
+        if one.family != "B" and one.name not in opening:
             assert set(one.relations.values()) == {Relation.KEEP}, one.name
         if one.attacker is not Attacker.NONE and one.name != "doubt":
             assert (

@@ -1,0 +1,1 @@
+"""Recorded runs verified again from their facts, without a browser."""

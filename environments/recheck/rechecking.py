@@ -1,0 +1,186 @@
+"""Recorded runs verified again: their states are made from their facts, and asked once more.
+
+A run's facts hold its configuration, its code key and every change of the state, so the state that
+it left is made without a browser. What a trajectory says (goal, last message, last action) is read
+from the trajectory: one that was changed afterwards is verified as it stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.environments.model.binding import Infeasible
+from trajudge.environments.model.config import Config
+from trajudge.environments.serving.run import ServedRun, open_run
+from trajudge.environments.verify import ExecutedAction, verify
+from trajudge.environments.verify.labels import looping, optimality
+from trajudge.environments.verify.model import Labels
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+
+FACTS = "facts.jsonl"
+VARIANTS = "variants.jsonl"
+# What a state is made of.
+_NEEDED = ("config", "code_key", "changes")
+COMPARED = ("success", "side_effect", "repetition", "optimality")
+# Actions that change no state, wherever they are done.
+_IDLE = ("noop(", "scroll(", "hover(")
+
+
+class ReverifiedRun(NamedTuple):
+    """A recorded run, the labels beside it, and those that its state gives."""
+
+    trajectory: Trajectory
+    recorded: Annotation
+    found: Labels
+    claimed: Sequence[str] = COMPARED
+
+    @property
+    def differences(self) -> list[str]:
+        """What of the recorded labels is not what the state gives."""
+        return [
+            f"{name} is {getattr(self.recorded, name)}, the state gives {getattr(self.found, name)}"
+            for name in self.claimed
+            if getattr(self.recorded, name) != getattr(self.found, name)
+        ]
+
+
+def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
+    """Verify every run of a recording, or of perturbed trajectories, again. Of the latter a label
+    that is open claims nothing. Raises UserError for a folder that is none."""
+    changed = (folder / VARIANTS).is_file()
+    for trajectory, label, facts in _runs(folder):
+        claimed = [n for n in COMPARED if not changed or getattr(label, n) is not None]
+        yield ReverifiedRun(trajectory, label, labels_again(trajectory, facts), claimed)
+
+
+def labels_again(
+    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None = None
+) -> Labels:
+    """Derive the labels of a run from its facts; ``config`` is another case whose goal the
+    trajectory has. Raises Infeasible for one that has no goal."""
+    with _ended(trajectory, facts, config) as run:
+        actions = list(_executed(trajectory))
+        found = verify(run.evidence(trajectory.answer, actions, facts.get("shortest", 0)))
+    times = max(found.repeated, facts.get("repeated", 0))
+    success = found.labels.success
+    length = facts.get("steps", len(actions))
+    return found.labels._replace(
+        repetition=looping(times), optimality=optimality(success, length, found.shortest)
+    )
+
+
+def other_goals(folder: Path, count: int) -> Iterator[dict[str, Any]]:
+    """Yield a line of ``goals.jsonl`` for each run: of ``count`` other goals of its application
+    those that its final state decides, with the verdict of their checkers."""
+    for trajectory, _, facts in _runs(folder):
+        goals = list(_decided(trajectory, facts, count))
+        yield {"key": trajectory.key.model_dump(), "goals": goals}
+
+
+def _decided(
+    trajectory: Trajectory, facts: Mapping[str, Any], count: int
+) -> Iterator[dict[str, Any]]:
+    """Ask the checkers of other instances of the scenario what they say of this run. Of goals that
+    it fails alike two are enough."""
+    config = Config.model_validate(facts["config"])
+    goals, alike = {trajectory.goal}, Counter[tuple[bool | None, bool | None]]()
+    for place in range(1, count + 1):
+        other = config.model_copy(update={"instance": config.instance + place})
+        try:
+            goal = _goal(trajectory, facts, other)
+        except Infeasible:
+            continue
+        if goal in goals:
+            continue
+        goals.add(goal)
+        found = labels_again(trajectory.model_copy(update={"goal": goal}), facts, other)
+        outcome = (found.success, found.side_effect)
+        alike[outcome] += 1
+        if None not in outcome and (found.success or alike[outcome] <= 2):
+            told = {"success": found.success, "side_effect": found.side_effect}
+            yield {"goal": goal, **told, "config": other.model_dump()}
+
+
+def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config) -> str:
+    with _ended(trajectory.model_copy(update={"goal": ""}), facts, config) as run:
+        return run.goal
+
+
+def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation, Mapping[str, Any]]]:
+    facts = _facts(folder)
+    labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
+    for entry in store.read(folder):
+        if not isinstance(entry, Trajectory):
+            raise UserError(f"{entry.source}: {entry.reason}")
+        known = facts.get(orjson.dumps(entry.key.model_dump(), option=orjson.OPT_SORT_KEYS))
+        if known is None or entry.key not in labels:
+            continue
+        if missing := [name for name in _NEEDED if name not in known]:
+            raise UserError(
+                f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, so its state cannot be made "
+                "again: record it with this version"
+            )
+        yield entry, labels[entry.key], known
+
+
+def _facts(folder: Path) -> dict[bytes, Mapping[str, Any]]:
+    file = folder / FACTS
+    try:
+        lines = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
+        return {orjson.dumps(one["key"], option=orjson.OPT_SORT_KEYS): one for one in lines}
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}): name a folder that env record or data "
+            "perturb wrote"
+        ) from error
+    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UserError(f"{file}: is no file of facts ({error}): record again") from error
+
+
+@contextmanager
+def _ended(
+    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None = None
+) -> Iterator[ServedRun]:
+    """Open the run and bring its state to where the recording left it."""
+    at = config or Config.model_validate(facts["config"])
+    run = open_run(at, b"", goal=trajectory.goal or None)
+    run.key = bytes.fromhex(facts["code_key"])
+    try:
+        for change in facts["changes"]:
+            _carry_out(run, change)
+        yield run
+    finally:
+        run.state.close()
+
+
+def _carry_out(run: ServedRun, change: Mapping[str, Any]) -> None:
+    table, key = change["table"], change["key"]
+    if change["kind"] == "added":
+        run.state.add(table, **change["after"])
+    elif change["kind"] == "removed":
+        run.state.remove(table, key)
+    else:
+        run.state.change(table, key, **change["after"])
+
+
+def _executed(trajectory: Trajectory) -> Iterator[ExecutedAction]:
+    """Give the trace as far as a trajectory tells it: which of its actions were idle for sure. On
+    pages whose tree is not there no two actions are known to be the same."""
+    for step in trajectory.steps:
+        if step.action is None:
+            continue
+        page = step.observation
+        place = f"{page.url} {sha256((page.axtree or '').encode()).hexdigest()[:16]}"
+        idle = page.axtree is not None and step.action.startswith(_IDLE)
+        yield ExecutedAction(place, step.action, "", "" if idle else str(step.index + 1))

@@ -1,0 +1,72 @@
+"""Recorded runs are verified again from their facts, and a label that is not so is found."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trajudge.environments.recheck.rechecking import rechecked
+from trajudge.eval.cli import main
+from trajudge.trajectories.sample import sample_path
+
+
+@pytest.fixture
+def recorded(tmp_path: Path) -> Path:
+    """A copy of the bundled sample, without its pictures."""
+    folder = tmp_path / "recorded"
+    shutil.copytree(sample_path(), folder, ignore=shutil.ignore_patterns("images", "__pycache__"))
+    return folder
+
+
+def edit(file: Path, changes: dict[str, object], line: int) -> None:
+    lines = file.read_text().splitlines()
+    lines[line] = json.dumps({**json.loads(lines[line]), **changes})
+    file.write_text("\n".join(lines) + "\n")
+
+
+def test_every_label_of_the_sample_follows_from_its_state() -> None:
+    runs = list(rechecked(sample_path()))
+    assert len(runs) == 130
+    assert [run.trajectory.key for run in runs if run.differences] == []
+
+
+def test_a_label_that_is_not_what_the_state_gives_is_named(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit(recorded / "labels.jsonl", {"success": False}, line=1)
+    assert main(["env", "verify", str(recorded)]) == 1
+    shown = capsys.readouterr()
+    assert "success is False, the state gives True" in shown.err
+    assert "129 of 130 runs" in shown.out
+
+
+def test_a_change_that_is_missing_from_the_facts_is_noticed(recorded: Path) -> None:
+    """Truth is made from the state, not copied from the predicates that were recorded."""
+    edit(recorded / "facts.jsonl", {"changes": []}, line=0)
+    wrong = [run for run in rechecked(recorded) if run.differences]
+    assert len(wrong) == 1
+    assert wrong[0].differences[0] == "success is True, the state gives False"
+
+
+def test_facts_that_tell_no_state_are_a_users_mistake(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (recorded / "facts.jsonl").read_text().splitlines()
+    first = {name: value for name, value in json.loads(lines[0]).items() if name != "code_key"}
+    (recorded / "facts.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
+    assert main(["env", "verify", str(recorded)]) == 2
+    assert "has no 'code_key'" in capsys.readouterr().err
+
+
+def test_goals_of_other_cases_are_decided_by_their_checkers(recorded: Path, tmp_path: Path) -> None:
+    """The file that is bundled is what the command writes, as far as it went."""
+    facts, file = recorded / "facts.jsonl", tmp_path / "goals.jsonl"
+    facts.write_text("\n".join(facts.read_text().splitlines()[:9]) + "\n")
+    assert main(["env", "verify", str(recorded), "--other-goals", "2", "--save", str(file)]) == 0
+    bundled = [json.loads(line) for line in (sample_path() / "goals.jsonl").open()][:9]
+    for line, whole in zip(map(json.loads, file.open()), bundled, strict=True):
+        assert line["key"] == whole["key"]
+        assert all(goal in whole["goals"] for goal in line["goals"])

@@ -1,0 +1,27 @@
+"""The declared relation is what the application's own checker says of the state that was left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trajudge.eval.cli import main
+from trajudge.robustness.catalogue import catalogue
+
+
+@pytest.mark.slow
+def test_the_checker_agrees_with_every_declared_relation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run of each but the twins; all of them: benchmarks/perturbations.py."""
+    out = tmp_path / "attacked"
+    drawn = ("pixels", "picture", "foreign", "benign-")
+    names = [name for name in catalogue() if not any(word in name for word in drawn)]
+    words = [word for name in names for word in ("--perturbation", name)]
+    given = ["data", "perturb", "--data", "sample", "--limit", "1", "--out", str(out), *words]
+    assert main(given) == 0
+    told = capsys.readouterr().out
+    assert f"by {len(names)} of {len(names)} perturbations" in told
+    assert main(["env", "verify", str(out)]) == 0
+    assert f"{len(names)} of {len(names)} runs" in capsys.readouterr().out
