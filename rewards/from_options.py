@@ -12,8 +12,11 @@ from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.shaping import RewardShaping
+from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.options import make_settings, read_settings
+
+WATCHED = "watch.jsonl"
 
 
 def reward_config(options: Namespace) -> RewardConfig:
@@ -24,6 +27,13 @@ def reward_config(options: Namespace) -> RewardConfig:
         "reject_below": options.reject_below,
         "side_effect": options.side_effect_penalty,
         "repetition": options.repetition_penalty,
+    }
+    watch = {
+        "canaries": options.canaries,
+        "every": options.canary_every,
+        "audit_share": options.audit_share,
+        "keep_going": options.keep_going,
+        "journal": options.store / WATCHED,
     }
     return RewardConfig(
         judge=JudgeConfig(
@@ -39,6 +49,7 @@ def reward_config(options: Namespace) -> RewardConfig:
         unqualified=options.unqualified,
         assume_same_judge=options.assume_same_judge,
         deadline=options.deadline,
+        watch=make_settings(WatchConfig, watch),
     )
 
 

@@ -38,6 +38,7 @@ def parser() -> TextParser:
         help="what the judge sees of the final page (default: the judge's own)",
     )
     _value(made.add_argument_group("the value"))
+    _watch(made.add_argument_group("the watch"))
     _server(made.add_argument_group("the server"))
     call_options(made.add_argument_group("the calls"), *(CALL_OPTIONS.keys() - _ONLY_OF_RUNS))
     first = "judge model base-url calibration-file decision form deadline max-cost port token-file"
@@ -83,6 +84,23 @@ def _value(group: argparse._ArgumentGroup) -> None:
         metavar="SHARE",
         help="taken off for going round in circles (default: 0.1)",
     )
+
+
+def _watch(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add(
+        "--canaries",
+        metavar="KIND:PATH",
+        help="trajectories that are judged again and again, past the cache",
+    )
+    add("--canary-every", type=count, metavar="N", help="one after N rewards (default: 100)")
+    add(
+        "--audit-share",
+        type=amount,
+        metavar="SHARE",
+        help="of the rewards, listed at /v1/audits (default: 0.005)",
+    )
+    add("--keep-going", action="store_true", help="report what would stop the rewards")
 
 
 def _server(group: argparse._ArgumentGroup) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,6 +18,7 @@ from trajudge.judges.registry import find_judge
 from trajudge.rewards.function import RewardFunction, reward_function
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.watch.watched import RewardWatch
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
@@ -25,6 +26,16 @@ from trajudge.trajectories.util.errors import UserError
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines, Payments
+
+
+class _EveryRequest:
+    """Holds every hash: all requests are asked again."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+
+_EVERY_REQUEST = _EveryRequest()
 
 
 class Rewarder:
@@ -56,14 +67,26 @@ class Rewarder:
         self.function: RewardFunction = reward_function(config, self._made.id, manifest)
         self._engines: Engines | None = None
         self._at_work: set[asyncio.Task[Judgment]] = set()
+        self.watch = RewardWatch(config.watch, self.function.version, self._asked_again)
 
-    async def reward(self, trajectory: Trajectory, *, deadline: float | None = None) -> Reward:
+    async def reward(
+        self, trajectory: Trajectory, *, deadline: float | None = None, name: str | None = None
+    ) -> Reward:
         """Judge a trajectory within ``deadline`` seconds (None: the settings').
 
-        At the deadline the reward abstains as "late"; the judge goes on, so that asking again finds
-        its replies in the cache. Raises UserError where no reward can be had at all: no key, no
-        server.
+        ``name`` is the id under which its reward may be audited (None: its key). Once the watch
+        says that rewards cannot be trusted, they abstain as "drift". At the deadline the reward
+        abstains as "late"; the judge goes on, so that asking again finds its replies in the cache.
+        Raises UserError where no reward can be had at all: no key, no server.
         """
+        monitor = self.watch.monitor
+        if monitor.stopped:
+            return self.function.abstention(trajectory.key, "drift", monitor.reason, 0.0)
+        reward = await self._within(trajectory, deadline)
+        self.watch.add(name or str(trajectory.key), reward)
+        return reward
+
+    async def _within(self, trajectory: Trajectory, deadline: float | None) -> Reward:
         started = time.monotonic()
         task = asyncio.create_task(self._judged(trajectory))
         self._at_work.add(task)
@@ -89,12 +112,16 @@ class Rewarder:
         rewards = (self.reward(one, deadline=deadline) for one in trajectories)
         return list(await asyncio.gather(*rewards))
 
-    async def _judged(self, trajectory: Trajectory) -> Judgment:
+    async def _asked_again(self, trajectory: Trajectory) -> Judgment:
+        """Judge a trajectory past the cache."""
+        return await self._judged(trajectory, refresh=_EVERY_REQUEST)
+
+    async def _judged(self, trajectory: Trajectory, *, refresh: Container[str] = ()) -> Judgment:
         client: RecordedClient = NoModel()
         if self._model is not None:
             if self._engines is None:
                 self._engines = self._model.open_engines(self._spent, self._payments)
-            client = self._model.ask(self._engines, 0, refresh=())
+            client = self._model.ask(self._engines, 0, refresh=refresh)
         with counting_for(encoding_of(self._model.model) if self._model else None):
             made = self._made
             return await judge_trajectory(made.id, made.judge, trajectory, client, needs=made.needs)
@@ -106,6 +133,7 @@ class Rewarder:
 
     async def aclose(self) -> None:
         """End what is at work and close the connections."""
+        await self.watch.aclose()
         for task in list(self._at_work):
             task.cancel()
         await asyncio.gather(*self._at_work, return_exceptions=True)

@@ -103,20 +103,42 @@ async def healthz(_: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Say whether rewards can be had: not once the budget is spent."""
-    spent = request.app[SERVICE].rewarder.over_budget
-    return json_response({"ready": not spent}, status=503 if spent else 200)
+    """Say whether rewards can be had: not once the budget is spent, or the watch stopped them."""
+    rewarder = request.app[SERVICE].rewarder
+    ready = not rewarder.over_budget and not rewarder.watch.monitor.stopped
+    return json_response({"ready": ready}, status=200 if ready else 503)
+
+
+async def get_audits(request: web.Request) -> web.Response:
+    """List the rewards that were drawn to be audited, and wait for it."""
+    monitor = request.app[SERVICE].rewarder.watch.monitor
+    waiting = [{"id": one.name, "value": one.value} for one in monitor.to_audit()]
+    return json_response({"audits": waiting})
+
+
+async def post_audit(request: web.Request) -> web.Response:
+    """Take ``{"id": "...", "success": true}``: what became of a drawn trajectory in truth."""
+    body = await json_object(request)
+    name, success = named(body.get("id")), body.get("success")
+    if not isinstance(success, bool):
+        raise RequestRefused(400, '"success" is true or false')
+    watch = request.app[SERVICE].rewarder.watch
+    if not watch.audit(name, success):
+        raise RequestRefused(404, f"no reward waits for an audit as {name!r}: see GET /v1/audits")
+    return json_response({"state": watch.monitor.state.name.lower()})
 
 
 async def metrics(request: web.Request) -> web.Response:
     """Write the counts in Prometheus' text format."""
     service = request.app[SERVICE]
-    return web.Response(text=service.metrics.text({"rewards_at_work": service.at_work}))
+    gauges = {"rewards_at_work": service.at_work, **service.rewarder.watch.monitor.gauges()}
+    return web.Response(text=service.metrics.text(gauges))
 
 
 async def card(request: web.Request) -> web.Response:
     """Say which judge answers, how it was calibrated, and how far it can be trusted."""
     function = request.app[SERVICE].rewarder.function
+    monitor = request.app[SERVICE].rewarder.watch.monitor
     return json_response(
         {
             "judge": function.configuration.model_dump(mode="json"),
@@ -126,6 +148,7 @@ async def card(request: web.Request) -> web.Response:
             "decision": function.decided or None,
             "neutral_value": function.neutral_value,
             "notes": list(function.notes),
+            "watch": {"state": monitor.state.name.lower(), "reason": monitor.reason},
         }
     )
 
@@ -137,6 +160,8 @@ def routes() -> Sequence[web.RouteDef]:
         web.post("/v1/trajectories", post_trajectory),
         web.put(_HASH_PATH, put_image),
         web.get(_HASH_PATH, has_image),
+        web.get("/v1/audits", get_audits),
+        web.post("/v1/audits", post_audit),
         web.get("/healthz", healthz),
         web.get("/readyz", readyz),
         web.get("/metrics", metrics),

@@ -58,5 +58,5 @@ class RewardService:
             never = f"no trajectory was pushed under this id within {waited:.1f} s"
             return self.rewarder.function.abstention(key, "late", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
-        reward = await self.rewarder.reward(found, deadline=rest)
+        reward = await self.rewarder.reward(found, deadline=rest, name=wanted)
         return reward.model_copy(update={"seconds": reward.seconds + waited})

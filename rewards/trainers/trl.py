@@ -111,3 +111,15 @@ def _means(rows: Sequence[Reward | None]) -> Mapping[str, float]:
         "cost": [row.cost for row in rows if row and row.cost is not None],
     }
     return {name: sum(values) / len(values) for name, values in columns.items() if values}
+
+
+def stop_on_drift(rewarder: Rewarder) -> Any:
+    """Make a callback of TRL's trainers that ends the training once the watch stops the rewards."""
+    from transformers import TrainerCallback  # noqa: PLC0415 - the trainer's own
+
+    class StopOnDrift(TrainerCallback):  # type: ignore[misc]
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> Any:
+            control.should_training_stop |= rewarder.watch.monitor.stopped
+            return control
+
+    return StopOnDrift()

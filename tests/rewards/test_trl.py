@@ -50,6 +50,11 @@ def test_an_abstention_moves_nothing(steps: dict[str, dict[str, list]], form: st
     assert "trajudge/abstained" in steps[form]["logged"]
 
 
+@pytest.mark.slow
+def test_training_ends_once_the_rewards_are_stopped(steps: dict[str, object]) -> None:
+    assert steps["stopped"] == 1
+
+
 def test_combined_functions_need_a_weight_each() -> None:
     with pytest.raises(ValueError, match="2 reward functions take as many weights"):
         combine(lambda: [], lambda: [], weights=[1.0])

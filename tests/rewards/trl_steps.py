@@ -27,7 +27,7 @@ from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.trainers.trl import combine, trajudge_reward
+from trajudge.rewards.trainers.trl import combine, stop_on_drift, trajudge_reward
 
 WORDS = ["[PAD]", "[EOS]", "[UNK]", *(f"w{i}" for i in range(61))]
 GROUP = 8
@@ -76,7 +76,7 @@ def half(completions: list[str], **_: Any) -> list[float]:
     return [0.5] * len(completions)
 
 
-def trained(function: Any, folder: Path) -> dict[str, Any]:
+def trained(function: Any, folder: Path, *callbacks: Any) -> dict[str, Any]:
     """Train two steps with one group each."""
     settings = GRPOConfig(
         output_dir=str(folder / "out"),
@@ -95,14 +95,25 @@ def trained(function: Any, folder: Path) -> dict[str, Any]:
         train_dataset=Dataset.from_list([{"prompt": f"w{i} w1", "task": i} for i in range(4)]),
         reward_funcs=[function],
         processing_class=tokenizer_of(WORDS),
+        callbacks=list(callbacks),
     )
     trainer.train()
     logged = sorted({name for line in trainer.state.log_history for name in line})
-    return {"groups": trainer.kept, "logged": logged}
+    return {"groups": trainer.kept, "logged": logged, "steps": trainer.state.global_step}
+
+
+def stopped(url: str, folder: Path) -> int:
+    """Train with rewards that the watch stopped; the steps that were made."""
+    rewarder = rewarder_at(url, folder)
+    for _ in range(50):
+        rewarder.watch.monitor.failing.add(1.0)
+    judged = trajudge_reward(rewarder, lambda row: trajectory(row["task"], row["completion"]))
+    made = trained(judged, folder, stop_on_drift(rewarder))
+    return int(made["steps"])
 
 
 def main(url: str, folder: Path) -> None:
-    found = {}
+    found: dict[str, Any] = {"stopped": stopped(url, folder)}
     for name in ("alone", "combined"):
         place = folder / name
         place.mkdir()

@@ -1,0 +1,110 @@
+"""How often the watch over rewards errs: ``python -m benchmarks.reward_watch [--streams N]``.
+
+Streams of known truth: a judge whose verdicts change no more than by noise, judges that are
+exchanged for another, honest policies, and policies that learn to be believed. Printed is in how
+many streams rewards stopped, with Clopper and Pearson's interval, and the median of what it took.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy.stats import beta
+
+from trajudge.rewards.reward import Reward
+from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
+from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.trajectories.model import TrajectoryKey
+
+CANARIES = 100
+
+
+def reward(name: str, believed: bool) -> Reward:
+    key = TrajectoryKey(benchmark="b", agent="a", task_id=name)
+    value = float(believed)
+    return Reward(key=key, value=value, probability=value, verdict=believed, judge="j", version="1")
+
+
+def canaries_until_stop(
+    rng: np.random.Generator, *, flips: float, most: int, config: WatchConfig
+) -> int | None:
+    """How many canaries it takes until rewards stop, of a judge that gives another verdict than at
+    first in a share of them; None: not within ``most``."""
+    monitor = RewardMonitor(config)
+    first = rng.random(CANARIES) < 0.4
+    for number, verdict in enumerate(first):
+        monitor.add_canary(str(number), bool(verdict))
+    for asked in range(most):
+        number = asked % CANARIES
+        monitor.add_canary(str(number), bool(first[number] ^ (rng.random() < flips)))
+        if monitor.state is WatchState.STOP:
+            return asked + 1
+    return None
+
+
+def audits_until_stop(
+    rng: np.random.Generator, *, believed: float, true: float, most: int, config: WatchConfig
+) -> int | None:
+    """How many audited rewards it takes, where the judge believes and the truth holds in shares;
+    every true success is believed first."""
+    monitor = RewardMonitor(config)
+    for number in range(most):
+        success = rng.random() < true
+        # Among failures as many are believed as the share says.
+        believes = bool(success or rng.random() < (believed - true) / (1 - true))
+        monitor.add_reward(str(number), reward(str(number), believes))
+        monitor.add_audit(str(number), bool(success))
+        if monitor.state is WatchState.STOP:
+            return number + 1
+    return None
+
+
+def main() -> int:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.reward_watch")
+    parser.add_argument("--streams", type=int, default=1_000, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    options = parser.parse_args()
+    rng = np.random.default_rng(options.seed)
+    config = WatchConfig(audit_share=1.0)
+
+    def canaries(flips: float, most: int) -> Callable[[], int | None]:
+        return lambda: canaries_until_stop(rng, flips=flips, most=most, config=config)
+
+    def audits(believed: float, true: float, most: int) -> Callable[[], int | None]:
+        return lambda: audits_until_stop(
+            rng, believed=believed, true=true, most=most, config=config
+        )
+
+    print(f"error level {config.alpha:g}, {options.streams} streams each")
+    designs = {
+        "judge stays: 2 % flips, 2,000 canaries": canaries(0.02, 2_000),
+        "judge stays: 5 % flips, 2,000 canaries": canaries(0.05, 2_000),
+        "judge exchanged: 15 % flips, 300 canaries": canaries(0.15, 300),
+        "judge exchanged: 20 % flips, 300 canaries": canaries(0.20, 300),
+        "judge exchanged: 30 % flips, 300 canaries": canaries(0.30, 300),
+        "honest: believed 45, true 40 %, 2,000 audits": audits(0.45, 0.40, 2_000),
+        "honest: believed 50, true 40 %, 2,000 audits": audits(0.50, 0.40, 2_000),
+        "hacked: believed 60, true 40 %, 500 audits": audits(0.60, 0.40, 500),
+        "hacked: believed 80, true 40 %, 500 audits": audits(0.80, 0.40, 500),
+    }
+    for name, stream in designs.items():
+        _print(name, [stream() for _ in range(options.streams)])
+    return 0
+
+
+def _print(name: str, stops: Sequence[int | None]) -> None:
+    n, stopped = len(stops), [stop for stop in stops if stop is not None]
+    k = len(stopped)
+    low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
+    high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
+    after = f"after {np.median(stopped):.0f}" if stopped else ""
+    print(
+        f"{name:46} {k:5} stopped, {100 * k / n:5.1f} % [{100 * low:.1f}, {100 * high:.1f}] {after}"
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

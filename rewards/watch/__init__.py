@@ -1,0 +1,1 @@
+"""Whether rewards can still be trusted while a policy is trained on them."""

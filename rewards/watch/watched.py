@@ -1,0 +1,85 @@
+"""A rewarder that is watched: canaries among its rewards, audits, and an end when they say so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import numpy as np
+
+from trajudge.eval.data.inputs import open_spec
+from trajudge.judges.model import Judgment, Status
+from trajudge.rewards.reward import Reward
+from trajudge.rewards.watch.journal import WatchJournal
+from trajudge.rewards.watch.monitor import RewardMonitor
+from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import UserError
+
+AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
+
+
+class RewardWatch:
+    """Takes down every reward, asks a canary after every ``every``-th, and keeps the journal."""
+
+    def __init__(self, config: WatchConfig, version: str, ask_again: AskAgain) -> None:
+        """Read the canaries and what earlier processes saw. Raises UserError."""
+        self.monitor = RewardMonitor(config)
+        self._journal = WatchJournal(config.journal, version)
+        self._journal.replay(self.monitor)
+        self._canaries = _canaries(config)
+        self._ask_again = ask_again
+        self._given = 0
+        self._next = 0
+        self._at_work: set[asyncio.Task[None]] = set()
+
+    def add(self, name: str, reward: Reward) -> None:
+        """Take down a reward, and ask the next canary where it is time."""
+        drawn = self.monitor.add_reward(name, reward)
+        if drawn is not None:
+            self._journal.add("drawn", *drawn)
+        self._given += 1
+        if self._canaries and self._given % self.monitor.config.every == 0:
+            task = asyncio.create_task(self._ask_canary())
+            self._at_work.add(task)
+            task.add_done_callback(self._at_work.discard)
+
+    def audit(self, name: str, success: bool) -> bool:
+        """Hold a reward to the truth; False for one that is not waiting for it."""
+        known = self.monitor.add_audit(name, success)
+        if known:
+            self._journal.add("audit", name, success)
+        return known
+
+    async def _ask_canary(self) -> None:
+        canary = self._canaries[self._next % len(self._canaries)]
+        self._next += 1
+        try:
+            judgment = await self._ask_again(canary)
+        except UserError:  # of what rewards themselves will say
+            return
+        if judgment.status is Status.OK and judgment.success is not None:
+            self.monitor.add_canary(str(canary.key), judgment.success)
+            self._journal.add("canary", str(canary.key), judgment.success)
+
+    async def settled(self) -> None:
+        """Wait for the canaries that are being asked."""
+        await asyncio.gather(*self._at_work)
+
+    async def aclose(self) -> None:
+        """End the canaries that are asked."""
+        for task in list(self._at_work):
+            task.cancel()
+        await asyncio.gather(*self._at_work, return_exceptions=True)
+
+
+def _canaries(config: WatchConfig) -> list[Trajectory]:
+    """Read the canaries, in an order of their own."""
+    if config.canaries is None:
+        return []
+    read = [one for one in open_source(open_spec(config.canaries)) if isinstance(one, Trajectory)]
+    if not read:
+        raise UserError(f"--canaries {config.canaries}: there is no trajectory that can be read")
+    rng = np.random.default_rng(config.seed)
+    return [read[place] for place in rng.permutation(len(read))]

@@ -1,0 +1,141 @@
+"""The watch over rewards: seldom wrong while nothing changes, soon there when something does."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.reward_watch import audits_until_stop, canaries_until_stop, reward
+from tests.llm_server import LlmServer
+from tests.rewards.cases import ACCEPTED, config, trajectory
+from tests.rewards.server.conftest import record_of, serving
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
+from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.trajectories import store
+from trajudge.trajectories.util.errors import UserError
+
+WATCH = WatchConfig(audit_share=1.0)
+REJECTED = ACCEPTED.replace("Successful", "Unsuccessful")
+
+
+def test_a_judge_that_stays_is_seldom_stopped() -> None:
+    """Of 100 streams at the edge of what is noise, 1 % may stop."""
+    rng = np.random.default_rng(1)
+    stops = [canaries_until_stop(rng, flips=0.05, most=500, config=WATCH) for _ in range(100)]
+    assert sum(stop is not None for stop in stops) <= 3
+
+
+def test_an_exchanged_judge_is_found_within_300_canaries() -> None:
+    rng = np.random.default_rng(2)
+    stops = [canaries_until_stop(rng, flips=0.2, most=300, config=WATCH) for _ in range(50)]
+    assert sum(stop is not None for stop in stops) >= 47
+
+
+def test_a_policy_that_is_believed_too_much_is_found_within_500_audits() -> None:
+    rng = np.random.default_rng(3)
+    hacked = [
+        audits_until_stop(rng, believed=0.8, true=0.4, most=500, config=WATCH) for _ in range(30)
+    ]
+    assert None not in hacked
+    honest = [
+        audits_until_stop(rng, believed=0.5, true=0.4, most=500, config=WATCH) for _ in range(30)
+    ]
+    assert sum(stop is not None for stop in honest) <= 1
+
+
+def test_a_judge_that_fails_too_often_stops_the_rewards() -> None:
+    monitor = RewardMonitor(WatchConfig(failures=0.2))
+    failed = reward("x", True).model_copy(
+        update={"value": None, "probability": None, "verdict": None, "abstained": "failed"}
+    )
+    for number in range(60):
+        assert monitor.state is not WatchState.STOP or number > 5
+        monitor.add_reward(str(number), failed if number % 2 else reward(str(number), True))
+    assert monitor.state is WatchState.STOP
+    assert "the judge failed too often" in monitor.reason
+
+
+def test_late_rewards_say_nothing_of_the_judge() -> None:
+    monitor = RewardMonitor(WATCH)
+    late = reward("x", True).model_copy(
+        update={"value": None, "probability": None, "verdict": None, "abstained": "late"}
+    )
+    for number in range(100):
+        monitor.add_reward(str(number), late)
+    assert monitor.state is WatchState.OK
+    assert list(monitor.to_audit()) == []
+
+
+def test_what_is_audited_is_drawn_by_the_ids() -> None:
+    drawn = []
+    for _ in range(2):
+        monitor = RewardMonitor(WatchConfig(audit_share=0.1))
+        for number in range(2_000):
+            monitor.add_reward(str(number), reward(str(number), True))
+        drawn.append([one.name for one in monitor.to_audit()])
+    assert drawn[0] == drawn[1]
+    assert 150 < len(drawn[0]) < 250
+    assert not monitor.add_audit("nothing", True)
+
+
+def test_a_moved_model_ends_the_rewards(tmp_path: Path) -> None:
+    """Canaries are asked past the cache, beside the rewards; a restart does not forget them."""
+    folder = store.write(tmp_path / "canaries", [trajectory(f"c{n}") for n in range(4)])
+    watch = WatchConfig(
+        canaries=f"trajudge:{folder}", every=1, alpha=0.2, journal=tmp_path / "watch.jsonl"
+    )
+    verdict = [ACCEPTED]
+
+    async def abstentions(server: LlmServer, first: int, last: int) -> list[str]:
+        async with Rewarder(config(server, tmp_path, watch=watch)) as rewarder:
+            ends: list[str] = []
+            for number in range(first, last):
+                ends.append((await rewarder.reward(trajectory(number))).abstained)
+                await rewarder.watch.settled()
+            return ends
+
+    with LlmServer(text=lambda _: verdict[0]) as server:
+        assert asyncio.run(abstentions(server, 0, 12)) == [""] * 12
+        assert server.stats.requests == 24, "a canary is asked each time"
+        verdict[0] = REJECTED
+        ends = asyncio.run(abstentions(server, 12, 30))
+        assert 0 < ends.index("drift") < 8
+        assert set(ends[ends.index("drift") :]) == {"drift"}
+        asked = server.stats.requests
+        assert asyncio.run(abstentions(server, 30, 31)) == ["drift"]
+        assert server.stats.requests == asked
+
+
+def test_audits_are_asked_for_and_answered_over_http(tmp_path: Path) -> None:
+    with serving(tmp_path, "--judge", "heuristic", "--audit-share", "1") as server:
+        for number in range(3):
+            item = {"id": f"r{number}", "trajectory": record_of(trajectory(number))}
+            assert server.ask("/v1/trajectories", item).status == 201
+        items = [{"id": f"r{number}"} for number in range(3)]
+        server.ask("/v1/rewards", {"items": items})
+        waiting = server.ask("/v1/audits").content["audits"]
+        assert [one["id"] for one in waiting] == ["r0", "r1", "r2"]
+        answer = server.ask("/v1/audits", {"id": "r1", "success": False})
+        assert answer.content == {"state": "ok"}
+        assert server.ask("/v1/audits", {"id": "r1", "success": False}).status == 404
+        assert server.ask("/v1/audits", {"id": "r0", "success": "no"}).status == 400
+        assert "trajudge_rewards_audited 1" in server.ask("/metrics").content
+        assert server.ask("/v1/card").content["watch"] == {"state": "ok", "reason": ""}
+    with serving(tmp_path, "--judge", "heuristic", "--audit-share", "1") as server:
+        assert "trajudge_rewards_audited 1" in server.ask("/metrics").content, "after a restart"
+        assert len(server.ask("/v1/audits").content["audits"]) == 2
+
+
+def test_canaries_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    empty = tmp_path / "none"
+    given = RewardConfig(
+        judge=JudgeConfig(judge="heuristic"), watch=WatchConfig(canaries=f"trajudge:{empty}")
+    )
+    with pytest.raises(UserError, match="none"):
+        Rewarder(given)
