@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from trajudge.judges.adapters.base import key_from
+from trajudge.judges.adapters.clouds.entra import TokenProvider, entra_tokens, is_installed
 from trajudge.judges.adapters.clouds.settings import required, setting
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.openai import OpenAIAdapter
@@ -18,13 +19,22 @@ class AzureAdapter(OpenAIAdapter):
     """Chat completions of a deployment. Its name is taken for the model's, whose window, price and
     parameters it has.
 
-    Raises UserError if the endpoint, the API version or the key is missing.
+    Who asks: ``token_provider``, the token of the environment, the key, and without any of them the
+    default credential of Microsoft Entra where azure-identity is installed; tokens of the first and
+    the last renew themselves. Raises UserError if the endpoint, the API version or the key is
+    missing.
     """
 
     name = "azure"
     client = "AsyncAzureOpenAI"
     url_variable = "AZURE_OPENAI_ENDPOINT"
     key_variable = "AZURE_OPENAI_API_KEY"
+
+    def __init__(
+        self, model: str, *, token_provider: TokenProvider | None = None, **options: Any
+    ) -> None:
+        self._token_provider = token_provider
+        super().__init__(model, **options)
 
     def _service_url(self, model: str) -> str:
         return required(
@@ -52,11 +62,23 @@ class AzureAdapter(OpenAIAdapter):
             fix="export OPENAI_API_VERSION=2024-10-21  or a later version that the resource has",
         )
         self._token = setting(_TOKEN)
-        needs_key = own_service and not dry_run and not self._token
+        given = self._token_provider or self._token or setting(self.key_variable)
+        needs_key = own_service and not dry_run and not given
+        if needs_key and is_installed():
+            self._token_provider = entra_tokens()
+            needs_key = False
         self._key = key_from(self.key_variable, own_service=needs_key, model=model)
+        if self._token_provider:
+            self.key_variable = "the identity that Microsoft Entra gave the token"
+        elif self._token:
+            self.key_variable = _TOKEN
 
     def _credentials(self) -> dict[str, Any]:
-        asks = {"azure_ad_token": self._token} if self._token else {"api_key": self._key}
+        asks: dict[str, Any] = {"api_key": self._key}
+        if self._token_provider:
+            asks = {"azure_ad_token_provider": self._token_provider}
+        elif self._token:
+            asks = {"azure_ad_token": self._token}
         return {**asks, "base_url": self._url, "api_version": self._version}
 
     def _address(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
