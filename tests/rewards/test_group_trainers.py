@@ -1,0 +1,105 @@
+"""Adapters of trainers whose packages are not installed here, held to the calls that they make."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from tests.llm_server import LlmServer
+from tests.rewards.cases import trajectory
+from tests.rewards.server.conftest import record_of, serving
+from tests.rewards.test_rewarder import calibration_file
+from trajudge.rewards.abstaining import Abstained
+from trajudge.rewards.trainers import areal, art, asking, skyrl, slime, verifiers
+
+BASE_RATE = 0.3
+FAILED = "r1"  # of r0, r1, r2: its judge refuses
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with three pushed trajectories."""
+    folder = tmp_path_factory.mktemp("group")
+    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
+    whole = json.loads(path.read_text())
+    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": BASE_RATE}
+    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
+    path.write_text(json.dumps(whole))
+    words = ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
+    with (
+        LlmServer(script=lambda one: "refusal" if "Do task 1\n" in one.prompt else None) as model,
+        serving(folder, *words, "--base-url", f"{model.url}/v1") as server,
+    ):
+        for number in range(3):
+            item = {"id": f"r{number}", "trajectory": record_of(trajectory(number))}
+            assert server.ask("/v1/trajectories", item).status == 201
+        yield server.url
+
+
+@pytest.fixture(autouse=True)
+def at_the_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(asking.URL, url)
+
+
+def samples() -> list[SimpleNamespace]:
+    return [
+        SimpleNamespace(metadata={"trajectory_id": f"r{n}"}, remove_sample=False) for n in range(3)
+    ]
+
+
+def test_slime_moves_no_mean_and_leaves_the_sample_out_of_the_loss() -> None:
+    group = samples()
+    first, failed, third = asyncio.run(slime.group_reward(None, group))
+    assert [sample.remove_sample for sample in group] == [False, True, False]
+    assert failed == pytest.approx((first + third) / 2)
+    alone = samples()[1]
+    assert asyncio.run(slime.reward(None, alone)) == BASE_RATE
+    assert alone.remove_sample
+
+
+def test_areal_calls_it_in_another_process() -> None:
+    with ProcessPoolExecutor(1) as pool:
+        known, failed = (
+            pool.submit(areal.reward_fn, "p", "c", [1], [2], trajectory_id=name, level=3).result()
+            for name in ("r0", FAILED)
+        )
+    assert known != BASE_RATE
+    assert failed == BASE_RATE
+
+
+def test_skyrl_gets_the_keys_of_a_step(packages: Path) -> None:
+    """Those of the package, by its own class."""
+    step = skyrl.judged_step(FAILED)
+    assert step["reward"] == BASE_RATE
+    assert step["metadata"]["abstained"] == "failed"
+    assert step["done"]
+    source = (packages / "skyrl_gym" / "envs" / "base_text_env.py").read_text(encoding="utf-8")
+    body = source.partition("class BaseTextEnvStepOutput(TypedDict):")[2].partition("\nclass ")[0]
+    assert list(step) == [
+        line.partition(":")[0].strip() for line in body.split("\n") if ":" in line
+    ]
+
+
+def test_an_abstention_is_an_exception_for_verifiers() -> None:
+    traces = {name: SimpleNamespace(info={"trajectory_id": name}) for name in ("r0", FAILED)}
+    assert asyncio.run(verifiers.judged_reward(traces["r0"])) != BASE_RATE
+    with pytest.raises(Abstained, match=r"r1: failed"):
+        asyncio.run(verifiers.judged_reward(traces[FAILED]))
+    with pytest.raises(asking.RewardUnavailable, match="trajectory_id"):
+        asyncio.run(verifiers.judged_reward(SimpleNamespace(info={})))
+
+
+def test_an_abstention_leaves_its_group_of_art() -> None:
+    group = SimpleNamespace(trajectories=samples())
+    kept = asyncio.run(art.judged_group(group))
+    assert kept is group
+    assert [one.metadata["trajectory_id"] for one in group.trajectories] == ["r0", "r2"]
+    assert all(isinstance(one.reward, float) for one in group.trajectories)
+    lone = SimpleNamespace(trajectories=samples()[:2])
+    assert asyncio.run(art.judged_group(lone)) is None
