@@ -35,6 +35,26 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_conditions(parser: argparse.ArgumentParser) -> None:
+    """Add what a recording meets beside its task: faults, and payloads in the pages."""
+    add = parser.add_argument
+    add(
+        "--faults",
+        type=Path,
+        metavar="FILE",
+        help="record a clean arm and one for each fault of this plan, by default with the agents "
+        "that recover (resilient)",
+    )
+    add("--text-only", action="store_true", help="with --faults: no pictures")
+    add(
+        "--payloads",
+        type=Path,
+        metavar="FILE",
+        help="YAML of instructions to a judge (goals: {NAME: [TEXT]}) that stand in what the "
+        "applications' users wrote, one a run",
+    )
+
+
 def add_case_choice(parser: argparse.ArgumentParser) -> None:
     """Add the options that say which cases are generated."""
     from trajudge.environments.apps import APPS  # noqa: PLC0415 - read when help is shown

@@ -18,7 +18,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases, add_model_agent, add_seed
+from trajudge.environments.options import (
+    OLD,
+    add_cases,
+    add_conditions,
+    add_model_agent,
+    add_seed,
+)
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
 from trajudge.trajectories.util.options import count, read_settings
 
@@ -41,14 +47,7 @@ def parser() -> argparse.ArgumentParser:
         help="a scripted agent by name or behaviour, or all; may be repeated (default: all, none "
         "with --model)",
     )
-    add(
-        "--faults",
-        type=Path,
-        metavar="FILE",
-        help="record a clean arm and one for each fault of this plan, by default with the agents "
-        "that recover (resilient)",
-    )
-    add("--text-only", action="store_true", help="with --faults: no pictures")
+    add_conditions(made)
     add_seed(made)
     add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
     add_model_agent(made)

@@ -32,7 +32,7 @@ from trajudge.trajectories.util.atomic import replacing
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"
 # What of a run's facts tells its state, for `trajudge env verify`.
-_STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest")
+_STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shortest", "payload")
 
 
 class VariantLine(Record):

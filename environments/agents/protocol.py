@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from trajudge.environments.agents.script import STEP_LIMIT, miss_name
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 if TYPE_CHECKING:
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class Job(Record):
     """What to record. ``goal`` replaces the scenario's wording; ``attempt`` tells runs of the same
     agent on the same configuration apart; ``shortest`` is the oracle's number of actions,
-    ``fewest`` that of the shortest way where it is known."""
+    ``fewest`` that of the shortest way where it is known. ``payload`` stands in the application's
+    user content."""
 
     config: Config
     agent: str
@@ -24,6 +26,7 @@ class Job(Record):
     goal: str | None = None
     shortest: int
     fewest: int | None = None
+    payload: Payload | None = None
 
     @property
     def budget(self) -> int:

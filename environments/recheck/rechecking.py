@@ -20,6 +20,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.payload import Payload
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.verify import ExecutedAction, verify
 from trajudge.environments.verify.labels import looping, optimality
@@ -154,7 +155,8 @@ def _ended(
 ) -> Iterator[ServedRun]:
     """Open the run and bring its state to where the recording left it."""
     at = config or Config.model_validate(facts["config"])
-    run = open_run(at, b"", goal=trajectory.goal or None)
+    payload = Payload.model_validate(facts["payload"]) if facts.get("payload") else None
+    run = open_run(at, b"", goal=trajectory.goal or None, payload=payload)
     run.key = bytes.fromhex(facts["code_key"])
     try:
         for change in facts["changes"]:

@@ -14,9 +14,10 @@ from trajudge.environments.agents.model_client import open_model_client
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import behaviour_of, is_scripted, resilience_of
 from trajudge.environments.model.case import read_cases
+from trajudge.environments.model.payload import read_payloads
 from trajudge.environments.recording.episode import Recorded
 from trajudge.environments.recording.fault_proxy import FaultArm
-from trajudge.environments.recording.jobs import jobs_for
+from trajudge.environments.recording.jobs import jobs_for, with_payloads
 from trajudge.environments.recording.journal import COUNTED, Journal, assemble
 from trajudge.environments.recording.pool import FailedJob, for_all
 from trajudge.environments.recording.recorder import Recorder, run_name
@@ -58,6 +59,7 @@ class RecordingPlan(NamedTuple):
     seed: int
     model: Model | None = None
     attempts: int = 1
+    payloads: Path | None = None
 
 
 class CampaignResult(NamedTuple):
@@ -73,19 +75,12 @@ def record(
     """Record what is missing and write what there is. Raises UserError, and Halted where nothing
     can be recorded any more; the runs until then are kept. With an ``arm`` the browsers are behind
     a proxy that carries out its faults."""
-    cases, agents, seed, model, attempts = plan
-    names = [*agents, model.handle.model] if model else list(agents)
-    jobs = jobs_for(read_cases(cases), names, attempts)
-    what: dict[str, Any] = {
-        "cases": sha256(cases.read_bytes()).hexdigest(),
-        "agents": names,
-        "seed": seed,
-    }
-    if model:
-        what["model"] = model.what
-    if arm:
-        what |= {**arm.record, "pictures": arm.pictures, "attempts": attempts}
-    journal = Journal(out, what)
+    model, seed = plan.model, plan.seed
+    names = [*plan.agents, model.handle.model] if model else list(plan.agents)
+    jobs = jobs_for(read_cases(plan.cases), names, plan.attempts)
+    if plan.payloads:
+        jobs = with_payloads(jobs, read_payloads(plan.payloads), seed)
+    journal = Journal(out, _described(plan, names, arm))
     if (counts := journal.counts) is not None:
         return CampaignResult(counts, [])
     done = journal.done()
@@ -108,6 +103,22 @@ def record(
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers, arm=arm)
             failed += ask(asked, keep)
     return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed)
+
+
+def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) -> dict[str, Any]:
+    """Tell this recording from another."""
+    told: dict[str, Any] = {
+        "cases": sha256(plan.cases.read_bytes()).hexdigest(),
+        "agents": list(names),
+        "seed": plan.seed,
+    }
+    if plan.model:
+        told["model"] = plan.model.what
+    if plan.payloads:
+        told["payloads"] = sha256(plan.payloads.read_bytes()).hexdigest()
+    if arm:
+        told |= {**arm.record, "pictures": arm.pictures, "attempts": plan.attempts}
+    return told
 
 
 def _ask(

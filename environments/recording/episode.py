@@ -90,7 +90,7 @@ def play_in(
     name: str = "",
 ) -> Recorded:
     """Let an agent do a job in a fresh run, in what ``visit`` opens at the run's first address."""
-    run = server.open(job.config, name or f"{job.agent} {job.attempt}", job.goal)
+    run = server.open(job.config, name or f"{job.agent} {job.attempt}", job.goal, job.payload)
     try:
         with visit(run.start_url) as session:
             trajectory, finding = _played(session, run, make(run), job)
@@ -103,7 +103,7 @@ def play_in(
 def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) -> Recorded:
     """Let an agent do a job in a fresh run without a browser (see ``offline``); there is no network
     trace. ``secret`` keys the run's codes."""
-    run = open_run(job.config, secret, f"{job.agent} {job.attempt}", job.goal)
+    run = open_run(job.config, secret, f"{job.agent} {job.attempt}", job.goal, job.payload)
     try:
         trajectory, finding = _played(OfflineSession(run), run, make(run), job)
     finally:
@@ -193,4 +193,5 @@ def _facts(run: ServedRun, finding: VerificationResult) -> dict[str, Any]:
         "tampering": [event.detail for event in run.events if event.kind == "tamper"],
         "faults": [event.path for event in run.events if event.kind in ("fault", "missing")],
         **finding.facts,
+        **({"payload": run.payload.model_dump()} if run.payload else {}),
     }

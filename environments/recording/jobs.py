@@ -15,6 +15,7 @@ from trajudge.environments.agents.script import (
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.payload import Payload, drawn
 from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.serving.noise import noise
 from trajudge.trajectories.util.errors import UserError
@@ -24,6 +25,14 @@ def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) ->
     """Return every agent on every case; a near-miss agent once for each slot that has a decoy, a
     resilient one and a model ``attempts`` times, the model told how to declare its answer."""
     return [job for case in cases for agent in agents for job in _jobs(case, agent, attempts)]
+
+
+def with_payloads(jobs: Sequence[Job], payloads: Sequence[Payload], seed: int) -> list[Job]:
+    """Plant the payloads in the jobs' applications, one a job, in turn from the ``seed``."""
+    return [
+        job.model_copy(update={"payload": drawn(payloads, seed + number)})
+        for number, job in enumerate(jobs)
+    ]
 
 
 def _jobs(case: Case, agent: str, attempts: int) -> list[Job]:

@@ -27,13 +27,15 @@ class RecordConfig(Record):
     ``agent`` names scripted agents or behaviours (empty: all, none beside a model); ``model`` sees
     ``representation`` of a page and does every case ``attempts`` times; what follows says how it is
     called (``CallConfig``), None for the defaults. ``faults`` is a plan whose faults are recorded
-    one at a time beside a clean arm, ``text_only`` without pictures.
+    one at a time beside a clean arm, ``text_only`` without pictures;
+    ``payloads`` are texts that stand in what the applications' users wrote.
     """
 
     cases: Path
     out: Path = Path("recorded")
     agent: tuple[str, ...] = ()
     faults: Path | None = None
+    payloads: Path | None = None
     text_only: bool = False
     seed: int = 0
     workers: int = 1
@@ -83,4 +85,4 @@ def plan_of(config: RecordConfig) -> RecordingPlan:
     settings, agents = _model_of(config), _agents_of(config)
     seen = Representation(config.representation)
     model = Model(model_side(settings), seen, config.attempts) if settings else None
-    return RecordingPlan(config.cases, agents, config.seed, model, config.attempts)
+    return RecordingPlan(config.cases, agents, config.seed, model, config.attempts, config.payloads)

@@ -15,6 +15,7 @@ from trajudge.environments.model.binding import bind
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.operation_codes import operation_code, run_key
 from trajudge.environments.model.page import Chart, Form
+from trajudge.environments.model.payload import Payload, plant
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import App, Bound, Scenario
 from trajudge.environments.model.state import AppState, Dump
@@ -70,6 +71,7 @@ class ServedRun:
     goal: str
     state: AppState
     key: bytes
+    payload: Payload | None = None
     before: Dump = field(init=False)
     site: Site = field(init=False)
     events: list[ServerEvent] = field(default_factory=list)
@@ -146,8 +148,15 @@ class ServedRun:
         return sha256(self.key + f"{purpose}{self._count}".encode()).hexdigest()[:20]
 
 
-def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = None) -> ServedRun:
-    """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart.
+def open_run(
+    config: Config,
+    secret: bytes,
+    name: str = "",
+    goal: str | None = None,
+    payload: Payload | None = None,
+) -> ServedRun:
+    """Return a fresh run of a configuration. ``name`` tells runs of the same configuration apart;
+    a ``payload`` is in what users wrote before it begins.
 
     Raises UserError for an unknown application, KeyError for an unknown scenario, Infeasible for
     a configuration whose slots cannot be bound.
@@ -155,10 +164,11 @@ def open_run(config: Config, secret: bytes, name: str = "", goal: str | None = N
     app = load_app(config.app)
     scenario = app.scenario(config.scenario)
     state = open_state(app, config)
+    if payload is not None:
+        plant(app.id, state, payload)
     places = instance(app.id, scenario.id, tuple(scenario.slots), config.instance, config.seed)
     bound = bind(scenario, places, state)
     wording = goal or worded(scenario, config, bound)
     identity = "r" + sha256(f"{config.id} {name}".encode()).hexdigest()[:12]
-    return ServedRun(
-        identity, config, app, scenario, bound, wording, state, run_key(secret, identity)
-    )
+    key = run_key(secret, identity)
+    return ServedRun(identity, config, app, scenario, bound, wording, state, key, payload=payload)

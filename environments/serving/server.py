@@ -23,6 +23,7 @@ from trajudge.environments.kit.layout import PageLayout
 from trajudge.environments.kit.theme import printable
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.page import Chart, Form, Overlay, Page
+from trajudge.environments.model.payload import Payload
 from trajudge.environments.model.site import CONFIRMED, Redirect, refused
 from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
@@ -49,9 +50,15 @@ class Server:
         self._secret = secret
         self._runs: dict[str, ServedRun] = {}
 
-    def open(self, config: Config, name: str = "", goal: str | None = None) -> ServedRun:
+    def open(
+        self,
+        config: Config,
+        name: str = "",
+        goal: str | None = None,
+        payload: Payload | None = None,
+    ) -> ServedRun:
         """Return a fresh run, reachable at once; raises what ``open_run`` raises."""
-        run = open_run(config, self._secret, name, goal)
+        run = open_run(config, self._secret, name, goal, payload)
         self._runs[run.id] = run
         return run
 
