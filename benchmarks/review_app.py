@@ -95,16 +95,18 @@ def judgment(place: int, number: int, rng: random.Random) -> Judgment:
     )
 
 
-def write_run(folder: Path, count: int) -> Path:
-    """Write the folder of a run of ``count`` judgments."""
+def write_run(
+    folder: Path, count: int, judges: int = len(JUDGES), data: str = "trajudge:absent"
+) -> Path:
+    """Write the folder of a run of ``count`` judgments on ``data``."""
     rng = random.Random(0)
     folder.mkdir(parents=True)
     with (folder / JUDGMENTS).open("wb") as lines, (folder / CALLS).open("wb") as ledger:
         for place in range(count):
-            made = judgment(place, place // len(JUDGES), rng)
+            made = judgment(place % judges, place // judges, rng)
             lines.write(judgment_line(made))
             ledger.write(b"".join(ledger_lines(made)))
-    numbers = range(-(-count // len(JUDGES)))
+    numbers = range(-(-count // judges))
     truth = {number: rng.random() < 0.35 for number in numbers}
     write_labels(
         folder,
@@ -114,7 +116,7 @@ def write_run(folder: Path, count: int) -> Path:
         ],
     )
     write_rewards(folder, {key(n): float(truth[n] != (rng.random() < 0.1)) for n in numbers})
-    write_manifest(folder, {"judge": "ten", "data": "trajudge:absent", "protocol": "default"})
+    write_manifest(folder, {"judge": "several", "data": data, "protocol": "default"})
     return folder
 
 
