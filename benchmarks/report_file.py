@@ -49,7 +49,9 @@ def screenshot(rng: random.Random) -> bytes:
     image.paste(Image.frombytes("RGB", (160, 120), rng.randbytes(160 * 120 * 3)), (900, 80))
     for line in range(100):
         at = rng.randrange(len(REASONING) // 2)
-        draw.text((20 + 420 * (line % 3), 20 * (line // 3) + 8), REASONING[at : at + 60], fill="black")
+        draw.text(
+            (20 + 420 * (line % 3), 20 * (line // 3) + 8), REASONING[at : at + 60], fill="black"
+        )
     encoded = BytesIO()
     image.save(encoded, "PNG")
     return encoded.getvalue()

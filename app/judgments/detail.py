@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from trajudge.app.judgments.ledger import CallTime, call_times
 from trajudge.app.judgments.rebuilding import RebuiltCall, RebuiltPrompt, rebuild
 from trajudge.app.judgments.replies import ReplyMark, TextPart, reply_marks, with_steps
+from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import OpenedRun, Workspace
@@ -16,6 +17,7 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrary
 from trajudge.app.trajectories.verdicts import SaidVerdict, verdicts_on
 from trajudge.eval.data.run_folder import record_path
+from trajudge.eval.data.run_index.listing import judgments_beside, parse_sorting
 from trajudge.judges.model import Call, Judgment, Picture, Text
 from trajudge.trajectories.model import ImageRef, Trajectory
 from trajudge.trajectories.needs import Needs
@@ -53,6 +55,15 @@ class ShownCall(NamedTuple):
     marks: tuple[ReplyMark, ...]
 
 
+class ListedPlace(NamedTuple):
+    """Addresses of the judgments before and after in the table that one came from, "" at either
+    end, and of the table."""
+
+    previous: str
+    following: str
+    table: str
+
+
 class JudgmentDetail(NamedTuple):
     """``trajectory`` None: ``absent`` says why. ``not_shown`` are sentences on what the judge did
     not see."""
@@ -69,8 +80,7 @@ class JudgmentDetail(NamedTuple):
     not_shown: tuple[str, ...]
     others: tuple[SaidVerdict, ...]
     record: str
-    previous: str
-    following: str
+    listed: ListedPlace
 
     def step_link(self, step: int) -> str:
         """Return the address of a step of the trajectory."""
@@ -79,13 +89,15 @@ class JudgmentDetail(NamedTuple):
 
 
 def judgment_detail(
-    access: TrajectoryAccess, workspace: Workspace, run: OpenedRun, place: int
+    access: TrajectoryAccess,
+    workspace: Workspace,
+    run: OpenedRun,
+    place: int,
+    query: Mapping[str, str],
 ) -> JudgmentDetail:
-    """Put the page of a judgment together. Raises PageError 404 where there is none."""
-    with run.index.reading() as connection:
-        (count,) = connection.execute("select count(*) from judgment").fetchone()
-    if not 0 <= place < count:
-        raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
+    """Put the page of a judgment together; ``query`` is that of the table one came from. Raises
+    PageError 404 where there is none."""
+    listed = _listed(run, place, query)
     judgment, manifest = run.judgment(place), run.manifest
     data = str(manifest.get("data") or "")
     trajectory, absent = _trajectory(access.library(workspace), judgment, data)
@@ -104,8 +116,21 @@ def judgment_detail(
         not_shown=tuple(_not_shown(trajectory, rebuilt)) if trajectory else (),
         others=verdicts_on(workspace, judgment.key),
         record=_record(run, judgment),
-        previous=address("run", run.name, "judgment", place - 1) if place else "",
-        following=address("run", run.name, "judgment", place + 1) if place + 1 < count else "",
+        listed=listed,
+    )
+
+
+def _listed(run: OpenedRun, place: int, query: Mapping[str, str]) -> ListedPlace:
+    chosen, sorting = asked_filter(query).chosen, parse_sorting(query.get("sort", "place"))
+    with run.index.reading() as connection:
+        (count,) = connection.execute("select count(*) from judgment").fetchone()
+        if not 0 <= place < count:
+            raise PageError(404, f"There is no judgment {place:,} in this run: it has {count:,}.")
+        rows = judgments_beside(connection, chosen, sorting, place)
+    kept = {name: query[name] for name in ("f", "sort", "cols") if query.get(name)}
+    beside = [row and address("run", run.name, "judgment", row.place, **kept) for row in rows]
+    return ListedPlace(
+        beside[0] or "", beside[1] or "", address("run", run.name, "judgments", **kept)
     )
 
 

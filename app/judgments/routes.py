@@ -24,7 +24,8 @@ def routes(access: TrajectoryAccess) -> list[Route]:
         run, place = workspace.run(request.path_params["run"]), request.path_params["place"]
         if not re.fullmatch(r"[0-9]{1,12}", place):
             raise PageError(404, "A judgment's address ends with the number of its line, from 0.")
-        view = await in_thread(judgment_detail, access, workspace, run, int(place))
+        query = dict(request.query_params)
+        view = await in_thread(judgment_detail, access, workspace, run, int(place), query)
         if wants_json(request):
             return json_page(_as_json(view))
         return page(request, "judgments/detail.html", view=view)

@@ -42,7 +42,7 @@ from trajudge.app.labelling.forms import (
     small_number,
     unmarked,
 )
-from trajudge.app.labelling.guidelines import read_guidelines
+from trajudge.app.labelling.guidelines import guideline_version, read_guidelines
 from trajudge.app.labelling.people import person_of
 from trajudge.app.server.pages import form_fields, json_page, page, wants_json
 from trajudge.app.server.problems import PageError
@@ -150,7 +150,7 @@ class AnnotationPages(NamedTuple):
         reading = own_reading(self.store.reading(), who)
         answers = read_answers(fields, self.store.settings.questions, reading.answers)
         answers = answers.model_copy(
-            update={"guideline_version": read_guidelines(self.store.folder).version or None}
+            update={"guideline_version": guideline_version(self.store.folder) or None}
         )
         version = small_number(fields.get("version", "")) or 0
         if action == "submit":

@@ -6,32 +6,29 @@ mistake: the agent's name, the official reward, telemetry, metadata, paths of fi
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from trajudge.annotations.labelling.records import QueueItem
-from trajudge.app.server.links import address
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import Workspace
 from trajudge.app.trajectories.access import TrajectoryAccess
-from trajudge.app.trajectories.content import StepContent, StepRequest, step_content
+from trajudge.app.trajectories.content import (
+    StepContent,
+    StepRequest,
+    step_content,
+    step_linker,
+    step_request,
+)
 from trajudge.app.trajectories.library import TrajectoryAbsent
 
 BLIND_TABS = {"action": "Action & reasoning", "tree": "Accessibility tree", "answer": "Answer"}
-_LONGEST_SEARCH = 200
 
 
 def blind_request(query: Mapping[str, str]) -> StepRequest:
     """Read which step and tab an address asks for; what is not understood has its default."""
-    step, tab = query.get("step", "1"), query.get("tab", "action")
-    return StepRequest(
-        step=int(step) if re.fullmatch(r"[0-9]{1,6}", step) else 1,
-        tab=tab if tab in BLIND_TABS else "action",
-        after=query.get("view") == "after",
-        diff=query.get("diff") == "1",
-        search=query.get("q", "")[:_LONGEST_SEARCH],
-    )
+    asked = step_request(query)
+    tab = asked.tab if asked.tab in BLIND_TABS else "action"
+    return asked._replace(tab=tab, unseen=None, run="")
 
 
 def blind_content(
@@ -72,22 +69,5 @@ def blind_content(
         network=None,
         facts=(),
         metadata=(),
-        link=_linker(path, content.request),
+        link=step_linker(path, content.request),
     )
-
-
-def _linker(path: tuple[str | int, ...], chosen: StepRequest) -> Callable[..., str]:
-    """Make addresses of the same item with another step or tab."""
-
-    def link(**changes: Any) -> str:
-        other = chosen._replace(**changes)
-        return address(
-            *path,
-            step=other.step,
-            tab=other.tab if other.tab != "action" else None,
-            view="after" if other.after else None,
-            diff="1" if other.diff and other.tab == "tree" else None,
-            q=other.search if other.tab == "tree" else None,
-        )
-
-    return link

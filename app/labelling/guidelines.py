@@ -39,11 +39,24 @@ class Guidelines(NamedTuple):
 
 def read_guidelines(folder: Path) -> Guidelines:
     """Read the guidelines of a queue as they are now; none where there is no file."""
+    text = _text(folder)
+    return Guidelines(blocks_of(text or ""), _version(text))
+
+
+def guideline_version(folder: Path) -> str:
+    """Return the version of the guidelines as they are now, "" without a file."""
+    return _version(_text(folder))
+
+
+def _text(folder: Path) -> str | None:
     try:
-        text = (folder / FILE).read_bytes()[:_LONGEST].decode("utf-8", "replace")
+        return (folder / FILE).read_bytes()[:_LONGEST].decode("utf-8", "replace")
     except OSError:
-        return Guidelines([], "")
-    return Guidelines(blocks_of(text), sha256(text.encode()).hexdigest()[:12])
+        return None
+
+
+def _version(text: str | None) -> str:
+    return "" if text is None else sha256(text.encode()).hexdigest()[:12]
 
 
 def blocks_of(text: str) -> list[Block]:

@@ -17,6 +17,7 @@ from trajudge.app.runs.scored import RunScores, ScoringState
 from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.runs.spending import RunSpending, Spending
 from trajudge.app.runs.table import (
+    COLUMNS,
     JudgmentTable,
     csv_lines,
     key_of,
@@ -30,6 +31,7 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import OpenedRun, workspace_of
 from trajudge.eval.data.run_index.fields import FIELDS
+from trajudge.eval.data.run_index.listing import SORTS
 from trajudge.eval.reporting.caveats import notes, warnings_of
 from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import results_json
@@ -133,6 +135,8 @@ class _Table:
             note=self._descriptions.note(run, workspace.data),
             path=path,
             fields=FIELDS,
+            columns=COLUMNS,
+            sorts=SORTS,
             row_link=row_link,
             trajectory_link=trajectory_link,
             key_of=key_of,

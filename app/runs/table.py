@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -26,12 +26,29 @@ from trajudge.eval.data.run_index.listing import (
 )
 from trajudge.trajectories.model import TrajectoryKey
 
+COLUMNS: Mapping[str, tuple[str, str]] = {
+    "benchmark": ("benchmark", "name"),
+    "agent": ("agent", "name"),
+    "judge": ("judge", "name"),
+    "success": ("verdict", "name"),
+    "expert": ("expert", "name"),
+    "rule": ("rule", "name"),
+    "score": ("score", ""),
+    "status": ("status", "name"),
+    "reasoning": ("reasoning", "name"),
+    "cost": ("cost $", ""),
+    "tokens": ("tokens", ""),
+    "seconds": ("seconds", ""),
+}
+"""The columns beside the task: title, and the class of what is no number. A name of SORTS sorts."""
+DEFAULT_COLUMNS = tuple(name for name in COLUMNS if name not in ("benchmark", "tokens"))
 EXPORT_SECONDS = 600.0
 _COUNTED = 64  # filters whose number of rows is remembered
 
 
 class TableQuery(NamedTuple):
-    """What an address asks of the table; ``problem`` says why its filter cannot be read."""
+    """What an address asks of the table; ``problem`` says why its filter or its columns cannot be
+    read."""
 
     text: str
     chosen: Filter
@@ -40,10 +57,16 @@ class TableQuery(NamedTuple):
     before: str
     limit: int
     problem: str
+    columns: tuple[str, ...] = DEFAULT_COLUMNS
+
+    @property
+    def chosen_columns(self) -> str:
+        """Name the columns, "" for those that are shown unless told otherwise."""
+        return "" if self.columns == DEFAULT_COLUMNS else " ".join(self.columns)
 
     def address(self, path: str, **changes: str) -> str:
         """Return the address of this table with other values."""
-        kept = {"f": self.text, "sort": str(self.sorting), **changes}
+        kept = {"f": self.text, "sort": str(self.sorting), "cols": self.chosen_columns, **changes}
         if kept["sort"] == "place":
             kept.pop("sort")
         named = {name: value for name, value in kept.items() if value}
@@ -62,8 +85,15 @@ def read_query(values: dict[str, str]) -> TableQuery:
     """Read the query of an address. Raises UserError for a sorting that is none; a filter that
     cannot be read is a ``problem`` beside its field, and keeps nothing."""
     limit = values.get("limit", "")
+    asked = asked_filter(values)
+    columns = tuple(dict.fromkeys(values.get("cols", "").replace(",", " ").split()))
+    unknown = [name for name in columns if name not in COLUMNS]
+    if unknown:
+        sentence = f"There is no column {unknown[0][:40]!r}: there are {', '.join(COLUMNS)}."
+        asked, columns = asked._replace(problem=asked.problem or sentence), ()
     return TableQuery(
-        **asked_filter(values)._asdict(),
+        **asked._asdict(),
+        columns=columns or DEFAULT_COLUMNS,
         sorting=parse_sorting(values.get("sort", "place")),
         after=values.get("after", ""),
         before=values.get("before", ""),
@@ -100,9 +130,10 @@ class JudgmentTable:
         return ShownJudgments(query, page, total)
 
 
-def row_link(run: OpenedRun, row: JudgmentRow) -> str:
-    """Return the address of a judgment's page."""
-    return address("run", run.name, "judgment", row.place)
+def row_link(run: OpenedRun, row: JudgmentRow, query: TableQuery | None = None) -> str:
+    """Return the address of a judgment's page, which leads on through the table of ``query``."""
+    path = address("run", run.name, "judgment", row.place)
+    return query.address(path) if query else path
 
 
 def key_of(row: JudgmentRow) -> TrajectoryKey:

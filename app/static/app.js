@@ -1,5 +1,5 @@
 "use strict";
-// Keys and lists; every page is complete without it.
+// Keys and lists; every page is complete without it. The scripts of pages use keysOff and writesText.
 
 const OFF = "trajudge-keys-off";
 const help = document.getElementById("help");

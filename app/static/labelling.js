@@ -96,9 +96,6 @@ if (form) {
   const current = () =>
     questions.find((question) => question.contains(document.activeElement)) ||
     questions.find((question) => !question.querySelector(":checked"));
-  const writesText = (element) =>
-    element.matches("textarea, select, input:not([type=radio]):not([type=checkbox]):not([type=range])");
-  const keysOff = () => localStorage.getItem("trajudge-keys-off") === "yes";
 
   function choose(question, key) {
     const option = question && question.querySelector(`[data-choice="${CSS.escape(key)}"]`);

@@ -21,9 +21,7 @@ if (step) {
     "keydown",
     (event) => {
       const by = { ArrowLeft: -5, ArrowRight: 5 }[event.key];
-      const writes = event.target.closest("input:not([type=range]):not([type=checkbox]), textarea, select");
-      const off = localStorage.getItem("trajudge-keys-off") === "yes";
-      if (!by || !event.shiftKey || writes || off || document.querySelector("dialog[open]")) return;
+      if (!by || !event.shiftKey || writesText(event.target) || keysOff() || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       event.stopPropagation();
       go(Number(step.defaultValue) + by);

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
 
 import orjson
 
-from trajudge.app.server.links import trajectory_link
+from trajudge.app.server.links import address
 from trajudge.app.trajectories.actions import action_parts
 from trajudge.app.trajectories.evidence_files import (
     ShownRequests,
@@ -29,6 +30,8 @@ from trajudge.app.trajectories.tree_view import (
 )
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
+_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
+_LONGEST = 200
 TABS = {
     "action": "Action & reasoning",
     "tree": "Accessibility tree",
@@ -138,7 +141,7 @@ def step_content(
         network=network_trace(trajectory, folder, root) if is_network and folder and root else None,
         facts=state_facts(trajectory.key, folder, root) if is_state and folder and root else (),
         metadata=tuple(_metadata(trajectory)) if asked.tab == "metadata" else (),
-        link=_linker(trajectory.key, asked),
+        link=step_linker(("t", *trajectory.key.order), asked),
     )
 
 
@@ -200,13 +203,28 @@ def _said(value: bool | None) -> str:
     return "not recorded" if value is None else "yes" if value else "no"
 
 
-def _linker(key: TrajectoryKey, asked: StepRequest) -> Callable[..., str]:
-    """Make addresses of this page with something changed."""
+def step_request(query: Mapping[str, str]) -> StepRequest:
+    """Read what an address asks for; what is not understood has its default."""
+    step, tab = query.get("step", "1"), query.get("tab", "action")
+    unseen = _RANGE.fullmatch(query.get("unseen", ""))
+    return StepRequest(
+        step=int(step) if re.fullmatch(r"[0-9]{1,6}", step) else 1,
+        tab=tab if tab in TABS else "action",
+        after=query.get("view") == "after",
+        diff=query.get("diff") == "1",
+        search=query.get("q", "")[:_LONGEST],
+        unseen=(int(unseen[1]), int(unseen[2])) if unseen else None,
+        run=query.get("run", "")[:_LONGEST],
+    )
+
+
+def step_linker(path: tuple[str | int, ...], asked: StepRequest) -> Callable[..., str]:
+    """Make addresses of the page at ``path`` with something changed."""
 
     def link(**changes: Any) -> str:
         other = asked._replace(**changes)
-        return trajectory_link(
-            key,
+        return address(
+            *path,
             step=other.step,
             tab=other.tab if other.tab != "action" else None,
             view="after" if other.after else None,

@@ -75,6 +75,11 @@ class ImageShelf:
             self._keep(image.sha256, ref)
         return image
 
+    def knows(self, digest: str) -> bool:
+        """Tell whether a page that was opened shows an image of this hash."""
+        with self._lock:
+            return digest in self._refs
+
     def original(self, digest: str) -> EncodedImage:
         """Return the image as it was recorded. Raises UnknownImage, ImageUnreadable."""
         with self._lock:
@@ -90,9 +95,7 @@ class ImageShelf:
 
     def thumbnail(self, digest: str, width: int) -> bytes:
         """Return the image as WebP, at most ``width`` pixels wide. Raises as ``original``."""
-        with self._lock:
-            is_known = digest in self._refs
-        if not is_known:
+        if not self.knows(digest):
             raise UnknownImage(digest)
         path = self._folder and self._folder / f"{digest}-{width}.webp"
         if path:

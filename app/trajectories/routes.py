@@ -16,7 +16,13 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import Workspace, workspace_of
 from trajudge.app.trajectories.access import TrajectoryAccess
-from trajudge.app.trajectories.content import TABS, StepContent, StepRequest, step_content
+from trajudge.app.trajectories.content import (
+    TABS,
+    StepContent,
+    StepRequest,
+    step_content,
+    step_request,
+)
 from trajudge.app.trajectories.images import WIDTHS, UnknownImage
 from trajudge.app.trajectories.library import TrajectoryAbsent
 from trajudge.app.trajectories.verdicts import verdicts_on
@@ -24,9 +30,7 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-_RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
 _FOR_EVER = "private, immutable, max-age=31536000"
-_LONGEST_SEARCH = 200
 
 
 class _Anything(StringConvertor):
@@ -42,7 +46,10 @@ def routes(access: TrajectoryAccess) -> list[Route]:
     """Route the page of a trajectory, and images by the hash of their content."""
 
     async def show(request: Request) -> Response:
-        key, asked = key_of(request), step_request(request)
+        key, asked = key_of(request), step_request(request.query_params)
+        tab = request.query_params.get("tab", "action")
+        if tab not in TABS:
+            raise PageError(404, f"There is no tab {tab[:40]!r}: there are {', '.join(TABS)}.")
         workspace = workspace_of(request)
         content = await in_thread(read_content, access, workspace, key, asked)
         if wants_json(request):
@@ -87,47 +94,27 @@ def key_of(request: Request) -> TrajectoryKey:
     raise PageError(404, "A trajectory's address is /t/BENCHMARK/AGENT/TASK/ATTEMPT.")
 
 
-def step_request(request: Request) -> StepRequest:
-    """Read what the query asks for; what is not understood has its default. Raises PageError for a
-    tab that there is not."""
-    query = request.query_params
-    tab = query.get("tab", "action")
-    if tab not in TABS:
-        raise PageError(404, f"There is no tab {tab[:40]!r}: there are {', '.join(TABS)}.")
-    step = query.get("step", "1")
-    unseen = _RANGE.fullmatch(query.get("unseen", ""))
-    return StepRequest(
-        step=int(step) if re.fullmatch(r"[0-9]{1,6}", step) else 1,
-        tab=tab,
-        after=query.get("view") == "after",
-        diff=query.get("diff") == "1",
-        search=query.get("q", "")[:_LONGEST_SEARCH],
-        unseen=(int(unseen[1]), int(unseen[2])) if unseen else None,
-        run=query.get("run", "")[:_LONGEST_SEARCH],
-    )
-
-
 def _image(access: TrajectoryAccess, request: Request) -> Response:
     digest, width = request.path_params["digest"], request.query_params.get("w")
     if not _HASH.fullmatch(digest):
         raise PageError(404, "An image's address is /image/ and 64 hexadecimal digits.")
     if width is not None and width not in map(str, WIDTHS):
         raise PageError(404, f"Images are made {' or '.join(map(str, WIDTHS))} pixels wide.")
+    tag = f'"{digest}-{width}"' if width else f'"{digest}"'
+    headers = {"Cache-Control": _FOR_EVER, "ETag": tag}
+    if request.headers.get("if-none-match") == tag and access.shelf.knows(digest):
+        return Response(status_code=304, headers=headers)
     try:
         if width is None:
             whole = access.shelf.original(digest)
-            content, kind, tag = whole.data, whole.media_type, f'"{digest}"'
+            content, kind = whole.data, whole.media_type
         else:
-            content = access.shelf.thumbnail(digest, int(width))
-            kind, tag = "image/webp", f'"{digest}-{width}"'
+            content, kind = access.shelf.thumbnail(digest, int(width)), "image/webp"
     except UnknownImage as unknown:
         sentence = "No page that was opened shows this image: open its trajectory first."
         raise PageError(404, sentence) from unknown
     except ImageUnreadable as error:
         raise PageError(404, f"The image cannot be shown: {error}.") from error
-    headers = {"Cache-Control": _FOR_EVER, "ETag": tag}
-    if request.headers.get("if-none-match") == tag:
-        return Response(status_code=304, headers=headers)
     return Response(content, media_type=kind, headers=headers)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from trajudge.app.server.problems import PageError
 
@@ -11,17 +10,15 @@ _MOST_SESSIONS = 10_000
 
 
 class RequestLimit:
-    """At most ``most`` requests of one sender in ``seconds``; the clock is monotonic."""
+    """At most ``most`` requests of one sender in ``seconds``."""
 
-    def __init__(
-        self, most: int, seconds: float, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._most, self._seconds, self._clock = most, seconds, clock
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most, self._seconds = most, seconds
         self._counts: dict[str, tuple[float, int]] = {}
 
     def count(self, sender: str) -> None:
         """Count a request. Raises PageError 429 for one too many."""
-        now = self._clock()
+        now = time.monotonic()
         start, before = self._counts.get(sender, (now, 0))
         if now - start >= self._seconds:
             start, before = now, 0

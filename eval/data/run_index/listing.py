@@ -130,6 +130,21 @@ def judgment_page(
     )
 
 
+def judgments_beside(
+    connection: sqlite3.Connection, chosen: Filter, sorting: Sorting, number: int
+) -> tuple[JudgmentRow | None, JudgmentRow | None]:
+    """Read the rows before and after the row ``number`` in a filtered and sorted table, in which it
+    need not stand itself; None at either end. Raises UserError for a number of no row."""
+    sql = f"select j.id, {SORTS[sorting.name]} {_FROM} where j.id = ?"
+    row = connection.execute(sql, (number,)).fetchone()
+    if row is None:
+        raise UserError(f"There is no judgment {number:,} in this run.")
+    cursor = _cursor(row)
+    before = judgment_page(connection, chosen, sorting, before=cursor, limit=1).rows
+    after = judgment_page(connection, chosen, sorting, after=cursor, limit=1).rows
+    return next(iter(before), None), next(iter(after), None)
+
+
 def judgment_rows(
     connection: sqlite3.Connection, chosen: Filter, sorting: Sorting
 ) -> Iterator[JudgmentRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import json
 import re
@@ -59,6 +60,37 @@ def test_a_filter_keeps_the_wrong_ones(site: Served) -> None:
     assert tasks(site, f="wrong:fp") == [p for p in range(120) if p % 2 == 0 and p % 3]
     told = records(site, f="wrong:fn")
     assert told["total"] == len([p for p in range(120) if p % 2 and p % 3 == 0])
+
+
+def test_columns_are_those_that_were_asked_for(site: Served) -> None:
+    page = site.ask(f"{TABLE}?cols=tokens+success,benchmark&f=wrong:fp").text
+    head = re.findall(r"<th[^>]*>(.*?)</th>", page.split("</thead>")[0], re.S)
+    assert [re.sub("<[^>]*>", "", each) for each in head[1:]] == [
+        "task",
+        "tokens",
+        "verdict",
+        "benchmark",
+    ]
+    assert "cols=tokens+success+benchmark" in page.split('rel="next"')[0] or "sort=-tokens" in page
+    unknown = site.ask(f"{TABLE}?cols=luck")
+    assert (unknown.status, "There is no column &#39;luck&#39;" in unknown.text) == (422, True)
+
+
+def test_a_judgment_leads_on_through_the_table_one_came_from(site: Served) -> None:
+    query = "f=wrong:fp&sort=-task"
+    first = site.ask(f"{TABLE}?{query}").text
+    place = re.search(r'href="(/run/judge/judgment/[^"]+)"', first)
+    assert place is not None
+    path, seen = html.unescape(place[1]), []
+    while path:
+        seen.append(int(path.partition("?")[0].rpartition("/")[2]))
+        page = site.ask(path).text
+        following = re.search(r'href="([^"]+)" data-key="n"', page)
+        before = re.search(r'href="/run/judge/judgment/(\d+)[^"]*" data-key="p"', page)
+        assert (before and int(before[1])) == (seen[-2] if len(seen) > 1 else None)
+        path = html.unescape(following[1]) if following else ""
+    assert seen == tasks(site, f="wrong:fp", sort="-task")
+    assert len(seen) > 30
 
 
 def test_the_page_shows_what_the_records_say(site: Served) -> None:
