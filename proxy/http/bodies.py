@@ -98,6 +98,8 @@ async def _chunk_size(reader: StreamReader) -> int:
 
 async def read_body(reader: StreamReader, framing: Framing, most: int) -> bytes:
     """Read a body into memory. Raises as ``pieces``, and BodyTooLarge beyond ``most`` bytes."""
+    if framing.kind == "none":
+        return b""
     parts, size = [], 0
     async for piece in pieces(reader, framing):
         size += len(piece)

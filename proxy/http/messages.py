@@ -43,12 +43,13 @@ class ResponseHead(NamedTuple):
 
 def field(headers: HeaderFields, name: str) -> str:
     """Return a field's value, several joined by a comma; "" without one. ``name`` is lower case."""
-    return ", ".join(value for key, value in headers if key.lower() == name)
+    values = [value for key, value in headers if key.lower() == name]
+    return ", ".join(values) if values else ""
 
 
 def without(headers: HeaderFields, *names: str) -> HeaderFields:
     """Return the fields but those of ``names`` (lower case)."""
-    return tuple(pair for pair in headers if pair[0].lower() not in names)
+    return tuple([pair for pair in headers if pair[0].lower() not in names])
 
 
 def replaced(headers: HeaderFields, name: str, value: str) -> HeaderFields:
@@ -56,10 +57,11 @@ def replaced(headers: HeaderFields, name: str, value: str) -> HeaderFields:
     return (*without(headers, name.lower()), (name, value))
 
 
-def end_to_end(headers: HeaderFields) -> HeaderFields:
-    """Return the fields that are passed on."""
+def end_to_end(headers: HeaderFields, *names: str) -> HeaderFields:
+    """Return the fields that are passed on, but those of ``names`` (lower case)."""
     named = {word.strip().lower() for word in field(headers, "connection").split(",")}
-    return without(headers, *_HOP_BY_HOP, *named)
+    left_out = _HOP_BY_HOP.union(named, names)
+    return tuple([pair for pair in headers if pair[0].lower() not in left_out])
 
 
 def keeps_alive(version: str, headers: HeaderFields) -> bool:

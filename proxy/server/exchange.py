@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from trajudge.proxy.efficiency.latency import Part, Span
@@ -65,7 +66,7 @@ class ProxyExchange:
         self.task.spans += [*self.spans, Span("proxy", self.started, end)]
         self.task.requests += 1
         total, size = end - self.started, self.client.sent
-        self.task.entries.append(self._entry(total, size))
+        self.task.entries.append(partial(self._entry, total, size, time.time() - total))
         if self.load is None:
             return
         site, injected = self.seconds("site"), self.seconds("injected")
@@ -100,10 +101,10 @@ class ProxyExchange:
             ended=end,
         )
 
-    def _entry(self, total: float, size: int) -> dict[str, Any]:
+    def _entry(self, total: float, size: int, began: float) -> dict[str, Any]:
         wait = total if self.first_byte is None else self.first_byte - self.started
         entry = {
-            "startedDateTime": iso_time(time.time() - total),
+            "startedDateTime": iso_time(began),
             "time": _ms(total),
             "request": har_request(self.head.method, self.url, self.head.headers, self.body),
             "response": har_response(self.status, self.reason, self.headers, size),

@@ -100,12 +100,11 @@ async def _asset_failed(exchange: ProxyExchange) -> bool:
 
 def _message(exchange: ProxyExchange) -> bytes:
     """Return the request as the origin gets it."""
-    headers = without(end_to_end(exchange.head.headers), "expect")
+    headers = end_to_end(exchange.head.headers, "expect", "content-length")
     if _needs_document(exchange.load):
         # A 304 or a part has no document; what is encoded differently cannot be read.
         headers = without(headers, "if-none-match", "if-modified-since", "if-range", "range")
         headers = replaced(headers, "Accept-Encoding", "gzip")
-    headers = without(headers, "content-length")
     if exchange.body or exchange.head.method in ("POST", "PUT", "PATCH"):
         headers = (*headers, ("Content-Length", str(len(exchange.body))))
     return request_bytes(exchange.head.method, exchange.target, headers) + exchange.body

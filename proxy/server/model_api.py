@@ -130,7 +130,7 @@ def _call(api: ModelApi, request: ApiRequest) -> ModelCall:
 
 async def _pass_on(call: ModelCall, api: ModelApi, pool: OriginPool, request: ApiRequest) -> None:
     client, head, body, target = request.client, request.head, request.body, api.path + request.path
-    headers = messages.without(messages.end_to_end(head.headers), "expect", "content-length")
+    headers = messages.end_to_end(head.headers, "expect", "content-length")
     headers = messages.replaced(headers, "Host", _authority(api.origin))
     headers = messages.replaced(headers, "Accept-Encoding", "identity")
     if body or head.method == "POST":

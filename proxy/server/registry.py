@@ -72,7 +72,8 @@ class TaskRegistry:
         summary = ended.summary()
         if self.settings.out is not None:
             summary["trace"] = self._trace_name(ended.id)
-            write_har(self.settings.out / summary["trace"], ended.entries)
+            entries = [entry() for entry in ended.entries]
+            write_har(self.settings.out / summary["trace"], entries)
         self.summaries.append(summary)
         self.log.write("task_end", **summary)
         return summary

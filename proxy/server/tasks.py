@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +34,8 @@ class PageLoad:
 
 @dataclass(eq=False)
 class ProxyTask:
-    """A task that is under way."""
+    """A task that is under way. ``entries`` make those of the trace, when the task ends: no request
+    waits for the trace of another."""
 
     schedule: Schedule
     log: EventLog
@@ -47,7 +48,7 @@ class ProxyTask:
     tunnels: int = 0
     page: PageLoad | None = None
     spans: list[Span] = field(default_factory=list)
-    entries: list[dict[str, Any]] = field(default_factory=list)
+    entries: list[Callable[[], dict[str, Any]]] = field(default_factory=list)
     calls: list[dict[str, Any]] = field(default_factory=list)
     outcomes: list[tuple[str, int, FaultOutcome]] = field(default_factory=list)
     recovered: list[FaultRecovery] = field(default_factory=list)
