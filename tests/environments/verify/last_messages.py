@@ -32,7 +32,7 @@ from trajudge.environments.verify.truth import ResolvedAnswer
 MESSAGES = Path(__file__).parent / "messages"
 Part = Literal[
     "development", "held_out", "fresh", "final", "others_1", "others_2", "others_3", "others_4",
-    "others_5",
+    "others_5", "others_6",
 ]  # fmt: skip
 PARTS: tuple[Part, ...] = get_args(Part)
 # Their messages are listed nowhere; only those of others_2 were unknown to who mends the reader.

@@ -23,7 +23,7 @@ from trajudge.environments.verify.truth import ResolvedAnswer
 def test_there_are_right_and_wrong_messages_enough_in_both_parts() -> None:
     counts = Counter((message.part, message.label) for message in written_messages())
     decided = {key: count for key, count in counts.items() if key[1] is not None}
-    assert len(decided) == 18
+    assert len(decided) == 20
     assert min(decided.values()) >= 40
     assert sum(decided.values()) >= 400
     names = [message.name for message in written_messages()]
