@@ -13,7 +13,8 @@ the reader was evaluated on it, the second (in ``UNSEEN``) never, it is only cou
 has further styles; it was labelled before its writer read the reader. ``others_4`` (looked at) and
 ``others_5`` (never listed, but remembered by who mended the reader, who had written both after
 reading it) hold wrong messages that name the right value in passing and right ones that name
-others.
+others. ``others_6`` was labelled before the reader was last changed and listed after it; nothing
+was mended on it.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ Part = Literal[
     "others_5", "others_6",
 ]  # fmt: skip
 PARTS: tuple[Part, ...] = get_args(Part)
-# Their messages are listed nowhere; only those of others_2 were unknown to who mends the reader.
-UNSEEN: frozenset[Part] = frozenset({"others_2", "others_5"})
+# The reader was not mended on their messages; only those of others_2 were never seen by who did.
+UNSEEN: frozenset[Part] = frozenset({"others_2", "others_5", "others_6"})
 LABELS: Mapping[str, bool | None] = {"right": True, "wrong": False, "open": None}
 _SENT = re.compile(
     r"""send_msg_to_user\((?:text=)?("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\)""", re.DOTALL
