@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,6 +49,17 @@ def test_an_abstention_moves_nothing(steps: dict[str, dict[str, list]], form: st
         spread += rest.std()
     assert spread > 0, "a judge that always says the same would show nothing"
     assert "trajudge/abstained" in steps[form]["logged"]
+
+
+@pytest.mark.slow
+def test_the_example_trains_on_the_sample(packages: Path) -> None:
+    path = os.pathsep.join([str(ROOT), *sys.path[1:], str(packages)])
+    ran = subprocess.run(
+        [sys.executable, ROOT / "examples" / "grpo_on_cpu.py"],
+        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    assert ran.stdout.count("abstained 0.0") == 2
 
 
 @pytest.mark.slow
