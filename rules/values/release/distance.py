@@ -35,8 +35,18 @@ _PREFIXES |= {"milli": 1e-3, "micro": 1e-6, "nano": 1e-9, "mega": 1e6}
 _SHORT = {"h": 100, "da": 10, "d": 0.1, "c": 0.01, "m": 1e-3, "u": 1e-6, "n": 1e-9}
 _MORE = {"furlong": 201.168, "league": 4828.042, "parsec": 3.0857e16, "rod": 5.02921, "rd": 5.02921}
 _MORE |= {"furlongs": 201.168, "au": 1.495978707e11, "light_year": 9.4607e15}
-_UNITS = {name: float(size) for name, size in METRES.items() if name.isalpha() and name != "k"}
+_UNITS = {
+    name: float(size)
+    for name, size in METRES.items()
+    if name.isalpha() and name not in ("k", "kms")
+}
 _UNITS |= _MORE
+_NO_PLURAL = ("m", "km", "cm", "mm")
+_UNITS |= {  # "rds", "fts", "feets": the release takes an s after any name of its own
+    f"{name}s": size
+    for name, size in _UNITS.items()
+    if not name.endswith("s") and name not in _NO_PLURAL
+}
 _UNITS |= {
     prefix + unit: size
     for prefix, size in _PREFIXES.items()
@@ -50,6 +60,9 @@ _CHARS = 100
 class _Value(NamedTuple):
     size: float
     power: float  # of the metre: 1 for a length
+
+
+_NOTHING = _Value(0.0, 0)  # may be added to any length
 
 
 def _tokens(text: str) -> Iterator[str]:
@@ -92,9 +105,12 @@ class _Reader:
         while self.peek() in ("+", "-"):
             sign = 1 if self.take() == "+" else -1
             other = self.product()
-            if other.power != value.power:
+            if other.power == value.power or other == _NOTHING:
+                value = _Value(value.size + sign * other.size, value.power)
+            elif value == _NOTHING:
+                value = _Value(sign * other.size, other.power)
+            else:
                 raise InvalidValue("not a distance")
-            value = _Value(value.size + sign * other.size, value.power)
         return value
 
     def product(self) -> _Value:

@@ -92,7 +92,7 @@ def currency(raw: JsonValue) -> Decimal:
         if "free" in text.lower():
             return Decimal(0)
         raise InvalidValue("not a price")
-    digits = found[0].rstrip(",.").replace("'", "").replace(" ", "")
+    digits = "".join(found[0].replace("'", "").split()).rstrip(",.")
     digits = digits if digits.count(".") == 1 else digits.lstrip(",.")
     decimal_point = text.rfind(".") > text.rfind(",")
     plain = digits.replace("," if decimal_point else ".", "").replace(",", ".")
