@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,12 +30,12 @@ from trajudge.trajectories.util.errors import UserError
 
 @dataclass(frozen=True)
 class RunPlan:
-    """``keys`` are judged, in this order; ``labels`` and ``annotations`` are theirs; ``needs`` is
+    """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
     what the judge must see of each."""
 
     source: DataSource
     keys: tuple[TrajectoryKey, ...]
-    labels: Labels
+    known: Labels
     judge_id: str
     judge: Judge
     needs: Needs
@@ -62,12 +62,17 @@ class RunPlan:
         mine = {key for key in self.keys if hashes and key_hash(key) in hashes}
         return {self.judge_id: mine} if mine else {}
 
+    @cached_property
+    def labels(self) -> Labels:
+        """The labels of ``keys``, in their order."""
+        if isinstance(self.known, RunLabels):
+            return self.known.of(self.key_columns)
+        return {key: self.known[key] for key in self.keys if key in self.known}
+
     @property
-    def annotations(self) -> list[Annotation] | RunLabels:
-        """The labels of ``keys``."""
-        if isinstance(self.labels, RunLabels):
-            return self.labels.of(self.key_columns)
-        return [self.labels[key] for key in self.keys if key in self.labels]
+    def annotations(self) -> Iterable[Annotation] | RunLabels:
+        """The labels by themselves."""
+        return self.labels if isinstance(self.labels, RunLabels) else self.labels.values()
 
 
 class MadeJudge(NamedTuple):
@@ -128,16 +133,7 @@ def make_plan(
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
-    return RunPlan(
-        source, tuple(keys), _kept(labels, keys), made.id, made.judge, made.needs, manifest, folder
-    )
-
-
-def _kept(labels: Labels, keys: Sequence[TrajectoryKey]) -> Labels:
-    """Keep the labels of ``keys``, in their order."""
-    if isinstance(labels, RunLabels):
-        return labels.of(KeyColumns.of(keys))
-    return {key: labels[key] for key in keys if key in labels}
+    return RunPlan(source, tuple(keys), labels, made.id, made.judge, made.needs, manifest, folder)
 
 
 def _split(asked: str | None, labels: Labels) -> str:

@@ -17,10 +17,13 @@ from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.models.capabilities import capability, is_known
+from trajudge.judges.models.table import model_names
 from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 FILE = "windows.json"
+# Of models that a provider's own service answers: a server of the user's has names of its own.
+_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", "gemini/")
 
 
 def find_window(
@@ -88,7 +91,15 @@ def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
     """Yield a sentence for every model whose window is a guess."""
     for model, window in windows.items():
         if window.source == "guess":
+            unknown = f"the window of {model} is not known{_close(model) or ':'}"
             yield (
-                f"the window of {model} is not known: {window.tokens:,} tokens are a guess, and "
-                "longer prompts are cut to it (coverage says how many): name it with --context N"
+                f"{unknown} {window.tokens:,} tokens are a guess, and longer prompts are cut to it "
+                "(coverage says how many): name it with --context N"
             )
+
+
+def _close(model: str) -> str:
+    """Ask back where a name is close to that of a model of OpenAI's, Anthropic's or Google's."""
+    if not model.startswith(_OWN_NAMES):
+        return ""
+    return did_you_mean(model, (name for name in model_names() if name.startswith(_OWN_NAMES)))

@@ -19,6 +19,7 @@ from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.http import HttpAdapter
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
 from trajudge.judges.adapters.openai import OpenAIAdapter
+from trajudge.judges.calls.windows import guesses
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
@@ -89,6 +90,16 @@ def test_every_adapter_asks_for_llamacpps_window() -> None:
             name = "openai/mine" if kind is LiteLLMAdapter else "mine"
             told = kind(name, base_url=f"{server.url}/v1").context_window(name)
             assert told == ContextWindow(tokens=3000, source="server")
+
+
+@pytest.mark.parametrize(
+    ("name", "close"),
+    [("gpt-4oo", "not known, did you mean 'gpt-4o'? 9 tokens"), ("my-gpt-4oo", "known: 9 ")],
+)
+def test_a_model_that_is_close_to_a_known_one_is_asked_back(name: str, close: str) -> None:
+    (sentence,) = guesses({name: ContextWindow(tokens=9, source="guess")})
+    assert close in sentence
+    assert "did you mean" not in "".join(guesses({name: ContextWindow(tokens=9, source="named")}))
 
 
 def test_a_window_that_nobody_tells_is_said_to_be_a_guess(

@@ -78,25 +78,33 @@ class KeyColumns:
         return len(self.benchmark)
 
 
+class _Numbers(dict[str, int]):
+    """Names with their numbers, in the order in which they came."""
+
+    def __missing__(self, name: str) -> int:
+        number = self[name] = len(self)
+        return number
+
+
 class KeyColumnsBuilder:
     """Takes keys one by one."""
 
     def __init__(self) -> None:
-        self._names: tuple[dict[str, int], ...] = ({}, {}, {})
+        self._names = _Numbers(), _Numbers(), _Numbers()
         self._codes = tuple(array(code) for code in "iiiq")
+        self._append = tuple(codes.append for codes in self._codes)
 
     def add(self, key: KeyLike) -> None:
         """Append a key; its task's id is made canonical."""
         benchmarks, agents, tasks = self._names
-        first, second, third, last = self._codes
-        benchmark, agent = key.benchmark, key.agent
-        task = key.task_id
-        if not isinstance(key, TrajectoryKey):
+        first, second, third, last = self._append
+        benchmark, task = key.benchmark, key.task_id
+        if type(key) is not TrajectoryKey:
             task = canonical_task_id(benchmark, task)
-        first.append(benchmarks.setdefault(benchmark, len(benchmarks)))
-        second.append(agents.setdefault(agent, len(agents)))
-        third.append(tasks.setdefault(task, len(tasks)))
-        last.append(key.attempt)
+        first(benchmarks[benchmark])
+        second(agents[key.agent])
+        third(tasks[task])
+        last(key.attempt)
 
     def build(self) -> KeyColumns:
         """Return the columns; nothing is added afterwards."""
