@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -71,11 +72,24 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     worker: dict[str, object] | None = getattr(session.config, "workerinput", None)
     if worker is None or session.config.args_source is not pytest.Config.ArgsSource.TESTPATHS:
         return
+    gc.disable()  # until ``pytest_collection``
     modules = sorted(TESTS.rglob("test_*.py"))
     start = len(modules) * int(str(worker["workerid"])[2:]) // int(str(worker["workercount"]))
     for path in modules[start:] + modules[:start]:
         with suppress(Exception, pytest.skip.Exception):  # collecting says what is wrong
             importlib.import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect without looking for garbage: what is imported and collected stays to the end, and a
+    search through it is repeated ever more often. Later searches pass it over."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import unquote, urlsplit
+
+from tests.http_thread import serving
 
 REPO = "McGill-NLP/agent-reward-bench"
 COMMIT = "c0ffee" + "0" * 34
@@ -156,12 +157,5 @@ def serve(hub: Hub) -> Iterator[Hub]:
     """Serves ``hub`` on a free port; stopped, and the port closed, at the end of the block."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
     server.daemon_threads = True
-    hub.endpoint = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(server) as hub.endpoint:
         yield hub
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

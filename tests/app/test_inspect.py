@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.app.made_runs import Task, write_run
+from tests.app.started import started
 from trajudge.app import inspect as command
 from trajudge.eval.cli import main as trajudge
 
@@ -22,19 +18,11 @@ TASKS = [Task(str(place), place > 3, place < 6) for place in range(9)]
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     run = write_run(tmp_path, TASKS)
-    words = [sys.executable, "-m", "trajudge.eval.cli", "inspect", str(run)]
     before = time.monotonic()
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
-        assert ran.stdout is not None
-        assert ran.stderr is not None
-        (address,) = re.findall(r"^http://127\.0\.0\.1:\d+/", ran.stdout.readline())
-        with urlopen(address) as answer:
-            assert b"/run/judge" in answer.read()
+    with started("inspect", str(run)) as page:
         # One second on an idle machine; a loaded one is no failure.
         assert time.monotonic() - before < 10
-        ran.send_signal(signal.SIGINT)
-        assert ran.wait(timeout=10) == 0
-        assert ran.stderr.read() == ""
+        assert b"/run/judge" in page
 
 
 @pytest.mark.parametrize(

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import re
-import signal
-import subprocess
-import sys
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 
 from tests.annotations.labelling.queues import item, queue
+from tests.app.started import started
 from trajudge.eval.cli import main as trajudge
 
 
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     queue(tmp_path / "queue", [item(0)]).close()
-    words = [sys.executable, "-m", "trajudge.eval.cli", "label", str(tmp_path / "queue")]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
-        assert ran.stdout is not None
-        assert ran.stderr is not None
-        (address,) = re.findall(r"^http://127\.0\.0\.1:\d+/", ran.stdout.readline())
-        with urlopen(address) as answer:
-            assert b"Who are you?" in answer.read()
-        ran.send_signal(signal.SIGINT)
-        assert ran.wait(timeout=20) == 0
-        assert ran.stderr.read() == ""
+    with started("label", str(tmp_path / "queue")) as page:
+        assert b"Who are you?" in page
 
 
 @pytest.mark.parametrize(

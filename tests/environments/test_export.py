@@ -10,11 +10,11 @@ from functools import partial
 from hashlib import sha256
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
 
+from tests.http_thread import serving
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.checks.profiles import replayable_state
@@ -180,12 +180,9 @@ def served(folder: Path) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
+    handler = partial(Quiet, directory=folder)
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from tests.http_thread import serving
 from trajudge.proxy.backends import running
 from trajudge.proxy.plans.plan import FaultPlan
 from trajudge.proxy.server.embedded import EmbeddedProxy
@@ -208,14 +209,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def open_site() -> Iterator[Site]:
-    with Site() as site:
-        thread = threading.Thread(target=site.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        try:
-            yield site
-        finally:
-            site.shutdown()
-            thread.join()
+    site = Site()
+    with serving(site):
+        yield site
 
 
 def plan_of(*faults: Mapping[str, Any], seed: int = 0) -> FaultPlan:

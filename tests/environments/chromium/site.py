@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from urllib.parse import parse_qs, urlencode
+
+from tests.http_thread import serving
 
 FORM = """<form method=post action=/order>
   <label>Name <input name=name></label>
@@ -138,11 +139,6 @@ class Handler(BaseHTTPRequestHandler):
 @contextmanager
 def serve() -> Iterator[Site]:
     """The site on an ephemeral port of loopback."""
-    with Site() as site:
-        thread = Thread(target=site.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield site
-        finally:
-            site.shutdown()
-            thread.join()
+    site = Site()
+    with serving(site):
+        yield site

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.http_thread import serving
 from tests.rules.verified.tasks import task
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.backend import (
@@ -51,12 +51,8 @@ class _Site(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Site)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), _Site)) as address:
+        yield address
 
 
 @pytest.fixture

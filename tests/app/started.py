@@ -1,0 +1,28 @@
+"""A command that serves pages, started as its users start it."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.request import urlopen
+
+
+@contextmanager
+def started(*words: str) -> Iterator[bytes]:
+    """Start ``trajudge`` and yield the page at the address that it prints first. At the end of the
+    block it is interrupted, and has to end well and without a word."""
+    line = [sys.executable, "-m", "trajudge.eval.cli", *words]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        assert ran.stdout is not None
+        assert ran.stderr is not None
+        (address,) = re.findall(r"^http://127\.0\.0\.1:\d+/", ran.stdout.readline())
+        with urlopen(address) as answer:
+            page: bytes = answer.read()
+        yield page
+        ran.send_signal(signal.SIGINT)
+        assert ran.wait(timeout=20) == 0
+        assert ran.stderr.read() == ""
