@@ -12,6 +12,10 @@ from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.labelling.database import create_queue
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
 from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.run_index.fields import FilterError
+from trajudge.eval.data.run_index.filters import parse_filter
+from trajudge.eval.data.run_index.index import RunIndex
+from trajudge.eval.data.run_index.trajectories import undescribed
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
 from trajudge.eval.labelling.designs import (
     expected_random_widths,
@@ -23,6 +27,7 @@ from trajudge.eval.labelling.drawing import doubled, draw, round_robin
 from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
 GUIDELINES = "guidelines.md"
@@ -78,7 +83,7 @@ class QueuePlan(NamedTuple):
 def plan_queue(config: BuildConfig) -> QueuePlan:
     """Design and draw a queue. Raises UserError for runs or labels that cannot be used."""
     source = _source(config)
-    frame = read_frame(source)
+    frame = read_frame(source, None if not config.filter else _kept(config))
     pilot: Labels = {}
     if config.annotations is not None:
         pilot = primary_labels(open_annotations(config.annotations))
@@ -116,7 +121,8 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
         data=config.data or tuple(dict.fromkeys(plan.source.data)),
         runs=tuple(str(run.resolve()) for run in config.runs),
         annotations=config.annotations,
-        design={"budget": config.budget, "frame": len(plan.frame.keys)},
+        design={"budget": config.budget, "frame": len(plan.frame.keys)}
+        | ({"filter": config.filter} if config.filter else {}),
     )
     try:
         create_queue(config.out, settings, items)
@@ -174,6 +180,34 @@ def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Annotatio
     wanted = round(config.gold_share * len(drawn))
     order = np.random.default_rng([config.seed, 2]).permutation(len(usable))[:wanted]
     return {usable[place]: labels[usable[place]] for place in sorted(order.tolist())}
+
+
+def _kept(config: BuildConfig) -> set[TrajectoryKey]:
+    """Find the trajectories that the filter keeps. Raises UserError for one that cannot be read."""
+    if config.judgments is not None:
+        raise UserError("--filter reads the folders of runs: leave out --judgments")
+    try:
+        terms = parse_filter(config.filter)
+    except FilterError as error:
+        raise UserError(f"--filter: {error}") from error
+    kept = terms.trajectories()
+    of_data = [term for term in terms.terms if term.field in ("", "steps")]
+    sql = f"select t.benchmark, t.agent, t.task_id, t.attempt from trajectory t where {kept.sql}"  # noqa: S608 - values are bound
+    keys = set()
+    for folder in config.runs:
+        with RunIndex(folder).reading() as connection:
+            if of_data and undescribed(connection):
+                raise UserError(
+                    f"--filter {of_data[0]}: goals and steps of {folder} are not read yet: open "
+                    "its table once with  trajudge inspect, or leave the term out"
+                )
+            for benchmark, agent, task_id, attempt in connection.execute(sql, kept.parameters):
+                keys.add(
+                    TrajectoryKey(
+                        benchmark=benchmark, agent=agent, task_id=task_id, attempt=attempt
+                    )
+                )
+    return keys
 
 
 def _source(config: BuildConfig) -> Source:

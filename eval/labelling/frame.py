@@ -6,7 +6,7 @@ verdicts: no page that is blind reads it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -95,17 +95,22 @@ class Frame:
         ]
 
 
-def read_frame(source: Source) -> Frame:
-    """Gather the trajectories that were judged, in the order of their keys. Where a judge judged
-    one several times, its first verdict counts. Raises UserError where there is none."""
+def read_frame(source: Source, kept: Collection[TrajectoryKey] | None = None) -> Frame:
+    """Gather the trajectories that were judged (of ``kept``, where it is given), in the order of
+    their keys. Where a judge judged one several times, its first verdict counts. Raises UserError
+    where there is none."""
     opinions: dict[TrajectoryKey, dict[str, tuple[float, float]]] = {}
     judges: dict[str, None] = {}
     for judgment in source.judgments:
+        if kept is not None and judgment.key not in kept:
+            continue
         of_key = opinions.setdefault(judgment.key, {})
         judges.setdefault(judgment.judge)
         verdict = np.nan if judgment.success is None else float(judgment.success)
         score = np.nan if judgment.score is None else judgment.score
         of_key.setdefault(judgment.judge, (verdict, score))
+    if not opinions and kept is not None:
+        raise UserError("--filter keeps no trajectory of these runs")
     if not opinions:
         raise UserError("no trajectory was judged in these runs: there is nothing to draw from")
     keys = sorted(opinions, key=lambda key: key.order)

@@ -68,6 +68,12 @@ def _draw(group: argparse._ArgumentGroup) -> None:
     )
     add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
     add(
+        "--filter",
+        metavar="TERMS",
+        help="draw only from what a filter of the table of judgments keeps, such as 'wrong:fp'; "
+        "estimates then speak of these trajectories alone",
+    )
+    add(
         "--annotations",
         metavar="KIND:PATH",
         help="labels that exist already, of other or the same trajectories, to predict from",

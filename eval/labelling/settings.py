@@ -14,13 +14,15 @@ from trajudge.trajectories.model import Record
 class BuildConfig(Record):
     """What to draw a queue from, how, and what it asks.
 
-    ``budget`` is the number of trajectories, of which the share ``double`` is labelled twice.
-    ``annotations`` are labels that the design may learn from; ``gold`` those of hidden checks, of
-    which ``gold_share`` times the budget are added.
+    ``filter`` keeps the trajectories of the frame that it keeps in one of the ``runs``. ``budget``
+    is the number of trajectories, of which the share ``double`` is labelled twice. ``annotations``
+    are labels that the design may learn from; ``gold`` those of hidden checks, of which
+    ``gold_share`` times the budget are added.
     """
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
+    filter: str = ""
     data: tuple[str, ...] = ()
     strategy: Strategy = "random"
     budget: int = Field(default=100, ge=1)

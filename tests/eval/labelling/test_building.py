@@ -12,6 +12,7 @@ from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main
+from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main as judge
 from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.frame import open_frame
@@ -53,6 +54,28 @@ def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
     assert sum(item.wanted == 2 for item in items) == 8
     assert np.isclose(sum(chances.values()), 40)
     assert build(run, tmp_path / "one") == 2  # never over a queue that is there
+
+
+def test_a_filter_of_the_table_keeps_the_frame(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = primary_labels(open_annotations("sample"))
+    wrong = {
+        each.key
+        for each in read_judgments(run)
+        if each.success and labels[each.key].success is False
+    }
+    assert wrong
+    assert build(run, tmp_path / "queue", "--filter", "wrong:fp") == 0
+    assert {*open_frame(tmp_path / "queue").keys} == wrong
+    capsys.readouterr()
+    for text, sentence in (
+        ("wrong:all", "use one of fp, fn, any"),
+        ("judge:nobody", "keeps no trajectory"),
+        ("steps>1", "are not read yet"),
+    ):
+        assert build(run, tmp_path / "other", "--filter", text) == 2
+        assert sentence in capsys.readouterr().err
 
 
 def test_hidden_checks_are_no_part_of_the_draw(run: Path, tmp_path: Path) -> None:
