@@ -10,7 +10,7 @@ from aiohttp import web
 
 from trajudge.judges.engine.store.payments import Payments, read_payments
 from trajudge.rewards.rewarder import Rewarder
-from trajudge.rewards.server import own, trainers
+from trajudge.rewards.server import nemo_gym, own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
@@ -24,7 +24,7 @@ def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Applicati
     """Make the application; it closes the rewarder at its end."""
     made = web.Application(middlewares=[guarded], client_max_size=LARGEST_BODY)
     made[SERVICE] = RewardService(config, rewarder)
-    made.add_routes([*own.routes(), *trainers.routes()])
+    made.add_routes([*own.routes(), *trainers.routes(), *nemo_gym.routes()])
 
     async def close(_: web.Application) -> None:
         await rewarder.aclose()

@@ -30,7 +30,7 @@ async def get_reward(request: web.Request) -> web.Response:
         raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
     service = request.app[SERVICE]
     rewards = await service.rewards([named(label) for label in labels])
-    values = [_number(service, reward) for reward in rewards]
+    values = [number(service, reward) for reward in rewards]
     logs = [shown(reward) for reward in rewards]
     extra = {name: [one[name] for one in logs] for name in logs[0]}
     return json_response({"rewards": values, "scores": values, "extra_logs": extra})
@@ -41,7 +41,7 @@ async def remote_rm(request: web.Request) -> web.Response:
     body = await json_object(request)
     service = request.app[SERVICE]
     (reward,) = await service.rewards([named(body.get("label"))])
-    return json_response({"reward": _number(service, reward), **shown(reward)})
+    return json_response({"reward": number(service, reward), **shown(reward)})
 
 
 async def chat_completions(request: web.Request) -> web.Response:
@@ -78,7 +78,11 @@ def _asked(service: RewardService, messages: object) -> Trajectory | str:
         raise RequestRefused(422, f"the last message: {error}") from error
 
 
-def _number(service: RewardService, reward: Reward) -> float:
+def number(service: RewardService, reward: Reward) -> float:
+    """Return the reward's value, or the base rate of the calibration for an abstention.
+
+    Raises RequestRefused where asking again may help, or where there is no base rate.
+    """
     # Of a late one the judge's verdict is under way: asking again finds it.
     late = reward.abstained == "late"
     usable = None if late else service.rewarder.function.neutral_value

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,16 @@ def at_the_server(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(asking.URL, url)
 
 
+def ask(url: str, path: str, content: object) -> dict[str, Any]:
+    request = urllib.request.Request(
+        url + path, json.dumps(content).encode(), {"Content-Type": "application/json"}
+    )
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with opener.open(request, timeout=20) as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
 def samples() -> list[SimpleNamespace]:
     return [
         SimpleNamespace(metadata={"trajectory_id": f"r{n}"}, remove_sample=False) for n in range(3)
@@ -84,6 +96,18 @@ def test_skyrl_gets_the_keys_of_a_step(packages: Path) -> None:
     assert list(step) == [
         line.partition(":")[0].strip() for line in body.split("\n") if ":" in line
     ]
+
+
+def test_nemo_gym_gets_its_row_back_with_a_mask(url: str) -> None:
+    row = {"responses_create_params": {"input": "x"}, "response": {"id": "1"}}
+    known = ask(url, "/verify", {**row, "trajectory_id": "r0"})
+    failed = ask(url, "/verify", {**row, "verifier_metadata": {"trajectory_id": FAILED}})
+    assert known.items() >= {**row, "mask_sample": False, "failure_reason": None}.items()
+    assert (failed["reward"], failed["mask_sample"]) == (BASE_RATE, True)
+    assert failed["failure_reason"].startswith("failed: ")
+    metrics = ask(url, "/aggregate_metrics", {"verify_responses": [known, failed]})
+    assert metrics["agent_metrics"] == {"masked": 1, "mean/reward": known["reward"]}
+    assert ask(url, "/seed_session", {}) == {}
 
 
 def test_an_abstention_is_an_exception_for_verifiers() -> None:
