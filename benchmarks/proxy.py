@@ -2,7 +2,7 @@
 
     python -m benchmarks.proxy                     # all, about 15 minutes
     python -m benchmarks.proxy --only requests ttft stall
-    python -m benchmarks.proxy --only exact --plans 100
+    python -m benchmarks.proxy --only exact --plans 500 --first 500    # plans 500 to 999
     python -m benchmarks.proxy --backend mitm      # mitmproxy before it, by HTTPS
 
 Origin, proxy and client are processes of their own. Direct and proxied measurements alternate, so
@@ -245,9 +245,10 @@ def control(ready: dict[str, Any], action: str, **body: Any) -> dict[str, Any]:
         return told
 
 
-def exact(backend: str, origin: OriginPorts, plans: int) -> None:
-    """Plans of two page loads of six, on pages with a frame, prefetch, fetch, XHR and HEAD, with a
-    step back and a reload: the browser must see the status at the planned ones and nowhere else."""
+def exact(backend: str, origin: OriginPorts, plans: int, first: int = 0) -> None:
+    """Plans of two page loads of six, of the seeds from ``first`` on, on pages with a frame,
+    prefetch, fetch, XHR and HEAD, with a step back and a reload: the browser must see the status at
+    the planned ones and nowhere else."""
     fault = {"id": "s", "kind": "status", "status": 503, "policy": "random(2, 6)"}
     wrong = 0
     with proxy(backend, fault) as (ready, _), chromium() as browser:
@@ -255,7 +256,7 @@ def exact(backend: str, origin: OriginPorts, plans: int) -> None:
             ignore_https_errors=True, proxy={"server": ready["proxy"]}
         ).new_page()
         site = f"{origin.url(schemes(backend)[-1])}/busy"
-        for seed in range(plans):
+        for count, seed in enumerate(range(first, first + plans), 1):
             tab.goto("about:blank")
             control(ready, "task", id=f"t{seed}", seed=seed)
             moves: tuple[Callable[[], Any], ...] = (
@@ -275,8 +276,8 @@ def exact(backend: str, origin: OriginPorts, plans: int) -> None:
             told = control(ready, "end")
             (met,) = told["exposure"]
             wrong += not (met["planned"] == met["fired"] == seen and told["page_loads"] == 6)
-            if not (seed + 1) % 100 or seed + 1 == plans:
-                print(f"page loads of {seed + 1} seeded plans: {wrong} wrong   goal 0", flush=True)
+            if not count % 100 or count == plans:
+                print(f"page loads of {count} seeded plans: {wrong} wrong   goal 0", flush=True)
 
 
 def main() -> None:
@@ -285,6 +286,7 @@ def main() -> None:
         "--only", nargs="+", default=["requests", "ttft", "stall", "pages", "exact"]
     )
     parser.add_argument("--plans", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="seed of the first plan")
     parser.add_argument("--n", type=int, default=1, help="times as many measurements")
     parser.add_argument("--backend", choices=("embedded", "mitm"), default="embedded")
     options = parser.parse_args()
@@ -293,7 +295,7 @@ def main() -> None:
         "ttft": (ttft, 40 * options.n),
         "stall": (stall, 20 * options.n),
         "pages": (pages, 30 * options.n),
-        "exact": (exact, options.plans),
+        "exact": (partial(exact, first=options.first), options.plans),
     }
     with spawned() as origin:
         for name in options.only:
