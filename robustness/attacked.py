@@ -3,6 +3,7 @@ after the perturbation, and what was changed in each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -103,13 +104,25 @@ def _applied(
     perturbation: Perturbation, subjects: Subjects, seed: int, limit: int | None
 ) -> Iterator[tuple[Trajectory, Perturbed]]:
     left = limit
-    for source in subjects.trajectories:
+    for source in _spread(subjects.trajectories):
         if left == 0:
             return
         made = apply(perturbation, source, subjects.facts[source.key], seed)
         if not isinstance(made, NotApplicable):
             left = None if left is None else left - 1
             yield source, made
+
+
+def _spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """Order runs so that the first ones are of as many tasks as there are."""
+    seen: Counter[tuple[str, str]] = Counter()
+    turns = []
+    for trajectory in trajectories:
+        task = (trajectory.key.benchmark, trajectory.key.task_id)
+        turns.append(seen[task])
+        seen[task] += 1
+    order = sorted(range(len(turns)), key=turns.__getitem__)
+    return [trajectories[place] for place in order]
 
 
 def _variant(

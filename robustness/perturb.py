@@ -31,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="one of the catalogue, or two as A+B; may be repeated (default: all)",
     )
-    add("--limit", type=count, metavar="N", help="at most N trajectories of each perturbation")
+    add("--limit", type=count, metavar="N", help="N of each, spread over tasks")
     add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
     add("--out", type=Path, default=Path("attacked"), metavar="DIR", help="folder to write")
     return made
