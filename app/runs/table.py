@@ -58,6 +58,7 @@ class TableQuery(NamedTuple):
     limit: int
     problem: str
     columns: tuple[str, ...] = DEFAULT_COLUMNS
+    columns_text: str = ""
 
     @property
     def chosen_columns(self) -> str:
@@ -94,6 +95,7 @@ def read_query(values: dict[str, str]) -> TableQuery:
     return TableQuery(
         **asked._asdict(),
         columns=columns or DEFAULT_COLUMNS,
+        columns_text=values.get("cols", "") or " ".join(DEFAULT_COLUMNS),
         sorting=parse_sorting(values.get("sort", "place")),
         after=values.get("after", ""),
         before=values.get("before", ""),

@@ -74,6 +74,7 @@ def test_columns_are_those_that_were_asked_for(site: Served) -> None:
     assert "cols=tokens+success+benchmark" in page.split('rel="next"')[0] or "sort=-tokens" in page
     unknown = site.ask(f"{TABLE}?cols=luck")
     assert (unknown.status, "There is no column &#39;luck&#39;" in unknown.text) == (422, True)
+    assert 'name="cols" class="wide" value="luck"' in unknown.text
 
 
 def test_a_judgment_leads_on_through_the_table_one_came_from(site: Served) -> None:

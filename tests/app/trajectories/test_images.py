@@ -133,7 +133,9 @@ def shop(tmp_path: Path) -> tuple[TrajectoryAccess, KnownImage]:
     return access, put(access.shelf, tmp_path, png())
 
 
-def test_the_address_serves_it_once(shop: tuple[TrajectoryAccess, KnownImage]) -> None:
+def test_the_address_serves_it_once(
+    shop: tuple[TrajectoryAccess, KnownImage], tmp_path: Path
+) -> None:
     access, known = shop
     with served(Workspace(), [Room(routes(access))]) as server:
         for query, kind in (("", "image/png"), ("?w=256", "image/webp")):
@@ -147,6 +149,12 @@ def test_the_address_serves_it_once(shop: tuple[TrajectoryAccess, KnownImage]) -
             assert server.ask(path).status == 404
         for width in ("0", "-1", "100000", "256.0", "x"):
             assert server.ask(f"/image/{known.sha256}?w={width}").status == 404
+        # What a browser has already is not read again.
+        for file in tmp_path.glob("*.png"):
+            file.unlink()
+        tag = f'"{known.sha256}"'
+        assert head(server, f"/image/{known.sha256}", If_None_Match=tag)[0] == 304
+        assert head(server, f"/image/{known.sha256}")[0] == 404
 
 
 def head(server: Served, path: str, **headers: str) -> tuple[int, dict[str, str]]:
