@@ -112,6 +112,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "check": Command("eval.checking.__main__", "say whether runs may be compared"),
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
+            "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
@@ -13,6 +14,7 @@ from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.grid import PlannedRun
+    from trajudge.eval.runs.session import SessionOpening
     from trajudge.eval.runs.settings import RunRequest
 
 
@@ -29,14 +31,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
-        return asyncio.run(dry_run(runs))
+        return asyncio.run(dry_run(runs, batch=request.batch.is_on))
     if not _may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
     with terminate_as_interrupt():
-        return _execute(runs, full=request.full)
+        return _execute(runs, request)
 
 
 def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
@@ -44,22 +46,33 @@ def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
 
     from trajudge.eval.runs.pricing import confirm, is_unlimited, predict  # noqa: PLC0415
 
-    return not is_unlimited(request, runs) or confirm(asyncio.run(predict(runs)))
+    return not is_unlimited(request, runs) or confirm(
+        asyncio.run(predict(runs, batch=request.batch.is_on))
+    )
 
 
-def _execute(runs: Sequence[PlannedRun], *, full: bool) -> int:
+def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
     from trajudge.eval.runs.session import run_until_interrupted, scores_of_all  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
 
     started = time.monotonic()
-    results = run_interruptible(run_until_interrupted(runs))
+    results = run_interruptible(run_until_interrupted(runs, _opening(request)))
     scores = scores_of_all(runs, results)
     warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
     notes = [note for result in results for note in result.notes]
-    show(scores, time.monotonic() - started, warnings, notes, full=full)
+    show(scores, time.monotonic() - started, warnings, notes, full=request.full)
     return max((result.code for result in results), default=OK)
+
+
+def _opening(request: RunRequest) -> SessionOpening | None:
+    """Return how the runs' sessions are made: None for live calls."""
+    if not request.batch.is_on:
+        return None
+    from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
+
+    return partial(BatchSession, config=request.batch)
 
 
 if __name__ == "__main__":

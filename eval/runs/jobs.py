@@ -112,3 +112,23 @@ def skipped(judge_id: str, key: TrajectoryKey, sample: int, item: Unreadable) ->
     """Make the judgment on a trajectory whose file could not be read."""
     detail = f"{item.source}: {item.reason}"
     return Judgment(key=key, judge=judge_id, sample=sample, status=Status.SKIPPED, detail=detail)
+
+
+_CULPRITS = {
+    Status.UNPARSABLE: "unparsable",
+    Status.TRUNCATED: "length",
+    Status.REFUSED: "refused",
+    Status.CONTEXT_OVERFLOW: "context_overflow",
+}
+
+
+def to_refresh(earlier: Judgment | None) -> frozenset[str]:
+    """Return the requests that made an earlier judgment fail: they are asked again, the others are
+    not.
+
+    Where the ledger does not tell which reply it was, all of them.
+    """
+    if earlier is None or earlier.status not in _CULPRITS:
+        return frozenset()
+    culprits = {c.request for c in earlier.calls if c.finish == _CULPRITS[earlier.status]}
+    return frozenset(culprits or {call.request for call in earlier.calls})

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from trajudge.eval.batches.options import batch_options
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import Parser, TextParser
 from trajudge.trajectories.util.options import (
@@ -62,6 +63,7 @@ def parser() -> Parser:
     _prompt_options(judge)
     _data_options(made.add_argument_group("the trajectories"))
     call_options(made.add_argument_group("the calls"))
+    batch_options(made.add_argument_group("calls in batches: half the price, within a day"))
     _run_options(made.add_argument_group("the run"))
     first = "model judge base-url data limit samples concurrency max-cost dry-run out"
     return made.show_first(*first.split())
@@ -238,6 +240,7 @@ def log_as_json() -> None:
 
 def _request(options: argparse.Namespace) -> RunRequest:
     """Return the typed settings of parsed options."""
+    from trajudge.eval.batches.settings import BatchConfig  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
         DataConfig,
         JudgeConfig,
@@ -257,6 +260,7 @@ def _request(options: argparse.Namespace) -> RunRequest:
         data=read_settings(DataConfig, options),
         calls=read_settings(CallConfig, options),
         run=read_settings(RunConfig, options),
+        batch=read_settings(BatchConfig, options),
         yes=options.yes,
         full=options.full,
     )

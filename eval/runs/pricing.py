@@ -32,29 +32,38 @@ SAMPLED = 40
 class CostEstimate(NamedTuple):
     """``judgments`` would make ``calls`` for ``cost`` dollars (None: price not known);
     ``cached`` of the calls are answered already, or by an earlier one of them: a caption, key
-    points of a task."""
+    points of a task. In batches they take at most ``rounds``, one after the other."""
 
     judgments: int
     calls: int
     cached: int
     usage: Usage
     cost: float | None
+    rounds: int = 0
 
     def times(self, judgments: int) -> CostEstimate:
         """Return the same for ``judgments`` of that kind; the usage stays that of the sample."""
         factor = judgments / self.judgments if self.judgments else 0.0
         cost = None if self.cost is None else self.cost * factor
         return CostEstimate(
-            judgments, round(self.calls * factor), round(self.cached * factor), self.usage, cost
+            judgments,
+            round(self.calls * factor),
+            round(self.cached * factor),
+            self.usage,
+            cost,
+            self.rounds,
         )
 
 
-async def dry_run(runs: Sequence[PlannedRun]) -> int:
-    """Price every judgment of every run, each prompt rendered and counted, and print it."""
+async def dry_run(runs: Sequence[PlannedRun], *, batch: bool = False) -> int:
+    """Price every judgment of every run, each prompt rendered and counted, and print it; with
+    ``batch`` also by the prices of batches."""
     asked: set[str] = set()
     rows = [(planned, await _price_all(planned, asked)) for planned in runs]
     for planned, found in rows:
         sys.stdout.write(described(planned.plan.judge_id, found, model=planned.config.model) + "\n")
+    if batch:
+        sys.stdout.write(await _in_batches(runs))
     asked_models = {
         name: handle
         for planned in runs
@@ -78,13 +87,27 @@ def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
     return not agreed and any(planned.model is not None for planned in runs)
 
 
-async def predict(runs: Sequence[PlannedRun]) -> float | None:
-    """Extrapolate the cost of all runs from a sample of each; None if a price is not known."""
+async def predict(runs: Sequence[PlannedRun], *, batch: bool = False) -> float | None:
+    """Extrapolate the cost of all runs from a sample of each, by the prices of batches with
+    ``batch``; None if a price is not known."""
     asked: set[str] = set()
-    return _total([await _price_sample(planned, asked) for planned in runs])
+    return _total([await _price_sample(planned, asked, batch=batch) for planned in runs])
 
 
-async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
+async def _in_batches(runs: Sequence[PlannedRun]) -> str:
+    """Price the runs in batches, and say how they go."""
+    asked: set[str] = set()
+    lines = ""
+    for planned in runs:
+        found = await _price_all(planned, asked, batch=True)
+        rounds = f"{found.rounds} round{'' if found.rounds == 1 else 's'}"
+        lines += (
+            f"  in batches    {_money(found.cost)}, at most {rounds} of at most 24 hours each\n"
+        )
+    return lines
+
+
+async def _price_all(planned: PlannedRun, asked: set[str], *, batch: bool = False) -> CostEstimate:
     """Price every judgment. ``asked`` are the requests of the runs before, which the cache will
     answer; this run's are added."""
     if planned.model is None:
@@ -92,10 +115,12 @@ async def _price_all(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     jobs = jobs_of(
         planned.plan, planned.run.samples, None, LoadReport(), strict=planned.data.strict
     )
-    return await _price(planned.model, planned.plan, jobs, asked)
+    return await _price(planned.model, planned.plan, jobs, asked, batch=batch)
 
 
-async def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
+async def _price_sample(
+    planned: PlannedRun, asked: set[str], *, batch: bool = False
+) -> CostEstimate:
     """Extrapolate from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
     plan = planned.plan
     if planned.model is None:
@@ -105,7 +130,7 @@ async def _price_sample(planned: PlannedRun, asked: set[str]) -> CostEstimate:
     drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
     some = plan.with_keys([key for key in plan.keys if key in drawn])
     jobs = jobs_of(some, 1, None, LoadReport(), strict=False)
-    found = await _price(planned.model, some, islice(jobs, count), asked)
+    found = await _price(planned.model, some, islice(jobs, count), asked, batch=batch)
     return found.times(len(plan.keys) * planned.run.samples)
 
 
@@ -136,24 +161,30 @@ def described(
 
 
 async def _price(
-    model: ModelHandle, plan: RunPlan, jobs: Iterable[JudgmentJob], asked: set[str]
+    model: ModelHandle,
+    plan: RunPlan,
+    jobs: Iterable[JudgmentJob],
+    asked: set[str],
+    *,
+    batch: bool = False,
 ) -> CostEstimate:
     cache = model.open_cache()
     calls: list[Call] = []
-    judged = 0
+    judged = rounds = 0
     try:
         for job in jobs:
             judged += 1
             if isinstance(job.item, Trajectory):
-                ask = model.dry_ask(cache, job.sample)
+                ask = model.dry_ask(cache, job.sample, batch=batch)
                 with counting_for(encoding_of(model.model)):
                     await judge_trajectory(
                         plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
                     )
                 calls += ask.calls
+                rounds = max(rounds, sum(not call.cached for call in ask.calls))
     finally:
         await cache.close()
-    return priced(judged, calls, asked)
+    return priced(judged, calls, asked)._replace(rounds=rounds)
 
 
 def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:

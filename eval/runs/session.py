@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.eval.data.call_log import PAYMENTS, paid, spent_in
@@ -24,6 +24,7 @@ from trajudge.eval.runs.jobs import (
     jobs_done,
     jobs_of,
     skipped,
+    to_refresh,
 )
 from trajudge.eval.runs.outputs import missing_policy, write_results
 from trajudge.eval.runs.progress import RunProgress, telling
@@ -47,7 +48,7 @@ from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
-    from trajudge.judges.engine import Engines
+    from trajudge.judges.engine import EngineLookup, Engines
 
 log = logging.getLogger(__name__)
 
@@ -73,15 +74,18 @@ class RunResult(NamedTuple):
         return f"RunResult(code={self.code}, judgments={len(self.judgments)})"
 
 
-async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResult]:
-    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted.
+SessionOpening = Callable[[PlannedRun, Mapping[str, float], StopSignal], "RunSession"]
 
-    Raises UserError as ``RunSession.execute``.
-    """
+
+async def run_all(
+    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
+) -> list[RunResult]:
+    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
+    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``."""
     results: list[RunResult] = []
     spent: dict[str, float] = {}
     for planned in runs:
-        results.append(await RunSession(planned, spent, stop).execute())
+        results.append(await (opening or RunSession)(planned, spent, stop).execute())
         spent |= results[-1].spent
         if results[-1].code == INTERRUPTED:
             break
@@ -89,11 +93,13 @@ async def run_all(runs: Sequence[PlannedRun], stop: StopSignal) -> list[RunResul
     return results
 
 
-async def run_until_interrupted(runs: Sequence[PlannedRun]) -> list[RunResult]:
+async def run_until_interrupted(
+    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
+) -> list[RunResult]:
     """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
     stop = StopSignal()
     with graceful_interrupt(stop):
-        return await run_all(runs, stop)
+        return await run_all(runs, stop, opening)
 
 
 def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
@@ -226,7 +232,7 @@ class RunSession:
             log.info("%s", progress.line())
 
     async def _judge_one(
-        self, job: JudgmentJob, engines: Engines | None, refresh: frozenset[str]
+        self, job: JudgmentJob, engines: EngineLookup | None, refresh: frozenset[str]
     ) -> Judgment:
         plan = self.plan
         if isinstance(job.item, Unreadable):
@@ -277,23 +283,3 @@ class RunSession:
             why = [j.detail for j in failed if j.status is status and j.detail not in named]
             if why:
                 yield f"{len(why)} {status}, the first because: {why[0]}"
-
-
-_CULPRITS = {
-    Status.UNPARSABLE: "unparsable",
-    Status.TRUNCATED: "length",
-    Status.REFUSED: "refused",
-    Status.CONTEXT_OVERFLOW: "context_overflow",
-}
-
-
-def to_refresh(earlier: Judgment | None) -> frozenset[str]:
-    """Return the requests that made an earlier judgment fail: they are asked again, the others are
-    not.
-
-    Where the ledger does not tell which reply it was, all of them.
-    """
-    if earlier is None or earlier.status not in _CULPRITS:
-        return frozenset()
-    culprits = {c.request for c in earlier.calls if c.finish == _CULPRITS[earlier.status]}
-    return frozenset(culprits or {call.request for call in earlier.calls})

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
@@ -80,6 +81,7 @@ class RunRequest(Record):
     judges: tuple[str, ...] = ("simplified",)
     models: tuple[str, ...] = ()
     judge: JudgeConfig = JudgeConfig()
+    batch: BatchConfig = BatchConfig()
     data: DataConfig = DataConfig()
     calls: CallConfig = CallConfig()
     run: RunConfig = RunConfig()
@@ -139,6 +141,7 @@ def check_request(request: RunRequest) -> None:
         from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415 - where it is named
 
         check_adapter(calls.adapter)
+    check_batch(request.batch)
     if calls.script and calls.adapter not in (None, "scripted"):
         raise UserError("--script goes with --adapter scripted")
     if not {"panel", "cascade"} & set(request.judges):

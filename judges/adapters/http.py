@@ -64,3 +64,4 @@ class HttpAdapter(OpenAIAdapter):
     async def close(self) -> None:
         if "_session" in self.__dict__:
             await self._session.close()
+        await super().close()  # the SDK's client, where batches were sent

@@ -19,6 +19,7 @@ from pydantic import JsonValue
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.errors import CallFailed, UnknownModel
+from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.extras import merged, split
 from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
@@ -36,6 +37,13 @@ class _Translated(NamedTuple):
     wanted: dict[str, JsonValue]
     told: dict[str, Any]
     shown_headers: dict[str, JsonValue]
+
+
+class BatchBody(NamedTuple):
+    """The body of a request as a line of a batch holds it, and its parameters as they are shown."""
+
+    body: dict[str, Any]
+    parameters: dict[str, JsonValue]
 
 
 class ProviderAdapter(ABC):
@@ -157,6 +165,44 @@ class ProviderAdapter(ABC):
         sent = parameters | shown_headers
         reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(answered.headers))
+
+    @property
+    def sdk(self) -> ModuleType:
+        """The SDK, imported now."""
+        return self._sdk
+
+    @property
+    def sdk_client(self) -> Any:
+        """The SDK's client, for what goes beside single calls: files and batches."""
+        return self._client
+
+    @property
+    def where(self) -> str:
+        """Host and port, for messages."""
+        return self._where
+
+    def batch_body(self, request: Request) -> BatchBody:
+        """Return what ``send`` would post, for a batch. Raises UserError."""
+        wanted, told, shown_headers = self._translated(request)
+        parameters = merged(self._unsupported.apply(request.model, wanted), told)
+        served = request.model.removeprefix(f"{self.name}/")
+        body = {"model": served, **self._prompt(request), **parameters}
+        return BatchBody(body, parameters | shown_headers)
+
+    def batch_reply(self, content: dict[str, Any], parameters: Mapping[str, JsonValue]) -> Reply:
+        """Parse the answer to a line, as ``send`` does. Raises CallFailed."""
+        return self._read(content).model_copy(update={"parameters": dict(parameters)})
+
+    def batch_failure(
+        self, model: str, status: int, error: ErrorBody, parameters: Mapping[str, JsonValue]
+    ) -> CallFailed | None:
+        """Make the error of a line; None if it named a parameter that is left out from now on, so
+        that the line may be sent again."""
+        optional = {k: v for k, v in parameters.items() if k not in self.required}
+        if self._unsupported.learn(model, status, error, optional):
+            return None
+        where, variable = self._where, self.key_variable
+        return failure(status, error, {}, where=where, key_variable=variable, model=model)
 
     def _translated(self, request: Request) -> _Translated:
         """Return the parameters in the protocol's words: made once, as those of a run's requests

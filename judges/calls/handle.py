@@ -30,6 +30,7 @@ from trajudge.judges.engine import (
     DryRunClient,
     DryRunRoute,
     EngineClient,
+    EngineLookup,
     Engines,
     Limiter,
     ModelRoute,
@@ -147,6 +148,11 @@ class ModelHandle:
         """Return US dollars, None if the price is not known."""
         return self.handles[model].priced.cost(usage)
 
+    def batch_price(self, model: str, usage: Usage) -> float | None:
+        """Return US dollars through the provider's batch interface, None if they are not known."""
+        price = self.handles[model].priced.price
+        return price.batch.cost(usage) if price and price.batch else None
+
     def estimate(self, request: Request) -> Usage:
         """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
         with counting_for(encoding_of(request.model)):
@@ -205,7 +211,7 @@ class ModelHandle:
             budget=budget,
         )
 
-    def ask(self, engines: Engines, sample: int, *, refresh: Container[str]) -> EngineClient:
+    def ask(self, engines: EngineLookup, sample: int, *, refresh: Container[str]) -> EngineClient:
         """Make the ``ask`` of one judgment."""
         own, *others = (
             ModelRoute(
@@ -220,8 +226,8 @@ class ModelHandle:
         )
         return EngineClient(own, others, sample, refresh=refresh)
 
-    def dry_ask(self, cache: Cache, sample: int) -> DryRunClient:
-        """Make an ``ask`` that only prices."""
+    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
+        """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
         own, *others = (
             DryRunRoute(
                 handle.adapter.endpoint,
@@ -232,7 +238,8 @@ class ModelHandle:
             )
             for model, handle in self.handles.items()
         )
-        return DryRunClient(own, others, sample, price=self.price, cache=cache)
+        price = self.batch_price if batch else self.price
+        return DryRunClient(own, others, sample, price=price, cache=cache)
 
 
 def single_model(named: str, calls: CallConfig) -> ModelHandle:

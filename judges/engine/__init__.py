@@ -9,7 +9,7 @@ from __future__ import annotations
 from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
 from trajudge.judges.engine.clients import DryRunClient, DryRunRoute, EngineClient, ModelRoute
 from trajudge.judges.engine.engine import Engine, EngineReply, Estimate
-from trajudge.judges.engine.engines import Engines
+from trajudge.judges.engine.engines import EngineLookup, Engines
 from trajudge.judges.engine.limiting.limiter import Limiter
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache
@@ -23,6 +23,7 @@ __all__ = [
     "DryRunRoute",
     "Engine",
     "EngineClient",
+    "EngineLookup",
     "EngineReply",
     "Engines",
     "Estimate",

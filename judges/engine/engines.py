@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.engine.budget import Budget
@@ -13,6 +14,12 @@ from trajudge.judges.engine.limiting.waiting import reasons
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.engine.store.sent import SentCalls
+
+
+class EngineLookup(Protocol):
+    """Engines by the name of the model."""
+
+    def __getitem__(self, model: str) -> Engine: ...
 
 
 class Engines:

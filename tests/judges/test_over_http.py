@@ -17,7 +17,7 @@ from tests.judges.runs import png, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.tables import table
-from trajudge.eval.runs.session import to_refresh
+from trajudge.eval.runs.jobs import to_refresh
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
 from trajudge.judges.judging import judge_trajectory

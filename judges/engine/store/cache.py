@@ -15,6 +15,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import ValidationError
 
@@ -22,7 +23,7 @@ from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.engine.store.leases import LEASE_SECONDS, Leases
 from trajudge.judges.engine.store.reply_log import ReplyLog, ReplyRow, left_behind
 from trajudge.judges.engine.store.sqlite_files import connect, explained
-from trajudge.judges.model import Reply, Request
+from trajudge.judges.model import Reply
 from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
@@ -52,6 +53,19 @@ CREATED = "SELECT created FROM answers WHERE request = ?"
 
 Outcome = Reply | Refused | ContextOverflow
 """What is worth keeping: asking again would cost the same money or fail the same way."""
+
+
+class RequestKey(Protocol):
+    """What identifies a request, and who was asked: all that is kept of it."""
+
+    @property
+    def hash(self) -> str: ...
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
 
 
 class Cache:
@@ -114,7 +128,7 @@ class Cache:
         except (sqlite3.Error, OSError) as error:
             raise explained(error, self.path) from error
 
-    async def put(self, request: Request, outcome: Outcome) -> None:
+    async def put(self, request: RequestKey, outcome: Outcome) -> None:
         """Keep an answer; returns when it is on the disk.
 
         Before the first suspension it is in the log, where a kill does not reach it, and queued:
@@ -217,7 +231,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute("COMMIT")
 
 
-def _row(request: Request, outcome: Outcome) -> ReplyRow:
+def _row(request: RequestKey, outcome: Outcome) -> ReplyRow:
     match outcome:
         case Reply():
             kind, body = "reply", outcome.model_dump_json(exclude_defaults=True)

@@ -1,0 +1,199 @@
+"""Batches under ``kill -9`` and a provider full of traps, and how many rounds failures take.
+
+``python -m benchmarks.batch [--kills N] [--model gpt-4o|claude-…] [--rounds] [--out FILE]``
+
+The real command judges the bundled sample in batches and is killed at random moments until it was
+killed N times (a run that comes to its end begins again in a new folder with a new cache). The
+provider is ``tests.batch_server``: it takes submissions and answers 500 or drops the connection,
+refuses some, lets lines expire or fail, answers lines twice and out of order, and cuts downloads.
+``--rounds`` measures the rounds of one run with 30 % of the lines expired, 5 % failed and 1 %
+answered twice, in files of at most 7 lines.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.batch_server import BatchServer
+from trajudge.judges.batch.ledger import Ledger
+
+ROOT = Path(__file__).parents[1]
+OPTIONS = "lines=50000,bytes=200000000,poll=0.1,grace=1.0"
+LONGEST = 8.0  # seconds until a kill at most
+TRAPS = {
+    "accept_500": 0.15,
+    "accept_drop": 0.15,
+    "refuse_429": 0.1,
+    "cut": 0.2,
+    "expire": 0.1,
+    "error": 0.05,
+    "duplicate": 0.01,
+}
+# Prices as the server bills: in a batch half of the live ones.
+PRICES = {"input": 2.5, "output": 10.0, "batch": {"input": 1.25, "output": 5.0}}
+
+
+class Toll(NamedTuple):
+    """What came of the kills: ``double`` submissions of a line, replies that were ``lost`` (live
+    calls in place of them, or judgments without), files ``over_limit``, moments at which less money
+    was reserved and paid than billed (``unreserved``)."""
+
+    kills: int
+    runs: int
+    submissions: int
+    lines: int
+    double: int
+    lost: int
+    over_limit: int
+    unreserved: int
+    same_bytes: bool
+
+
+class Judging:
+    """The real command against a server, in a folder of its own."""
+
+    def __init__(self, server: BatchServer, folder: Path, model: str, limit: int | None) -> None:
+        folder.mkdir(parents=True)
+        self.folder, self.cache = folder, folder / "replies.sqlite"
+        prices = folder / "prices.json"
+        prices.write_text(json.dumps({model: PRICES}))
+        root = server.url if model.startswith("claude") else f"{server.url}/v1"
+        self.words = [
+            *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", model),
+            *("--base-url", root, "--prices", str(prices), "--cache", str(self.cache)),
+            *("--out", "run", "--yes", *(("--limit", str(limit)) if limit else ())),
+        ]
+
+    def start(self, *words: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        return subprocess.Popen(
+            [*self.words, *words],
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+        )
+
+    def finish(self, *words: str) -> None:
+        process = self.start(*words)
+        _, shown = process.communicate()
+        assert process.returncode == 0, shown.decode()
+
+    def judgments(self) -> bytes:
+        return (self.folder / "run" / "judgments.jsonl").read_bytes()
+
+    def dollars(self) -> float:
+        """Reserved and paid so far, by the ledger."""
+        path = self.cache.with_name(self.cache.name + ".batches")
+        if not path.is_file():
+            return 0.0
+        ledger = Ledger(path)
+        try:
+            return sum(ledger.dollars(str((self.folder / "run").resolve())).values())
+        finally:
+            ledger.close()
+
+
+BATCH = ("--batch", "--batch-options", OPTIONS)
+
+
+def measure(model: str, kills: int, folder: Path, limit: int | None = None, seed: int = 0) -> Toll:
+    """Kill the command so many times, over as many runs as it takes."""
+    rng = np.random.default_rng(seed)
+    server = BatchServer(traps=TRAPS, seed=seed, seconds=0.6)
+    with server:
+        live = Judging(server, folder / "live", model, limit)
+        live.finish()
+        live_calls, expected = server.live, live.judgments()
+        done = runs = unreserved = 0
+        same = True
+        while done < kills:
+            judging = Judging(server, folder / f"run-{runs}", model, limit)
+            runs += 1
+            billed, before = server.billed, done
+            server.forget_lines()
+            for _ in _kills(judging, rng, kills - done):
+                done += 1
+                unreserved += judging.dollars() < server.billed - billed - 1e-9
+            judging.finish(*BATCH)
+            unreserved += judging.dollars() < server.billed - billed - 1e-9
+            same &= judging.judgments() == expected
+            print(f"run {runs}: {done - before} kills, {server.audit}", file=sys.stderr)
+        taken = sum(server.taken.values()) + server.forgotten
+    return Toll(
+        kills=done,
+        runs=runs,
+        submissions=server.submissions,
+        lines=taken,
+        double=server.double,
+        lost=server.live - live_calls,
+        over_limit=server.over_limit,
+        unreserved=unreserved,
+        same_bytes=same,
+    )
+
+
+def _kills(judging: Judging, rng: np.random.Generator, most: int) -> Iterator[int]:
+    """Start and kill the command until it comes to its end, or was killed often enough."""
+    for number in range(most):
+        process = judging.start(*BATCH)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=float(rng.uniform(0.5, LONGEST)))
+        ended = process.poll() is not None
+        process.kill()
+        _, shown = process.communicate()
+        if ended:
+            assert process.returncode == 0, shown.decode()
+            return
+        yield number
+
+
+def rounds(model: str, folder: Path, seed: int = 0) -> dict[str, object]:
+    """Rounds of one run in which lines expire, fail and are answered twice."""
+    traps = {"expire": 0.3, "error": 0.05, "duplicate": 0.01}
+    with BatchServer(traps=traps, seed=seed, seconds=0.2, lines=7, size=200_000) as server:
+        judging = Judging(server, folder / f"rounds-{seed}", model, None)
+        judging.finish(
+            *("--batch", "--batch-options", "lines=7,bytes=200000,poll=0.1,grace=1"),
+            *("--batch-fallback", "live"),
+        )
+        most = max(server.taken.values())
+    return {"rounds": most, **server.audit, "judgments": judging.judgments().count(b"\n")}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=100, metavar="N")
+    parser.add_argument("--model", default="gpt-4o")
+    parser.add_argument("--rounds", action="store_true", help="measure rounds instead")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--limit", type=int, help="trajectories of the sample")
+    parser.add_argument("--out", type=Path, help="write the figures as JSON")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        told: dict[str, object] = (
+            rounds(options.model, folder, options.seed)
+            if options.rounds
+            else measure(
+                options.model, options.kills, folder, options.limit, options.seed
+            )._asdict()
+        )
+    print(json.dumps(told))
+    if options.out:
+        options.out.write_text(json.dumps(told, indent=1))
+
+
+if __name__ == "__main__":
+    main()

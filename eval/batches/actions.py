@@ -1,0 +1,119 @@
+"""What ``trajudge run batch`` does: tell of batches, cancel them, collect them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from trajudge.judges.adapters.provider import ProviderAdapter
+from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.judges.batch.limits import BatchTimes
+from trajudge.judges.batch.records import BatchRow
+from trajudge.judges.batch.rounds import BatchDesk
+from trajudge.judges.batch.services import batch_service, batching
+from trajudge.judges.calls.handle import cache_path
+from trajudge.judges.engine import Cache
+from trajudge.judges.model import Usage
+from trajudge.judges.models.prices import listed_price
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+
+
+class BatchAction(Record):
+    """What to do with which batches (none named: all that are open)."""
+
+    action: Literal["status", "cancel", "resume"]
+    batches: tuple[str, ...] = ()
+    cache: str | None = None
+
+
+def carry_out(asked: BatchAction) -> str:
+    """Do it, and return the lines to print. Raises UserError for a batch that is not there."""
+    path = ledger_path(cache_path(asked.cache))
+    if not path.is_file():
+        return f"no batches: nothing was submitted with {cache_path(asked.cache)} as the cache\n"
+    ledger = Ledger(path)
+    try:
+        rows = _chosen(ledger, asked)
+        if asked.action != "status":
+            asyncio.run(_at_the_provider(ledger, rows, asked))
+            rows = [row for row in ledger.batches() if row.id in {one.id for one in rows}]
+        return described(ledger, rows)
+    finally:
+        ledger.close()
+
+
+def _chosen(ledger: Ledger, asked: BatchAction) -> list[BatchRow]:
+    known = ledger.batches()
+    for name in asked.batches:
+        if not any(name in (row.id, row.provider_id) for row in known):
+            raise UserError(f"no batch {name!r}: see  trajudge run batch status")
+    if asked.batches:
+        return [row for row in known if {row.id, row.provider_id} & {*asked.batches}]
+    return known if asked.action == "status" else [row for row in known if row.is_open]
+
+
+async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], asked: BatchAction) -> None:
+    """Cancel the batches, or collect those that have ended."""
+    cache = Cache(cache_path(asked.cache))
+    adapters = {(row.endpoint, row.model): _adapter(row) for row in rows if row.is_open}
+    services = {
+        (row.endpoint, row.model): batch_service(
+            adapters[row.endpoint, row.model], row.model, _folder(row)
+        )
+        for row in rows
+        if row.is_open
+    }
+    desk = BatchDesk(ledger, cache, services, adapters, _dollars, BatchTimes())
+    try:
+        if asked.action == "cancel":
+            for row in rows:
+                if row.state == "submitted":
+                    await services[row.endpoint, row.model].cancel(row.provider_id)
+        await desk.look()
+    finally:
+        for adapter in adapters.values():
+            await adapter.close()
+        await cache.close()
+
+
+def _adapter(row: BatchRow) -> ProviderAdapter:
+    url = row.endpoint if row.endpoint.startswith("http") else None
+    adapter, _ = make_adapter(row.model, base_url=url)
+    return batching(adapter, row.model)
+
+
+def _folder(row: BatchRow) -> Path | None:
+    return Path(row.provider_id).parent if row.service == "files" else None
+
+
+def _dollars(model: str, usage: Usage) -> float:
+    price = listed_price(model).price
+    return (price.batch or price).cost(usage) if price else 0.0
+
+
+def described(ledger: Ledger, rows: Sequence[BatchRow]) -> str:
+    """Describe batches, a paragraph each, in the order of their submission."""
+    if not rows:
+        return "no batches\n"
+    return "".join(_described(ledger, row) for row in rows)
+
+
+def _described(ledger: Ledger, row: BatchRow) -> str:
+    counts = ledger.counts(row.id)
+    lines = ", ".join(f"{count:,} {outcome}" for outcome, (count, *_) in sorted(counts.items()))
+    reserved = sum(reserved for _, reserved, _ in counts.values())
+    paid = sum(paid for *_, paid in counts.values())
+    dollars = f"${paid:.4f} paid" if row.state == "collected" else f"at most ${reserved:.4f}"
+    when = datetime.fromtimestamp(row.intent_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    twice = f", {row.duplicates} answered twice" if row.duplicates else ""
+    return (
+        f"{row.provider_id or row.id}  {row.state}{f' ({row.note})' if row.note else ''}\n"
+        f"  {row.model} at {row.endpoint}, {when}\n"
+        f"  {lines}{twice}; {dollars}\n"
+        f"  run {row.run}\n"
+    )

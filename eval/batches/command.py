@@ -1,0 +1,41 @@
+"""``trajudge run batch``: the batches that this machine submitted, and what becomes of them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from trajudge.trajectories.util.exits import OK, TextParser, command
+
+_DESCRIPTION = """\
+Show the batches that  trajudge judge --batch  submitted, cancel them, or collect those that have
+ended. Replies go into the cache; the same  trajudge judge  command then writes the judgments.
+
+  trajudge run batch status
+  trajudge run batch cancel BATCH
+  trajudge run batch resume
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser of the command's options."""
+    made = TextParser(prog="trajudge run batch", description=_DESCRIPTION)
+    add = made.add_argument
+    add("action", choices=("status", "cancel", "resume"), help="what to do")
+    add("batches", nargs="*", metavar="BATCH", help="these batches only (default: all open ones)")
+    add("--cache", metavar="FILE", help="replies, as of trajudge judge; the ledger stands beside")
+    return made
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Do the action and print what is there; return the exit code."""
+    from trajudge.eval.batches.actions import BatchAction, carry_out  # noqa: PLC0415 - --help needs none
+    from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
+
+    sys.stdout.write(carry_out(read_settings(BatchAction, options)))
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

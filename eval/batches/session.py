@@ -1,0 +1,262 @@
+"""One session of a run in batches: rounds of judging, submission and collection.
+
+In each round every judgment that is left is made from its start; calls that are answered come from
+the cache, the others form the next batches. What is complete is recorded as in any run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from math import ceil
+from typing import TYPE_CHECKING
+
+from trajudge.eval.batches.settings import BatchConfig
+from trajudge.eval.data.effective import EffectiveParameters
+from trajudge.eval.data.journal import JudgmentJournal
+from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
+from trajudge.eval.runs.progress import RunProgress, telling
+from trajudge.eval.runs.session import RunSession
+from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all, workers_for
+from trajudge.judges.batch.collection import BatchCollection
+from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
+from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.judges.batch.limits import batch_limits, batch_times, read_batch_options
+from trajudge.judges.batch.rounds import BatchDesk
+from trajudge.judges.batch.services import batch_service, batching
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.model import Judgment, Usage
+from trajudge.trajectories.model import TrajectoryKey
+
+if TYPE_CHECKING:
+    from trajudge.judges.calls.handle import ModelHandle
+    from trajudge.judges.engine import Engines
+
+LIVE_SHARE = 0.01  # of a run's requests that --batch-fallback live asks singly
+
+
+class BatchesPending(Interrupted):
+    """Batches are under way, and this session does not wait for them."""
+
+
+class BatchSession(RunSession):
+    """Judges as ``RunSession`` does, its calls in batches. ``config`` says how."""
+
+    def __init__(
+        self,
+        planned: PlannedRun,
+        elsewhere: Mapping[str, float],
+        stop: StopSignal,
+        config: BatchConfig,
+    ) -> None:
+        super().__init__(planned, elsewhere, stop)
+        self.config = config
+        self._run = str(self.plan.folder.resolve())
+
+    async def _judge_with(
+        self,
+        engines: Engines | None,
+        journal: JudgmentJournal,
+        jobs: Iterator[JudgmentJob],
+        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
+        before: int,
+    ) -> None:
+        if engines is None or self.model is None:
+            return await super()._judge_with(engines, journal, jobs, refresh, before)
+        ledger = Ledger(ledger_path(engines.cache.path))
+        interrupted = asyncio.Event()
+        try:
+            desk = make_desk(self.model, engines, ledger, self.config)
+            with self.stop.heard_by(lambda _: interrupted.set()):
+                rounds = _Rounds(
+                    self,
+                    desk,
+                    engines=engines,
+                    journal=journal,
+                    refresh=refresh,
+                    interrupted=interrupted,
+                )
+                await rounds.run(jobs, before)
+        finally:
+            self.spent |= ledger.dollars(self._run)
+            ledger.close()
+
+    def make_collector(self, desk: BatchDesk) -> BatchCollector:
+        """Make the collector of the run's requests."""
+        given = read_batch_options(self.config.batch_options)
+        limits = {place: batch_limits(one.name, given) for place, one in desk.services.items()}
+        return BatchCollector(desk.services, limits, desk.dollars, self.planned.calls.max_cost)
+
+    def spent_so_far(self, ledger: Ledger) -> tuple[dict[str, float], float]:
+        """Return the dollars of this run's batches by request, and those of everything."""
+        mine = ledger.dollars(self._run)
+        return mine, sum({**self.elsewhere, **self.spent, **mine}.values())
+
+    @property
+    def run_name(self) -> str:
+        """The run, as the ledger names it."""
+        return self._run
+
+
+def make_desk(
+    model: ModelHandle, engines: Engines, ledger: Ledger, config: BatchConfig
+) -> BatchDesk:
+    """Make what handles the batches of a run's models. Raises UserError for a model that has no
+    batch interface."""
+    adapters = {(h.adapter.endpoint, name): h.adapter for name, h in model.handles.items()}
+    services = {
+        place: batch_service(adapter, place[1], config.batch_files)
+        for place, adapter in adapters.items()
+    }
+    given = read_batch_options(config.batch_options)
+
+    def dollars(name: str, usage: Usage) -> float:
+        cheap = model.batch_price(name, usage)
+        return (model.price(name, usage) or 0.0) if cheap is None else cheap
+
+    bodies = {place: batching(adapter, place[1]) for place, adapter in adapters.items()}
+    times = batch_times(given)
+    return BatchDesk(ledger, engines.cache, services, bodies, dollars, times)
+
+
+class _Rounds:
+    """The rounds of one session."""
+
+    def __init__(
+        self,
+        session: BatchSession,
+        desk: BatchDesk,
+        *,
+        engines: Engines,
+        journal: JudgmentJournal,
+        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
+        interrupted: asyncio.Event,
+    ) -> None:
+        self.session, self.desk, self.journal = session, desk, journal
+        self.refresh, self.interrupted = refresh, interrupted
+        self.collector = session.make_collector(desk)
+        plan, run = session.plan, session.planned.run
+        models = [model for _, model in desk.services]
+        self.engines = CollectingEngines(engines, models, self.collector)
+        self.effective = EffectiveParameters(plan.folder, engines.sent)
+        earlier = journal.judgments().columns
+        self.done = jobs_done(plan.key_columns, run.samples, earlier, retry_failed=run.retry_failed)
+        self.row = {key: place for place, key in enumerate(plan.keys)}
+        self.asked: set[str] = set()
+        self.budget = engines[models[0]].budget if session.is_limited else None
+        self.counted = 0.0
+
+    async def run(self, jobs: Iterator[JudgmentJob], before: int) -> None:
+        """Judge everything, or until the run stops. Raises UserError."""
+        session, desk = self.session, self.desk
+        with RunProgress(session.total, before, name=session.plan.judge_id) as progress:
+            async with telling(progress, lambda: desk.progress):
+                self._note(await desk.look())
+                while True:
+                    await self._judge(jobs, progress)
+                    if session.stop.reason is not None or not await self._submit():
+                        return
+                    self._note(await desk.wait(self._pause, self.interrupted.is_set))
+                    if session.stop.reason is not None:
+                        return
+                    jobs = self._jobs_left()
+
+    async def _judge(self, jobs: Iterator[JudgmentJob], progress: RunProgress) -> None:
+        """Make every judgment that is left, as far as its replies are there."""
+        session = self.session
+        mine, spent = session.spent_so_far(self.desk.ledger)
+        self.collector.begin_round(self.desk.ledger.open_requests(), spent)
+        if self.budget is not None:  # what is asked live counts what went to batches
+            batched = sum(mine.values())
+            self.budget.spent += batched - self.counted
+            self.counted = batched
+
+        def record(judgment: Judgment | None) -> None:
+            if judgment is not None:
+                self.effective.update()
+                self.journal.add(judgment)
+                progress.add(judgment)
+                self.done[self.row[judgment.key], judgment.sample] = True
+
+        async def judge_one(job: JudgmentJob) -> Judgment | None:
+            again = self.refresh.get((job.key, job.sample), frozenset())
+            return await until_parked(partial(session._judge_one, job, self.engines, again))
+
+        width = workers_for(session.planned.calls.concurrency)
+        await judge_all(jobs, judge_one, width=width, record=record, stop=session.stop)
+
+    async def _submit(self) -> bool:
+        """Submit what was collected; False if there is nothing to wait for, or nobody waits."""
+        session, desk, collector = self.session, self.desk, self.collector
+        for spool in collector.spools.values():
+            self.asked |= spool.requests
+        planned = collector.planned
+        made = await desk.submit_all(collector, session.run_name)
+        if made:
+            self._say(made, planned)
+        rows = desk.open_rows()
+        if not rows and not desk.is_full:
+            if collector.deferred:
+                session.stop.reason = self._too_dear()
+            elif not self.done.all() and collector.under_way:
+                session.stop.reason = BatchesPending(
+                    "other batches hold some of its requests (trajudge run batch status)"
+                )
+            return False
+        if session.config.batch_submit_only or session.config.batch_files:
+            session.stop.reason = BatchesPending(_pending(desk))
+            return False
+        return True
+
+    def _note(self, brought: Sequence[BatchCollection]) -> None:
+        for collection in brought:
+            self.collector.note(collection)
+        expired = self.collector.expired
+        most = max(1, ceil(LIVE_SHARE * len(self.asked)))
+        if self.session.config.batch_fallback == "live" and len(expired) <= most:
+            self.collector.live |= expired
+
+    def _jobs_left(self) -> Iterator[JudgmentJob]:
+        session = self.session
+        report = LoadReport({**session.report.earlier, **session.report.rewards})
+        samples, strict = session.planned.run.samples, session.planned.data.strict
+        return jobs_of(session.plan, samples, self.done, report, strict=strict)
+
+    async def _pause(self, seconds: float) -> None:
+        try:
+            await asyncio.wait_for(self.interrupted.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _too_dear(self) -> BudgetSpent:
+        limit = self.session.planned.calls.max_cost or 0.0
+        left = max(0.0, limit - self.collector.spent)
+        return BudgetSpent(
+            f"the next request may cost up to ${self.collector.deferred:.4f} in a batch and "
+            f"${left:.4f} is left of --max-cost {limit:g}: raise it, or lower --max-tokens"
+        )
+
+    def _say(self, made: int, planned: int) -> None:
+        most = sum(spool.reserved for spool in self.collector.spools.values())
+        files = "file" if made == 1 else "files"
+        sys.stderr.write(
+            f"batch: {planned:,} requests in {made} {files}, for at most ${most:.2f}; ended within "
+            "24 hours, most within one. Ctrl-C is safe: the same command goes on from there\n"
+        )
+
+
+def _pending(desk: BatchDesk) -> str:
+    """Say what is under way, and for files how to run them."""
+    rows = desk.open_rows()
+    files = [row for row in rows if row.service == "files"]
+    if not files:
+        return f"{len(rows)} batches are submitted"
+    commands = "; ".join(
+        f"vllm run-batch -i {row.provider_id} -o "
+        f"{row.provider_id.removesuffix('.in.jsonl')}.out.jsonl --model {row.model}"
+        for row in files
+    )
+    return f"run  {commands}"

@@ -1,0 +1,83 @@
+"""Batches as files for ``vllm run-batch``: written into a folder, read back when it has run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import Any
+
+from trajudge.judges.adapters.protocols.json_body import json_bytes
+from trajudge.judges.batch.ledger import file_bytes
+from trajudge.judges.batch.records import BatchLine, BatchResults, BatchRow, ProviderState
+from trajudge.judges.batch.service import BatchMatch, chat_result, json_lines
+from trajudge.trajectories.util.errors import UserError
+
+WAITING = "waiting for its output"
+
+
+class FileBatches:
+    """``FOLDER/ID.in.jsonl`` and ``FOLDER/ID.out.jsonl``: OpenAI's lines in, its results out.
+
+    ``vllm run-batch`` writes its output file in one piece, when all lines are through.
+    """
+
+    name = "files"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def line(self, request_hash: str, body: dict[str, Any]) -> bytes:
+        """Return a line whose ``custom_id`` is the request's hash (64 characters)."""
+        url = "/v1/chat/completions"
+        return json_bytes({"custom_id": request_hash, "method": "POST", "url": url, "body": body})
+
+    async def submit(self, batch: str, lines: Sequence[BatchLine]) -> str:
+        """Write the file, whole or not at all. Raises UserError."""
+        path = self.folder / f"{batch}.in.jsonl"
+        part = path.with_suffix(".part")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            part.write_bytes(file_bytes(lines))
+            part.replace(path)
+        except OSError as error:
+            raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+        return str(path)
+
+    async def find(
+        self, row: BatchRow, requests: Collection[str], known: Collection[str]
+    ) -> BatchMatch:
+        """Look whether the file was written."""
+        path = self.folder / f"{row.id}.in.jsonl"
+        return BatchMatch(str(path) if path.is_file() else "")
+
+    async def state(self, provider_id: str) -> ProviderState:
+        """Look whether the output is there, a line for every request."""
+        output = output_of(provider_id)
+        lines = _count_lines(Path(provider_id))
+        through = _count_lines(output) if output.is_file() else 0
+        ended = through >= lines
+        return ProviderState(ended, "completed" if ended else WAITING, through, lines)
+
+    async def results(self, provider_id: str) -> BatchResults:
+        """Read the output. Raises BadReply for a line that is cut."""
+        path = output_of(provider_id)
+        lines = [*map(chat_result, json_lines(path.read_bytes(), str(path)))]
+        return BatchResults(lines, 0)
+
+    async def cancel(self, provider_id: str) -> None:
+        """Remove the file that was to be run."""
+        _remove(Path(provider_id))
+
+
+def output_of(provider_id: str) -> Path:
+    """Return where the output of a written file is expected."""
+    return Path(provider_id.removesuffix(".in.jsonl") + ".out.jsonl")
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as file:
+        return sum(1 for line in file if line.strip())
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)

@@ -1,0 +1,77 @@
+"""A run in batches ends with the bytes of a live run, whatever the provider does on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.batch_server import BatchServer
+from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.judge import main
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+OPTIONS = "lines=50000,bytes=200000000,poll=0.05,grace=0.5"
+JUDGMENTS = 8
+
+
+def judge(server: BatchServer, out: str, *words: str, name: str = "gpt-4o") -> int:
+    root = server.url if name.startswith("claude") else f"{server.url}/v1"
+    cache = ("--cache", f"{out}.sqlite")
+    data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
+    return main([*data, "--out", out, "--yes", "--batch-options", OPTIONS, *cache, *words])
+
+
+def live(server: BatchServer, *words: str, name: str = "gpt-4o") -> bytes:
+    root = server.url if name.startswith("claude") else f"{server.url}/v1"
+    data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
+    assert main([*data, "--out", "live", "--yes", "--cache", "live.sqlite", *words]) == 0
+    return Path("live/judgments.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("gpt-4o", "simplified"), ("claude-sonnet-4-5", "simplified"), ("gpt-4o", "webjudge")],
+)
+def test_the_bytes_of_a_live_run(name: str, kind: str) -> None:
+    with BatchServer() as server:
+        judgments = live(server, "--judge", kind, name=name)
+        calls = server.live
+        assert judge(server, "batch", "--batch", "--judge", kind, name=name) == 0
+        assert server.live == calls
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
+    assert server.double == server.over_limit == 0
+    assert judgments.count(b"\n") == JUDGMENTS
+    live_manifest, manifest = (
+        orjson.loads(Path(f"{run}/manifest.json").read_bytes()) for run in ("live", "batch")
+    )
+    assert manifest == live_manifest
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
+def test_traps(name: str) -> None:
+    traps = dict.fromkeys(("accept_500", "accept_drop", "refuse_429", "cut"), 0.3)
+    traps |= {"expire": 0.3, "error": 0.05, "duplicate": 0.1}
+    with BatchServer(traps=traps, seed=3) as server:
+        judgments = live(server, name=name)
+        assert judge(server, "batch", "--batch", name=name) == 0
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
+    assert server.double == server.over_limit == 0
+    assert server.submissions > 1
+
+
+def test_a_refused_line_is_a_status() -> None:
+    with BatchServer(traps={"refuse": 1.0}) as server:
+        assert judge(server, "batch", "--batch") == 1
+    found = read_judgments(Path("batch"))
+    assert {one.status for one in found} == {"refused"}
+    assert {one.success for one in found} == {None}
+
+
+def test_a_line_that_always_fails_is_a_provider_error() -> None:
+    with BatchServer(traps={"error": 1.0}, seconds=0.05) as server:
+        assert judge(server, "batch", "--batch", "--limit", "3") == 1
+        assert server.submissions == 5
+    assert {one.status for one in read_judgments(Path("batch"))} == {"provider_error"}
