@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -30,7 +31,8 @@ from trajudge.judges.batch.ledger import Ledger
 
 ROOT = Path(__file__).parents[1]
 OPTIONS = "lines=50000,bytes=200000000,poll=0.1,grace=1.0"
-LONGEST = 8.0  # seconds until a kill at most
+REQUESTS = 6  # of a process to the provider at most, before it is killed
+MOMENT = 0.3  # seconds at most after them: between two requests, or on the way of one
 TRAPS = {
     "accept_500": 0.15,
     "accept_drop": 0.15,
@@ -41,7 +43,14 @@ TRAPS = {
     "duplicate": 0.01,
 }
 # Prices as the server bills: in a batch half of the live ones.
-PRICES = {"input": 2.5, "output": 10.0, "batch": {"input": 1.25, "output": 5.0}}
+PRICES = """
+[models."{model}"]
+input = 2.5
+output = 10.0
+[models."{model}".batch]
+input = 1.25
+output = 5.0
+"""
 
 
 class Toll(NamedTuple):
@@ -66,8 +75,8 @@ class Judging:
     def __init__(self, server: BatchServer, folder: Path, model: str, limit: int | None) -> None:
         folder.mkdir(parents=True)
         self.folder, self.cache = folder, folder / "replies.sqlite"
-        prices = folder / "prices.json"
-        prices.write_text(json.dumps({model: PRICES}))
+        prices = folder / "prices.toml"
+        prices.write_text(PRICES.format(model=model))
         root = server.url if model.startswith("claude") else f"{server.url}/v1"
         self.words = [
             *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", model),
@@ -123,7 +132,7 @@ def measure(model: str, kills: int, folder: Path, limit: int | None = None, seed
             runs += 1
             billed, before = server.billed, done
             server.forget_lines()
-            for _ in _kills(judging, rng, kills - done):
+            for _ in _kills(judging, server, rng, kills - done):
                 done += 1
                 unreserved += judging.dollars() < server.billed - billed - 1e-9
             judging.finish(*BATCH)
@@ -144,12 +153,17 @@ def measure(model: str, kills: int, folder: Path, limit: int | None = None, seed
     )
 
 
-def _kills(judging: Judging, rng: np.random.Generator, most: int) -> Iterator[int]:
+def _kills(
+    judging: Judging, server: BatchServer, rng: np.random.Generator, most: int
+) -> Iterator[int]:
     """Start and kill the command until it comes to its end, or was killed often enough."""
     for number in range(most):
         process = judging.start(*BATCH)
+        until = server.requests + int(rng.integers(0, REQUESTS + 1))
+        while server.requests < until and process.poll() is None:
+            time.sleep(0.002)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=float(rng.uniform(0.5, LONGEST)))
+            process.wait(timeout=float(rng.uniform(0, MOMENT)))
         ended = process.poll() is not None
         process.kill()
         _, shown = process.communicate()
@@ -183,13 +197,12 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        told: dict[str, object] = (
-            rounds(options.model, folder, options.seed)
-            if options.rounds
-            else measure(
-                options.model, options.kills, folder, options.limit, options.seed
-            )._asdict()
-        )
+        told: dict[str, object]
+        if options.rounds:
+            told = rounds(options.model, folder, options.seed)
+        else:
+            toll = measure(options.model, options.kills, folder, options.limit, options.seed)
+            told = toll._asdict()
     print(json.dumps(told))
     if options.out:
         options.out.write_text(json.dumps(told, indent=1))

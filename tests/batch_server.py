@@ -22,6 +22,7 @@ from typing import Any, Self
 
 import orjson
 from aiohttp import web
+from aiohttp.typedefs import Handler
 
 from tests.llm_replies import Incoming, Protocol, answer, verdict_text
 
@@ -79,7 +80,7 @@ class BatchServer:
         self.settled: Counter[str] = Counter()  # lines that ended without an answer
         self.double = self.over_limit = self.submissions = self.live = self.duplicates = 0
         self.billed = 0.0
-        self.forgotten = 0
+        self.forgotten = self.requests = 0
         self.words: list[str] = []  # every audit entry: batch and line
         self._ready = threading.Event()
 
@@ -290,7 +291,12 @@ class BatchServer:
     # Running
 
     def application(self) -> web.Application:
-        app = web.Application(client_max_size=2**30)
+        @web.middleware
+        async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
+            self.requests += 1
+            return await handler(request)
+
+        app = web.Application(client_max_size=2**30, middlewares=[count])
         for root in ("/v1", "/openai"):
             app.router.add_post(f"{root}/files", self.upload)
             app.router.add_get(f"{root}/files/{{file}}/content", self.content)
