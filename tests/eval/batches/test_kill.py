@@ -11,9 +11,8 @@ from benchmarks.batch import measure
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", ["gpt-4o", "claude-sonnet-4-5"])
-def test_kills(model: str, tmp_path: Path) -> None:
-    told = measure(model, kills=2, folder=tmp_path, limit=10)
+def test_kills(tmp_path: Path) -> None:
+    told = measure("gpt-4o", kills=2, folder=tmp_path, limit=6)
     assert told.kills == 2
     assert told.double == told.lost == told.over_limit == told.unreserved == 0
     assert told.same_bytes

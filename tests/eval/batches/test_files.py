@@ -1,0 +1,59 @@
+"""Files for ``vllm run-batch``, and the command about batches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.batch_server import BatchServer
+from tests.eval.batches.test_rounds import judge, live
+from tests.llm_replies import Incoming, answer, verdict_text
+from trajudge.eval.cli import main
+from trajudge.judges.batch.file_batches import output_of
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def run_file(path: Path, text: str) -> None:
+    """Answer every line as ``vllm run-batch`` does: its output is in the order of the input."""
+    lines = []
+    for line in path.read_bytes().splitlines():
+        asked = orjson.loads(line)
+        assert (asked["method"], asked["url"]) == ("POST", "/v1/chat/completions")
+        incoming = Incoming(0, "openai", "", {}, orjson.dumps(asked["body"]))
+        body = orjson.loads(answer(incoming, verdict_text(incoming.prompt) + text).body)
+        response = {"status_code": 200, "request_id": "vllm-batch-1", "body": body}
+        name = {"id": "vllm-1", "custom_id": asked["custom_id"]}
+        lines.append(orjson.dumps({**name, "response": response, "error": None}))
+    output_of(str(path)).write_bytes(b"\n".join(lines) + b"\n")
+
+
+def test_files_are_written_and_read_back(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        judgments = live(server)
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        assert f"vllm run-batch -i {written}" in " ".join(capsys.readouterr().err.split())
+        calls = server.live
+        assert judge(server, "batch", "--batch-files", "files") == 130  # no output yet
+        run_file(written, "\nScore: 4\nStatus: success")
+        assert judge(server, "batch", "--batch-files", "files") == 0
+        assert server.live == calls and server.submissions == 0
+    assert len(list(Path("files").glob("*.in.jsonl"))) == 1
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer(seconds=0.0) as server:
+        judgments = live(server)
+        assert judge(server, "batch", "--batch", "--batch-submit-only") == 130
+        assert main(["run", "batch", "status", "--cache", "batch.sqlite"]) == 0
+        assert "batch_0  submitted" in capsys.readouterr().out
+        assert main(["run", "batch", "resume", "--cache", "batch.sqlite"]) == 0
+        assert "8 done" in capsys.readouterr().out
+        calls = server.live
+        assert judge(server, "batch", "--batch") == 0
+        assert (server.live, server.submissions) == (calls, 1)
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
