@@ -214,10 +214,10 @@ class _Rounds:
     def _note(self, brought: Sequence[BatchCollection]) -> None:
         for collection in brought:
             self.collector.note(collection)
-        expired = self.collector.expired
+        unanswered = self.collector.unanswered
         most = max(1, ceil(LIVE_SHARE * len(self.asked)))
-        if self.session.config.batch_fallback == "live" and len(expired) <= most:
-            self.collector.live |= expired
+        if self.session.config.batch_fallback == "live" and len(unanswered) <= most:
+            self.collector.live |= unanswered
 
     def _jobs_left(self) -> Iterator[JudgmentJob]:
         session = self.session

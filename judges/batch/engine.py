@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from trajudge.judges.adapters.errors import CallFailed, NoAccess, Retryable
-from trajudge.judges.batch.collection import BatchCollection, BatchDollars, LineExpired
+from trajudge.judges.batch.collection import BatchCollection, BatchDollars
 from trajudge.judges.batch.files import Spool
 from trajudge.judges.batch.records import BatchLimits, BatchLine
 from trajudge.judges.batch.service import BatchService
@@ -86,7 +86,7 @@ class BatchCollector:
     under_way: set[str] = field(default_factory=set)
     collected: set[str] = field(default_factory=set)
     failed: dict[str, CallFailed] = field(default_factory=dict)
-    expired: set[str] = field(default_factory=set)
+    unanswered: set[str] = field(default_factory=set)
     live: set[str] = field(default_factory=set)
     attempts: Counter[str] = field(default_factory=Counter)
     deferred: float = 0.0
@@ -123,12 +123,13 @@ class BatchCollector:
     def note(self, collection: BatchCollection) -> None:
         """Take in what a batch brought. Raises UserError where no request can succeed."""
         self.collected |= collection.answered
+        self.unanswered -= collection.answered
         for request, error in collection.failed.items():
             self.attempts[request] += error is not None
             if isinstance(error, NoAccess):
                 raise UserError(str(error))
-            if isinstance(error, LineExpired):
-                self.expired.add(request)
+            if isinstance(error, Retryable):
+                self.unanswered.add(request)
             if error is not None and (
                 not isinstance(error, Retryable) or self.attempts[request] >= ATTEMPTS
             ):
