@@ -13,11 +13,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.judges.calls.options import call_options
-from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, command
 from trajudge.trajectories.util.options import count, read_settings
 
 
@@ -42,10 +41,9 @@ def parser() -> argparse.ArgumentParser:
     return made.show_first(*first.split())
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Ask the model, score its answers and return the exit code."""
-    options = parser().parse_args(argv)
     import asyncio  # noqa: PLC0415
 
     from trajudge.eval.analysis.blind_model import predict  # noqa: PLC0415 - --help needs none of these

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.options import count, positive, read_settings
 
 
@@ -54,13 +53,12 @@ def parser() -> argparse.ArgumentParser:
     return made.show_first(*first.split())
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Evaluate the runs; show the summary, write it and a result for each task.
 
     The exit code is 1 if a run could not be judged.
     """
-    options = parser().parse_args(argv)
     from trajudge.rules.evaluating import EvaluateConfig, evaluate_runs, write_evaluation  # noqa: PLC0415
     from trajudge.rules.verified.runs.tables import evaluation_screen, show_evaluation  # noqa: PLC0415
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import KINDS, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
@@ -51,10 +50,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Lint the tasks and show, and with ``--out`` write, the findings."""
-    options = parser().parse_args(argv)
     from trajudge.rules import findings  # noqa: PLC0415
     from trajudge.rules.suites import chosen_categories, open_tasks  # noqa: PLC0415
 

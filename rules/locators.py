@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import rules_parser
-from trajudge.trajectories.util.exits import OK, user_errors
+from trajudge.trajectories.util.exits import OK, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,10 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Read the locators of a file of runs, and write the runs with their values."""
-    options = parser().parse_args(argv)
     import msgspec  # noqa: PLC0415 - --help needs none of these
 
     from trajudge.rules.output import write_text  # noqa: PLC0415

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import (
@@ -23,7 +22,7 @@ from trajudge.rules.options import (
     sites_of,
 )
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, user_errors
+from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import whole
 from trajudge.trajectories.util.terminal import one_line
 
@@ -46,10 +45,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
-    options = parser().parse_args(argv)
     from trajudge.rules.mutation.report import show_report, write_report  # noqa: PLC0415
     from trajudge.rules.mutation.testing import mutation_report  # noqa: PLC0415
     from trajudge.rules.suites import open_tasks  # noqa: PLC0415

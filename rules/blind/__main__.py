@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajudge.rules.options import add_task_options, rules_parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, user_errors
+from trajudge.trajectories.util.exits import OK, command
 
 if TYPE_CHECKING:
     from trajudge.rules.blind.agents import BlindAgent
@@ -52,10 +51,9 @@ def _recorded(option: str) -> BlindAgent:
     return recorded(name, decode(read_bytes(Path(file)), dict[str, Any], file))
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Score the blind agents and show, and with ``--out`` write, what they pass."""
-    options = parser().parse_args(argv)
     from trajudge.rules.blind.scoring import compare  # noqa: PLC0415 - --help needs none of these
     from trajudge.rules.suites import open_tasks  # noqa: PLC0415
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,10 +29,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Record the state; return 1 if a probe had no reply."""
-    options = parser().parse_args(argv)
     from trajudge.rules.verified.state import load_probes, record  # noqa: PLC0415 - --help needs none
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 

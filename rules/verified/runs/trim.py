@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.rules.options import add_site_options, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, command
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -33,10 +32,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(argv: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Trim the traces and say how much smaller they are; return 1 if one could not be read."""
-    options = parser().parse_args(argv)
     from trajudge.rules.options import sites_of  # noqa: PLC0415 - --help needs none of these
     from trajudge.rules.verified.runs.trimming import trim_runs  # noqa: PLC0415
 
