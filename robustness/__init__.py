@@ -3,15 +3,3 @@
 A ``Perturbation`` changes a trajectory in a way whose effect on the truth is known (``model``);
 ``apply`` carries it out, ``catalogue`` lists all of them, ``validity`` checks what was done.
 """
-
-from trajudge.robustness.apply import apply
-from trajudge.robustness.model import (
-    Edit,
-    Facts,
-    NotApplicable,
-    Perturbation,
-    Perturbed,
-    Relation,
-)
-
-__all__ = ["Edit", "Facts", "NotApplicable", "Perturbation", "Perturbed", "Relation", "apply"]

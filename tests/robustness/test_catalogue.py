@@ -10,13 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.robustness.samples import sample
-from trajudge.robustness import NotApplicable, Perturbation, Relation, apply
-from trajudge.robustness.apply import compose
+from trajudge.robustness.apply import apply, compose
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.catalogue.injections import CARRIERS, GOALS, injection
 from trajudge.robustness.changing.dresses import DRESSES
 from trajudge.robustness.changing.payloads import payloads
-from trajudge.robustness.model import Attacker, LabelQuestion, Need, combined, truth_after
+from trajudge.robustness.model import (
+    Attacker,
+    LabelQuestion,
+    Need,
+    NotApplicable,
+    Perturbation,
+    Relation,
+    combined,
+    truth_after,
+)
 from trajudge.robustness.validity import problems
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError

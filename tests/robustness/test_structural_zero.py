@@ -13,12 +13,12 @@ from tests.robustness.samples import sample
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Reply, Request
 from trajudge.judges.registry import JUDGES, make_judge
-from trajudge.robustness import NotApplicable, apply
+from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.catalogue.injections import injection
 from trajudge.robustness.catalogue.making import each
 from trajudge.robustness.changing.record import each_page
-from trajudge.robustness.model import Channel, Perturbation, keeps
+from trajudge.robustness.model import Channel, NotApplicable, Perturbation, keeps
 from trajudge.trajectories.model import Trajectory
 
 # What touches one channel alone.
