@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, Command] = {
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
     "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
+    "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
     "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
     "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),

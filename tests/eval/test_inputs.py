@@ -24,6 +24,7 @@ from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
 from trajudge.eval.select.__main__ import main as select
+from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -54,6 +55,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.chdir(folder)
         for name in ("heuristic", "rule-based"):
             assert judge(["--judge", name, "--data", data, "--out", f"runs/{name}"]) == 0
+        changed = ["--perturbation", "identity", "--perturbation", "claim-short"]
+        assert perturb(["--data", data, *changed, "--limit", "20", "--out", "attacked"]) == 0
+        attacked = ["--data", f"trajudge:{folder / 'attacked'}", "--out", "runs/attacked"]
+        assert judge(["--judge", "heuristic", *attacked]) == 0
         chosen = ["--target-precision", "0.1", "--out", "selection"]
         assert select([str(folder / "runs/heuristic"), *chosen]) == 0
         applied = ["--decision", "selection", "--run", "runs/heuristic", "--out", "accepted"]
@@ -127,6 +132,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),
     ("data", "convert", "{0}/sample", "converted"),
     ("data", "perturb", "--data", "{0}/sample", "--perturbation", "identity", "--limit", "2"),
+    ("robust", "{0}/runs/attacked", "--attacked", "{0}/attacked"),
     ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
     ("rules", "evaluate", *RULED),
     ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),

@@ -1,0 +1,92 @@
+"""Verdicts on runs and on their perturbed variants, side by side."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.attacked import VariantLine
+from trajudge.robustness.model import LabelQuestion, Relation
+from trajudge.trajectories.model import TrajectoryKey
+
+IDENTITY = "identity"
+Verdicts = Mapping[TrajectoryKey, bool | None]
+
+
+class PerturbedPairs(NamedTuple):
+    """One perturbation's variants: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (the judge
+    gave none), the ``truth`` of the source as 1, 0 or NaN (not known), the task of each as a number
+    from 0 (``cluster``), and its source. All (N,)."""
+
+    name: str
+    relation: Relation
+    clean: NDArray[np.float64]
+    perturbed: NDArray[np.float64]
+    truth: NDArray[np.float64]
+    cluster: NDArray[np.int64]
+    sources: tuple[TrajectoryKey, ...]
+
+
+def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
+    """Return one judge's verdict on each run: the majority of its samples, a tie is no success.
+
+    None where no sample has one: a failure is never a "no".
+    """
+    answers: dict[TrajectoryKey, list[bool]] = defaultdict(list)
+    for judgment in judgments:
+        answered = judgment.status is Status.OK and judgment.success is not None
+        answers[judgment.key] += [bool(judgment.success)] if answered else []
+    return {key: 2 * sum(found) > len(found) if found else None for key, found in answers.items()}
+
+
+def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list[PerturbedPairs]:
+    """Return the pairs of each perturbation, in the order of the variants.
+
+    The clean verdict is that on the source, else that on its identity. Variants of which either
+    side was not asked are left out; a judge that was asked and failed is NaN.
+    """
+    identity = {one.of: one.key for one in variants if one.perturbation == IDENTITY}
+    clean = {
+        one.of: verdicts[place]
+        for one in variants
+        for place in (identity.get(one.of, one.of), one.of)
+        if place in verdicts
+    }
+    truth = _truth(variants)
+    tasks = {(one.of.benchmark, one.of.task_id): 0 for one in variants}
+    number = {task: place for place, task in enumerate(sorted(tasks))}
+    by_name: dict[str, list[VariantLine]] = defaultdict(list)
+    for one in variants:
+        if one.key in verdicts and one.of in clean:
+            by_name[one.perturbation].append(one)
+    return [
+        PerturbedPairs(
+            name,
+            lines[0].relations[LabelQuestion.SUCCESS],
+            _numbers([clean[one.of] for one in lines]),
+            _numbers([verdicts[one.key] for one in lines]),
+            _numbers([truth.get(one.of) for one in lines]),
+            np.array([number[one.of.benchmark, one.of.task_id] for one in lines]),
+            tuple(one.of for one in lines),
+        )
+        for name, lines in by_name.items()
+    ]
+
+
+def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
+    """Return the truth of the sources, as variants tell that keep it."""
+    told = {}
+    for one in variants:
+        truth = one.truth.get(LabelQuestion.SUCCESS)
+        if one.relations.get(LabelQuestion.SUCCESS) is Relation.KEEP and truth is not None:
+            told[one.of] = truth
+    return told
+
+
+def _numbers(values: Sequence[bool | None]) -> NDArray[np.float64]:
+    return np.array([np.nan if value is None else float(value) for value in values])

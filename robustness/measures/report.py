@@ -1,0 +1,128 @@
+"""Robustness of the judges of some runs, as records and as files."""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+from pydantic import ValidationError
+
+from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.select.files import write_whole
+from trajudge.judges.model import Judgment
+from trajudge.robustness.attacked import VARIANTS, VariantLine
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.measures.pairs import PerturbedPairs, perturbed_pairs, verdicts_of
+from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, rates_of
+from trajudge.robustness.measures.worst_case import WorstCase, worst_case
+from trajudge.robustness.model import Attacker, Relation
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_error
+
+THREATS = {
+    "agent": (Attacker.AGENT,),
+    "page": (Attacker.PAGE,),
+    "agent and page": (Attacker.AGENT, Attacker.PAGE),
+}
+
+
+class JudgeRobustness(NamedTuple):
+    """One judge: its rates by perturbation, and its worst case by who attacks."""
+
+    judge: str
+    rates: tuple[PerturbationRates, ...]
+    worst: dict[str, WorstCase]
+
+
+def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
+    """Measure every judge of the runs. Raises UserError for files that cannot be read, and for
+    runs without a verdict on the changed trajectories."""
+    variants = read_variants(attacked)
+    by_judge: dict[str, list[Judgment]] = defaultdict(list)
+    for run in runs:
+        for judgment in read_judgments(run):
+            by_judge[judgment.judge].append(judgment)
+    judges = []
+    for name, judgments in sorted(by_judge.items()):
+        pairs = perturbed_pairs(variants, verdicts_of(judgments))
+        if pairs:
+            judges.append(_robustness(name, pairs, np.random.default_rng(seed)))
+    if not judges:
+        raise UserError(
+            f"{runs[0]}: holds no judgment of a changed run and of its source: judge the folder "
+            f"with  trajudge judge --data {attacked}  (it needs the perturbation identity, or a "
+            "run on the sources beside it)"
+        )
+    return judges
+
+
+def read_variants(attacked: Path) -> list[VariantLine]:
+    """Read ``variants.jsonl`` of a folder of changed runs. Raises UserError."""
+    file = attacked / VARIANTS
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise UserError(
+            f"{file}: cannot be read ({error.strerror}): --attacked is what  trajudge data "
+            "perturb  wrote"
+        ) from error
+    variants = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            variants.append(VariantLine.model_validate_json(line))
+        except ValidationError as error:
+            raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
+    return variants
+
+
+def _robustness(
+    judge: str, pairs: Sequence[PerturbedPairs], rng: np.random.Generator
+) -> JudgeRobustness:
+    known, by_name = catalogue(), {one.name: one for one in pairs}
+    twins = {one.name: known[one.name].twin for one in pairs if one.name in known}
+    rates = tuple(rates_of(one, by_name, twins.get(one.name)) for one in pairs)
+    worst = {
+        threat: worst_case([one for one in pairs if _is_attack(one, who)], pairs, rng)
+        for threat, who in THREATS.items()
+    }
+    return JudgeRobustness(judge, rates, worst)
+
+
+def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
+    """Say whether it is for one of these attackers, and not the benign twin of an attack."""
+    known = catalogue().get(pairs.name)
+    if known is None or pairs.name in {one.twin for one in catalogue().values()}:
+        return False
+    return known.attacker in who and pairs.relation is Relation.KEEP
+
+
+def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, Path]:
+    """Write ``robustness.json`` and ``robustness.csv``; return their paths. Raises UserError."""
+    record, table = folder / "robustness.json", folder / "robustness.csv"
+    content = {"judges": [_plain(one) for one in judges]}
+    write_whole(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    rows = StringIO(newline="")
+    writer = csv.writer(rows)
+    writer.writerow(("judge", "perturbation", "rate", "hits", "trials", "estimate", "low", "high"))
+    for judge in judges:
+        for one in judge.rates:
+            for name, rate in one._asdict().items():
+                if isinstance(rate, RobustnessRate) and rate.trials:
+                    writer.writerow((judge.judge, one.name, name, *rate))
+    write_whole(table, rows.getvalue().encode())
+    return record, table
+
+
+def _plain(value: Any) -> Any:
+    """Return tuples with names as JSON objects."""
+    if hasattr(value, "_asdict"):
+        return {name: _plain(part) for name, part in value._asdict().items()}
+    if isinstance(value, dict):
+        return {name: _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value

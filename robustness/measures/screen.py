@@ -1,0 +1,109 @@
+"""What ``trajudge robust`` prints: the finding, the worst perturbations, what to be careful of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.measures.pairs import IDENTITY
+from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
+from trajudge.robustness.measures.report import JudgeRobustness
+from trajudge.robustness.measures.worst_case import WorstCase
+from trajudge.robustness.model import Attacker
+from trajudge.trajectories.util.tables import Table, first_screen, text
+
+_FEW = 20  # trials below which a rate says little
+_HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "twin, %", "flips, %", "pairs")
+
+
+def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bool) -> str:
+    """Lay out one screen; with ``full`` every table whole."""
+    finding = [line for judge in judges for line in _finding(judge)]
+    tables = [_table(judge, full=full) for judge in judges]
+    warnings = list(dict.fromkeys(line for judge in judges for line in _warnings(judge)))
+    rest = f"written to {', '.join(map(str, files))}"
+    if full:
+        whole = "\n".join(text(table) for table in tables)
+        return "\n".join([*finding, "", whole, *warnings, rest]) + "\n"
+    return first_screen(finding, tables, (), warnings, rest=rest)
+
+
+def _finding(judge: JudgeRobustness) -> Iterator[str]:
+    both = judge.worst["agent and page"]
+    if both.precision is None:
+        yield f"{judge.judge}: accepts none of the runs as they were"
+        return
+    recall = "–" if both.recall is None else _percent(both.recall)
+    yield f"{judge.judge}: precision {_percent(both.precision)} %, recall {recall} % on clean runs"
+    for threat in ("agent", "page"):
+        yield f"  {_worst(threat, judge.worst[threat])}"
+
+
+def _worst(threat: str, worst: WorstCase) -> str:
+    if not worst.attacks:
+        return f"against the {threat}: nothing was tried"
+    first = worst.attacks[0]
+    low = "" if first.low is None else f", at least {_percent(first.low)} %"
+    return (
+        f"against the {threat}: precision {_percent(first.precision)} %{low}, under the worst "
+        f"of {len(worst.attacks)} attacks ({first.name})"
+    )
+
+
+def _table(judge: JudgeRobustness, *, full: bool) -> Table:
+    rates = sorted(judge.rates, key=_by_success)
+    tried = {attack.name for worst in judge.worst.values() for attack in worst.attacks}
+    attacks = [one for one in rates if one.name in tried and one.attack_success.trials]
+    rows = [
+        (
+            one.name,
+            _attacker(one.name),
+            _limited(one.attack_success),
+            _share(one.twin_success),
+            _share(one.flips),
+            str(one.pairs),
+        )
+        for one in (rates if full else attacks)
+    ]
+    return Table(f"{judge.judge}: failures that it rejected, and accepts now", _HEAD, rows)
+
+
+def _by_success(one: PerturbationRates) -> tuple[float, float, str]:
+    success, flips = one.attack_success.estimate, one.flips.estimate
+    return (-1.0 if success is None else -success, -(flips or 0.0), one.name)
+
+
+def _attacker(name: str) -> str:
+    known = catalogue().get(name)
+    return "" if known is None or known.attacker is Attacker.NONE else str(known.attacker)
+
+
+def _warnings(judge: JudgeRobustness) -> Iterator[str]:
+    noise = next((one for one in judge.rates if one.name == IDENTITY), None)
+    if noise is None or not noise.flips.hits:
+        yield "the judge's own noise is not in these figures: the identity is the same request"
+    few = sum(0 < one.attack_success.trials < _FEW for one in judge.rates)
+    if few:
+        yield f"{few} perturbations have fewer than {_FEW} failures that the judge had rejected"
+    lost = [one for one in judge.rates if one.coverage_lost.hits]
+    if lost:
+        worst = max(lost, key=lambda one: one.coverage_lost.estimate or 0.0)
+        share = _share(worst.coverage_lost)
+        yield f"{judge.judge} gives no verdict under {len(lost)} (worst: {worst.name}, {share} %)"
+
+
+def _limited(rate: RobustnessRate) -> str:
+    if rate.estimate is None:
+        return "–"
+    if rate.low is None or rate.high is None:
+        return _percent(rate.estimate)
+    return f"{_percent(rate.estimate)} [{_percent(rate.low)}, {_percent(rate.high)}]"
+
+
+def _share(rate: RobustnessRate) -> str:
+    return "–" if rate.estimate is None else _percent(rate.estimate)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

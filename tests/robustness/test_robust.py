@@ -1,0 +1,186 @@
+"""``trajudge robust``: judges of known behaviour get the rates that they must."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.screens import one_screen
+from tests.tables import mistakes
+from trajudge.annotations import open_annotations
+from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.measures.pairs import PerturbedPairs
+from trajudge.robustness.measures.rates import rates_of
+from trajudge.robustness.measures.worst_case import worst_case
+from trajudge.robustness.model import Relation
+from trajudge.robustness.perturb import main as perturb
+from trajudge.robustness.robust import main
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+
+CLAIM = "all of it is in place"
+CHANGES = ("identity", "claim-confident", "benign-answer", "self-verdict", "answer-wrong")
+
+
+@pytest.fixture(scope="module")
+def attacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("robust") / "attacked"
+    words = [word for name in CHANGES for word in ("--perturbation", name)]
+    assert perturb(["--data", "sample", *words, "--limit", "60", "--out", str(folder)]) == 0
+    return folder
+
+
+def judged(attacked: Path, folder: Path, verdict: Callable[[Trajectory], bool | None]) -> Path:
+    """A run of a judge that is a function."""
+    folder.mkdir()
+    lines = []
+    for run in open_source(f"trajudge:{attacked}"):
+        assert isinstance(run, Trajectory)
+        success = verdict(run)
+        status = Status.UNPARSABLE if success is None else Status.OK
+        lines.append(Judgment(key=run.key, judge="made", status=status, success=success))
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, lines)))
+    write_labels(folder, [])
+    write_manifest(folder, {"data": f"trajudge:{attacked}"})
+    return folder
+
+
+def rates(run: Path, attacked: Path, out: Path) -> dict[str, dict[str, Any]]:
+    assert main([str(run), "--attacked", str(attacked), "--out", str(out)]) == 0
+    (judge,) = json.loads((out / "robustness.json").read_text())["judges"]
+    return {one["name"]: one for one in judge["rates"]} | {"worst": judge["worst"]}
+
+
+def test_a_reader_of_answers_believes_a_claim_and_nothing_else(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = judged(attacked, tmp_path / "run", lambda one: CLAIM in (one.answer or ""))
+    found = rates(run, attacked, tmp_path / "out")
+    assert found["claim-confident"]["attack_success"]["estimate"] == 1
+    assert found["claim-confident"]["twin_success"]["estimate"] == 0
+    assert found["claim-confident"]["net_success"] == 1
+    assert found["self-verdict"]["attack_success"]["estimate"] == 0
+    assert found["identity"]["flips"]["hits"] == 0
+    printed = one_screen(capsys.readouterr().out, 100)
+    assert printed[0] == "made: accepts none of the runs as they were"
+
+
+def test_a_judge_that_knows_the_state_loses_nothing(attacked: Path, tmp_path: Path) -> None:
+    labels = open_annotations(f"trajudge:{attacked / 'labels.jsonl'}")
+    truth = {label.key: label.success for label in labels}
+    run = judged(attacked, tmp_path / "run", lambda one: truth[one.key])
+    found = rates(run, attacked, tmp_path / "out")
+    for name in ("claim-confident", "self-verdict"):
+        assert found[name]["attack_success"]["hits"] == 0
+        assert found[name]["false_positives_added"] == 0
+    assert found["answer-wrong"]["sensitivity"]["estimate"] == 1
+    worst = found["worst"]["agent"]
+    assert worst["precision"] == worst["recall"] == worst["attacks"][0]["precision"] == 1
+
+
+def test_a_failure_under_attack_is_lost_coverage_and_no_flip(
+    attacked: Path, tmp_path: Path
+) -> None:
+    run = judged(
+        attacked, tmp_path / "run", lambda one: None if CLAIM in (one.answer or "") else False
+    )
+    one = rates(run, attacked, tmp_path / "out")["claim-confident"]
+    assert one["coverage_lost"]["estimate"] == 1
+    assert one["flips"]["trials"] == one["attack_success"]["trials"] == 0
+
+
+def pairs(
+    name: str, clean: Sequence[float], perturbed: Sequence[float], truth: Sequence[float]
+) -> PerturbedPairs:
+    n = len(clean)
+    keys = [TrajectoryKey(benchmark="b", agent="a", task_id=str(place)) for place in range(n)]
+    before, after, known = (np.array(column, float) for column in (clean, perturbed, truth))
+    return PerturbedPairs(name, Relation.KEEP, before, after, known, np.arange(n), tuple(keys))
+
+
+def test_rates_are_the_counts() -> None:
+    nan = float("nan")
+    one = pairs("x", [0, 0, 1, 1, nan, 0], [1, 0, 1, 0, 1, nan], [0, 0, 0, 1, 0, 0])
+    found = rates_of(one, {}, None)
+    assert found.flips[:2] == (2, 4)
+    assert found.attack_success[:2] == (1, 2)
+    assert found.false_positives_added == pytest.approx(1 / 3)
+    assert found.coverage_lost[:2] == (1, 5)
+    assert found.twin_success.trials == 0
+
+
+def test_precision_under_the_worst_attack_by_hand() -> None:
+    """Of 4 successes 3 are accepted; of 4 failures 1, under the attacks 2 and 4."""
+    truth, clean = [1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 0, 0, 0]
+    mild = pairs("mild", clean, [1, 1, 1, 0, 1, 1, 0, 0], truth)
+    strong = pairs("strong", clean, [1, 1, 1, 0, 1, 1, 1, 1], truth)
+    found = worst_case([mild, strong], [mild, strong], np.random.default_rng(0))
+    assert (found.precision, found.recall) == (0.75, 0.75)
+    assert [(one.name, one.precision) for one in found.attacks] == [
+        ("strong", 3 / 7),
+        ("mild", 3 / 5),
+    ]
+    assert all(one.low is not None and one.low < one.precision for one in found.attacks)
+
+
+@pytest.mark.slow
+def test_the_limit_holds_for_the_worst_of_several_attacks() -> None:
+    """Equal attacks: the least estimate is low by chance, the limit is below the truth in 95 %."""
+    rng = np.random.default_rng(1)
+    below = 0
+    for _ in range(100):
+        truth = (rng.random(200) < 0.5).astype(float)
+        clean = np.where(truth == 1, rng.random(200) < 0.8, rng.random(200) < 0.1).astype(float)
+        attacks = [
+            pairs(
+                str(number),
+                clean.tolist(),
+                np.where(truth == 1, clean, rng.random(200) < 0.4).tolist(),
+                truth.tolist(),
+            )
+            for number in range(6)
+        ]
+        worst = worst_case(attacks, attacks, rng).attacks[0]
+        below += worst.low is not None and worst.low <= 0.8 / 1.2
+    assert below >= 90
+
+
+@mistakes(
+    """
+    none --attacked ATTACKED => none
+    RUN --attacked none => none/variants.jsonl: cannot be read
+    RUN => --attacked
+    """
+)
+def test_a_mistake_is_one_sentence(
+    attacked: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    run = judged(attacked, tmp_path / "run", lambda _: True)
+    places = {"RUN": str(run), "ATTACKED": str(attacked)}
+    assert main([places.get(word, word) for word in words]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_a_run_on_something_else_is_said(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other"
+    assert (
+        perturb(["--data", "sample", "--perturbation", "ids", "--limit", "2", "--out", str(other)])
+        == 0
+    )
+    run = judged(other, tmp_path / "run", lambda _: True)
+    assert main([str(run), "--attacked", str(attacked)]) == 2
+    assert "holds no judgment of a changed run" in capsys.readouterr().err
