@@ -167,17 +167,6 @@ NOT_DONE = _cue(
     r"|\bgiving up\b|\bnot possible\b|\bimpossible\b|\binfeasible\b|\bwithout success\b",
 )
 
-ACKNOWLEDGES = _cue(  # all that such a message says; no number can be meant
-    r"(?:\W*(?:yes|no|n/a|ok(?:ay)?|done|finish(?:ed)?|complet(?:e|ed|ion)|success(?:ful|fully)?|null"
-    r"|undefined|unknown|ready|stop|exit|end|true|false|sorry|task|goal|the|this|is|was|has|been|it"
-    r"|all|i|have|now|answer|please|see|above|page|screen|result|thanks?|you|work)\b)*\W*"
-)
-NOT_TOLD = _cue(
-    r"(?:\b(?:do|does|did|is|are|was|were)(?: not|n't)) (?:\w+ ){0,2}?(?:explain\w*|give\w*|show\w*"
-    r"|state\w*|say|said|tell|told|mention\w*|list\w*|found|work)\b"
-    r"|\b(?:broken|blocked|no limit|would you like|please \w+ the)\b|\.\.\.\s*$"
-)
-
 # --- a value that stands in passing: cautions, which leave a message open ------------------------
 
 CONDITIONAL = _cue(

