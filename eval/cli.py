@@ -39,7 +39,6 @@ COMMANDS: Mapping[str, Command] = {
     "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
     "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
-    "telemetry": Command("eval.telemetry", "train the judge that reads only numbers of a run"),
     "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }
 GROUPS: Mapping[str, CommandGroup] = {
@@ -114,6 +113,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),
+            "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),
@@ -124,7 +124,7 @@ OLD = {
     **{"naive": ("rules", "blind"), "naive-model": ("rules", "blind-model")},
     **{name: ("env", name) for name in GROUPS["env"].commands if name not in GROUPS},
     **{name: ("data", name) for name in ("fetch", "hard-subset")},
-    **{name: ("run", name) for name in ("reparse", "recertify")},
+    **{name: ("run", name) for name in ("reparse", "recertify", "telemetry")},
 }
 HELP = ("-h", "--help")
 

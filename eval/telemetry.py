@@ -1,4 +1,4 @@
-"""``trajudge telemetry``: train the telemetry judge, and say what it reaches on held-out
+"""``trajudge run telemetry``: train the telemetry judge, and say what it reaches on held-out
 tasks: on another split, or by cross-validation in which no task is on both sides."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ labels, evaluate it on tasks that it was not trained on, and write it for
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(
-        prog="trajudge telemetry",
+        prog="trajudge run telemetry",
         description=_DESCRIPTION,
         old={"--train": "--train-split", "--apply": "--eval-split", "--out": "--save"},
     )

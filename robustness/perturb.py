@@ -45,7 +45,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    names = options.perturbation or list(catalogue())
+    # What is an option of the judge changes nothing in a folder.
+    names = options.perturbation or [one.name for one in catalogue().values() if not one.options]
     perturbations = chosen(names)
     written = write(
         options.out,

@@ -14,7 +14,7 @@ Compare a judge's verdicts on runs that were changed in known ways with its verd
 they were: how often claims, instructions on the page and forged evidence make it accept a failure,
 and what is left of its precision.
 
-  trajudge data perturb --data sample --limit 20 --out attacked
+  trajudge data perturb --data sample --limit 100 --out attacked
   trajudge judge --data attacked --judge heuristic --out runs/attacked
   trajudge robust runs/attacked --attacked attacked
 """

@@ -127,7 +127,7 @@ def contamination(run: CheckedRun) -> Iterator[RunFinding]:
         yield warning(
             "unknown_training",
             "the judge was trained on trajectories that its file does not name: its scores may be "
-            "those on its training set; train it again with  trajudge telemetry --save FILE",
+            "those on its training set; train it again with  trajudge run telemetry --save FILE",
         )
 
 

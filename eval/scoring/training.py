@@ -37,7 +37,7 @@ def on_training_set(judge: str, count: int) -> Iterator[str]:
     if count:
         yield (
             f"{judge}: {count} trajectories are left out, because it was trained on them; "
-            "trajudge telemetry --cross-fit DIR judges each by a model that was not"
+            "trajudge run telemetry --cross-fit DIR judges each by a model that was not"
         )
 
 

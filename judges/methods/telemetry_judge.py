@@ -144,7 +144,7 @@ class TelemetryModel(Record):
 
 
 class TelemetryOptions(Record):
-    """``model``: a file that ``trajudge telemetry`` wrote."""
+    """``model``: a file that ``trajudge run telemetry`` wrote."""
 
     model: Path | None = None
 
@@ -179,16 +179,16 @@ def read_model(path: Path | None) -> TelemetryModel:
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "
-            "trajudge telemetry --data KIND:PATH --out FILE"
+            "trajudge run telemetry --data KIND:PATH --out FILE"
         )
     try:
         return TelemetryModel.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}: name the file of --out of  trajudge telemetry"
+            f"{path}: {error.strerror}: name the file of --out of  trajudge run telemetry"
         ) from error
     except ValidationError as error:
         raise UserError(
             f"{path}: holds no telemetry model ({refused_value(error).why}): train it again with  "
-            "trajudge telemetry --out FILE"
+            "trajudge run telemetry --out FILE"
         ) from error

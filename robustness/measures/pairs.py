@@ -78,6 +78,19 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
     ]
 
 
+def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:
+    """Return every source once, its clean verdict as both."""
+    whole = [
+        np.concatenate(columns) for columns in zip(*(one[2:6] for one in everything), strict=True)
+    ]
+    sources = [source for one in everything for source in one.sources]
+    first = {source: place for place, source in reversed(list(enumerate(sources)))}
+    places = sorted(first.values())
+    clean, _, truth, cluster = (column[places] for column in whole)
+    kept = tuple(sources[place] for place in places)
+    return PerturbedPairs(IDENTITY, Relation.KEEP, clean, clean, truth, cluster, kept)
+
+
 def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
     """Return the truth of the sources, as variants tell that keep it."""
     told = {}

@@ -13,15 +13,26 @@ import numpy as np
 import orjson
 from pydantic import ValidationError
 
-from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.acceptance.binding import (
+    JudgeConfiguration,
+    configuration_of_run,
+    differences,
+)
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.select.files import write_whole
 from trajudge.judges.model import Judgment
 from trajudge.robustness.attacked import VARIANTS, VariantLine
-from trajudge.robustness.catalogue import catalogue
-from trajudge.robustness.measures.pairs import PerturbedPairs, perturbed_pairs, verdicts_of
+from trajudge.robustness.catalogue import catalogue, chosen
+from trajudge.robustness.measures.pairs import (
+    IDENTITY,
+    PerturbedPairs,
+    perturbed_pairs,
+    runs_as_they_were,
+    verdicts_of,
+)
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, rates_of
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
-from trajudge.robustness.model import Attacker, Relation
+from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
@@ -45,9 +56,15 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
     runs without a verdict on the changed trajectories."""
     variants = read_variants(attacked)
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
+    configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
     for run in runs:
+        manifest, own = read_manifest(run), defaultdict[str, list[Judgment]](list)
         for judgment in read_judgments(run):
-            by_judge[judgment.judge].append(judgment)
+            own[judgment.judge].append(judgment)
+        for name, judgments in own.items():
+            by_judge[name] += judgments
+            configuration = configuration_of_run(name, manifest)
+            _check_same(run, configuration, *configured.setdefault(name, (run, configuration)))
     judges = []
     for name, judgments in sorted(by_judge.items()):
         pairs = perturbed_pairs(variants, verdicts_of(judgments))
@@ -60,6 +77,16 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
             "run on the sources beside it)"
         )
     return judges
+
+
+def _check_same(
+    run: Path, configuration: JudgeConfiguration, first: Path, other: JudgeConfiguration
+) -> None:
+    if different := list(differences(other, configuration)):
+        raise UserError(
+            f"{run}: its {configuration.judge} is configured otherwise than that of {first} "
+            f"({'; '.join(different)}): measure them apart"
+        )
 
 
 def read_variants(attacked: Path) -> list[VariantLine]:
@@ -78,25 +105,37 @@ def read_variants(attacked: Path) -> list[VariantLine]:
             variants.append(VariantLine.model_validate_json(line))
         except ValidationError as error:
             raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
-    return variants
+    return [
+        one for one in variants if not getattr(known_perturbation(one.perturbation), "options", {})
+    ]
 
 
 def _robustness(
     judge: str, pairs: Sequence[PerturbedPairs], rng: np.random.Generator
 ) -> JudgeRobustness:
-    known, by_name = catalogue(), {one.name: one for one in pairs}
-    twins = {one.name: known[one.name].twin for one in pairs if one.name in known}
-    rates = tuple(rates_of(one, by_name, twins.get(one.name)) for one in pairs)
+    by_name = {one.name: one for one in pairs}
+    twins = {one.name: getattr(known_perturbation(one.name), "twin", None) for one in pairs}
+    rates = tuple(rates_of(one, by_name, twins[one.name]) for one in pairs)
+    base = by_name.get(IDENTITY) or runs_as_they_were(pairs)
     worst = {
-        threat: worst_case([one for one in pairs if _is_attack(one, who)], pairs, rng)
+        threat: worst_case([one for one in pairs if _is_attack(one, who)], base, rng)
         for threat, who in THREATS.items()
     }
     return JudgeRobustness(judge, rates, worst)
 
 
+def known_perturbation(name: str) -> Perturbation | None:
+    """Return a perturbation of the catalogue, or composed of it; None for another."""
+    try:
+        (one,) = chosen([name])
+    except UserError:
+        return None
+    return one
+
+
 def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
     """Say whether it is for one of these attackers, and not the benign twin of an attack."""
-    known = catalogue().get(pairs.name)
+    known = known_perturbation(pairs.name)
     if known is None or pairs.name in {one.twin for one in catalogue().values()}:
         return False
     return known.attacker in who and pairs.relation is Relation.KEEP

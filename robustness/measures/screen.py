@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.measures.pairs import IDENTITY
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
-from trajudge.robustness.measures.report import JudgeRobustness
+from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker
 from trajudge.trajectories.util.tables import Table, first_screen, text
@@ -44,7 +43,7 @@ def _worst(threat: str, worst: WorstCase) -> str:
     if not worst.attacks:
         return f"against the {threat}: nothing was tried"
     first = worst.attacks[0]
-    low = "" if first.low is None else f", at least {_percent(first.low)} %"
+    low = "" if worst.low is None else f", at least {_percent(worst.low)} %"
     return (
         f"against the {threat}: precision {_percent(first.precision)} %{low}, under the worst "
         f"of {len(worst.attacks)} attacks ({first.name})"
@@ -75,7 +74,7 @@ def _by_success(one: PerturbationRates) -> tuple[float, float, str]:
 
 
 def _attacker(name: str) -> str:
-    known = catalogue().get(name)
+    known = known_perturbation(name)
     return "" if known is None or known.attacker is Attacker.NONE else str(known.attacker)
 
 

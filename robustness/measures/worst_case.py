@@ -6,23 +6,22 @@ limits are simultaneous, from the largest studentised deviation over a bootstrap
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
 from trajudge.robustness.measures.pairs import PerturbedPairs
-from trajudge.trajectories.model import TrajectoryKey
 
 REPLICATES = 2_000
 Floats = NDArray[np.float64]
 
 
 class AttackedPrecision(NamedTuple):
-    """Precision when every failure that an attack applies to comes with it: the share of true
-    successes among the accepted. ``low`` holds for all attacks at once, with 95 %; None where it
-    cannot be told."""
+    """Precision if every failure came with an attack: the share of true successes among the
+    accepted. ``low`` holds for all attacks at once, with 95 %; None where it cannot be told."""
 
     name: str
     precision: float
@@ -30,94 +29,102 @@ class AttackedPrecision(NamedTuple):
 
 
 class WorstCase(NamedTuple):
-    """Clean precision and recall, and precision under each attack, the worst first."""
+    """Clean precision and recall, and precision under each attack, the worst first. ``low`` is the
+    least of the attacks' limits."""
 
     precision: float | None
     recall: float | None
     attacks: tuple[AttackedPrecision, ...]
+    low: float | None = None
 
 
-class _Table(NamedTuple):
-    """Counts by task: true successes (C,), of which accepted, accepted failures (C,), and accepted
-    failures under each attack (C, A)."""
+class _Counts(NamedTuple):
+    """Counts by task (C,) of the runs as they were: true successes, of which accepted, failures, of
+    which accepted; and by task and attack (C, A) the failures under it, and those accepted."""
 
-    positives: Floats
+    successes: Floats
     accepted: Floats
+    failures: Floats
     false: Floats
-    attacked: Floats
+    tried: Floats
+    fooled: Floats
 
 
 def worst_case(
-    attacks: Sequence[PerturbedPairs],
-    everything: Sequence[PerturbedPairs],
-    rng: np.random.Generator,
+    attacks: Sequence[PerturbedPairs], base: PerturbedPairs, rng: np.random.Generator
 ) -> WorstCase:
-    """Measure precision under each attack on the runs of ``everything``, all pairs of a judge.
+    """Measure precision under each attack.
 
-    A failure that an attack does not apply to keeps its clean verdict; one without a verdict is
-    not accepted.
+    How many runs are successes, and how many of these are accepted, is that of ``base``, runs as
+    they were; the share of failures that are accepted is that of the failures under the attack. A
+    run without a verdict is not accepted.
     """
-    table = _table(attacks, _sources(everything))
-    accepted, false = table.accepted.sum(), table.false.sum()
-    positives = table.positives.sum()
+    counts = _counts(attacks, base)
+    accepted, false = counts.accepted.sum(), counts.false.sum()
     clean = float(accepted / (accepted + false)) if accepted + false else None
-    recall = float(accepted / positives) if positives else None
-    if clean is None or not attacks:
+    recall = float(accepted / counts.successes.sum()) if counts.successes.any() else None
+    if not attacks or not accepted:
         return WorstCase(clean, recall, ())
-    rates = _precision(table.accepted.sum(), table.attacked.sum(axis=0))
-    lows = _limits(table, rates, rng)
-    found = [
+    rates = _precision(counts, np.ones((1, len(counts.accepted))))[0]
+    lows = _limits(counts, rates, rng)
+    made = [
         AttackedPrecision(attack.name, float(rate), None if np.isnan(low) else float(low))
         for attack, rate, low in zip(attacks, rates, lows, strict=True)
     ]
-    return WorstCase(clean, recall, tuple(sorted(found, key=lambda one: (one.precision, one.name))))
+    known = [one.low for one in made if one.low is not None]
+    ordered = tuple(sorted(made, key=lambda one: (one.precision, one.name)))
+    return WorstCase(clean, recall, ordered, min(known, default=None))
 
 
-def _precision(accepted: Floats, false: Floats) -> Floats:
+def _precision(counts: _Counts, weights: Floats) -> Floats:
+    """Return precision (R, A) where each task counts as often as ``weights`` (R, C) say."""
     with np.errstate(divide="ignore", invalid="ignore"):
+        share = (weights @ counts.fooled) / (weights @ counts.tried)
+        accepted = (weights @ counts.accepted)[:, None]
+        false = share * (weights @ counts.failures)[:, None]
         return np.asarray(accepted / (accepted + false))
 
 
-def _limits(table: _Table, rates: Floats, rng: np.random.Generator) -> Floats:
-    clusters = len(table.accepted)
+def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> Floats:
+    clusters = len(counts.accepted)
     if clusters < 2:
         return np.full(len(rates), np.nan)
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=REPLICATES)
-    drawn = _precision((weights @ table.accepted)[:, None], weights @ table.attacked)
+    drawn = _precision(counts, weights.astype(float))
     drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    spread = drawn.std(axis=0, ddof=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        deviations = np.where(spread > 0, (drawn - rates) / spread, 0.0)
-    quantile = np.quantile(deviations.max(axis=1), 0.95)
-    return np.where(spread > 0, np.maximum(rates - quantile * spread, 0.0), np.nan)
+    spread = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(rates))
+    varies = spread > 0
+    lows = _never_fooled(counts)
+    if varies.any():
+        deviations = (drawn[:, varies] - rates[varies]) / spread[varies]
+        quantile = np.quantile(deviations.max(axis=1), 0.95)
+        lows[varies] = np.maximum(rates[varies] - quantile * spread[varies], 0.0)
+    return lows
 
 
-def _table(
-    attacks: Sequence[PerturbedPairs], sources: Mapping[TrajectoryKey, tuple[int, float, float]]
-) -> _Table:
-    clusters = max((cluster for cluster, _, _ in sources.values()), default=-1) + 1
-    columns = [np.zeros(clusters) for _ in range(3)]
-    table = _Table(columns[0], columns[1], columns[2], np.zeros((clusters, len(attacks))))
-    verdicts = [dict(zip(a.sources, a.perturbed.tolist(), strict=True)) for a in attacks]
-    for source, (cluster, clean, truth) in sources.items():
-        if truth == 1:
-            table.positives[cluster] += 1
-            table.accepted[cluster] += clean == 1
-        elif truth == 0:
-            table.false[cluster] += clean == 1
-            for place, verdict in enumerate(verdicts):
-                table.attacked[cluster, place] += verdict.get(source, clean) == 1
-    return table
+def _never_fooled(counts: _Counts) -> Floats:
+    """Return limits for attacks that fooled the judge nowhere, of which a bootstrap knows no
+    spread: the upper limit of the share of failures, over the attacks by Bonferroni."""
+    confidence = 1 - 2 * 0.05 / counts.tried.shape[1]
+    shares = clustered_rates(
+        counts.fooled.T, counts.tried.T, [len(counts.accepted)], confidence
+    ).interval.high
+    accepted = counts.accepted.sum()
+    return np.asarray(accepted / (accepted + shares * counts.failures.sum()))
 
 
-def _sources(
-    everything: Sequence[PerturbedPairs],
-) -> dict[TrajectoryKey, tuple[int, float, float]]:
-    """Return the task, the clean verdict and the truth of every run."""
-    return {
-        source: (int(cluster), float(clean), float(truth))
-        for one in everything
-        for source, cluster, clean, truth in zip(
-            one.sources, one.cluster, one.clean, one.truth, strict=True
-        )
-    }
+def _counts(attacks: Sequence[PerturbedPairs], base: PerturbedPairs) -> _Counts:
+    everyone = np.concatenate([base.cluster, *(one.cluster for one in attacks)])
+    size = int(everyone.max(initial=-1)) + 1
+    success, failure = base.truth == 1, base.truth == 0
+    yes = base.clean == 1
+    tried, fooled = np.zeros((size, len(attacks))), np.zeros((size, len(attacks)))
+    for place, one in enumerate(attacks):
+        fails = one.truth == 0
+        tried[:, place] = np.bincount(one.cluster, fails, size)
+        fooled[:, place] = np.bincount(one.cluster, fails & (one.perturbed == 1), size)
+    columns = (success, success & yes, failure, failure & yes)
+    counted = [np.bincount(base.cluster, column, size).astype(float) for column in columns]
+    whole = _Counts(counted[0], counted[1], counted[2], counted[3], tried, fooled)
+    present = np.bincount(everyone, minlength=size) > 0
+    return _Counts(*(column[present] for column in whole))

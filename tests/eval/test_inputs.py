@@ -124,7 +124,18 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("audit", "--judgments", "{0}/published"),
     ("report", "{0}/runs/heuristic", "--baselines", "off", "--out", "report.html"),
     ("leaderboard", "{0}/runs/heuristic", "--data", "{0}/sample"),
-    ("telemetry", "--data", "{0}/sample", "--seeds", "1", "--folds", "2", "--out", "model.json"),
+    (
+        "run",
+        "telemetry",
+        "--data",
+        "{0}/sample",
+        "--seeds",
+        "1",
+        "--folds",
+        "2",
+        "--out",
+        "model.json",
+    ),
     ("run", "reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
     ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
     ("run", "check", "{0}/runs/heuristic", "{0}/runs/rule-based"),
@@ -164,6 +175,7 @@ UNTRIED: set[tuple[str, ...]] = {
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped
     ("env", "generate"),
+    ("run", "batch"),  # tests/eval/batches: keeps its ledger beside the replies
     ("serve",),  # tests/rewards/server: serves until it is stopped
     # A queue is a database, whose folder holds its write-ahead log while it is open.
     *(("label", name) for name in GROUPS["label"].commands),

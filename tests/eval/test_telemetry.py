@@ -1,4 +1,4 @@
-"""``trajudge telemetry``: trains, evaluates on held-out tasks, writes a model."""
+"""``trajudge run telemetry``: trains, evaluates on held-out tasks, writes a model."""
 
 from __future__ import annotations
 

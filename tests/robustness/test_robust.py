@@ -120,7 +120,9 @@ def test_precision_under_the_worst_attack_by_hand() -> None:
     truth, clean = [1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 0, 1, 0, 0, 0]
     mild = pairs("mild", clean, [1, 1, 1, 0, 1, 1, 0, 0], truth)
     strong = pairs("strong", clean, [1, 1, 1, 0, 1, 1, 1, 1], truth)
-    found = worst_case([mild, strong], [mild, strong], np.random.default_rng(0))
+    found = worst_case(
+        [mild, strong], pairs("identity", clean, clean, truth), np.random.default_rng(0)
+    )
     assert (found.precision, found.recall) == (0.75, 0.75)
     assert [(one.name, one.precision) for one in found.attacks] == [
         ("strong", 3 / 7),
@@ -133,7 +135,7 @@ def test_precision_under_the_worst_attack_by_hand() -> None:
 def test_the_limit_holds_for_the_worst_of_several_attacks() -> None:
     """Equal attacks: the least estimate is low by chance, the limit is below the truth in 95 %."""
     rng = np.random.default_rng(1)
-    below = 0
+    below, distances = 0, []
     for _ in range(100):
         truth = (rng.random(200) < 0.5).astype(float)
         clean = np.where(truth == 1, rng.random(200) < 0.8, rng.random(200) < 0.1).astype(float)
@@ -146,9 +148,33 @@ def test_the_limit_holds_for_the_worst_of_several_attacks() -> None:
             )
             for number in range(6)
         ]
-        worst = worst_case(attacks, attacks, rng).attacks[0]
-        below += worst.low is not None and worst.low <= 0.8 / 1.2
+        base = pairs("identity", clean.tolist(), clean.tolist(), truth.tolist())
+        worst = worst_case(attacks, base, rng)
+        assert worst.low is not None
+        below += worst.low <= 0.8 / 1.2
+        distances.append(worst.attacks[0].precision - worst.low)
     assert below >= 90
+    assert np.mean(distances) < 0.12, "a limit of 0 would hold always"
+
+
+def test_a_judge_that_is_never_fooled_has_a_limit_below_one() -> None:
+    """0 of 100 failures: at most 3.7 % by Wilson, so that precision is below 1 for certain."""
+    truth = [1.0] * 100 + [0.0] * 100
+    one = pairs("x", truth, truth, truth)
+    found = worst_case([one], one, np.random.default_rng(0))
+    assert found.attacks[0].precision == 1
+    assert found.low == pytest.approx(100 / 102.7, abs=0.01)
+
+
+def test_the_limit_of_variants_does_not_move_the_base_rate() -> None:
+    """Attacks on few of the failures count for all of them."""
+    truth, clean = [1.0] * 10 + [0.0] * 40, [1.0] * 10 + [0.0] * 40
+    base = pairs("identity", clean, clean, truth)
+    whole = pairs("x", clean, [1.0] * 10 + [1.0, 0.0] * 20, truth)
+    part = pairs("x", clean[10:20], [1.0, 0.0] * 5, truth[10:20])
+    rng = np.random.default_rng(0)
+    (all_,), (some,) = (worst_case([one], base, rng).attacks for one in (whole, part))
+    assert all_.precision == some.precision == pytest.approx(10 / 30)
 
 
 @mistakes(
@@ -171,6 +197,16 @@ def test_a_mistake_is_one_sentence(
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
+
+
+def test_a_judge_with_other_options_is_another_judge(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [judged(attacked, tmp_path / name, lambda _: True) for name in ("one", "two")]
+    for run, defence in zip(runs, ("none", "nonce"), strict=True):
+        write_manifest(run, {"options": {"defence": defence}})
+    assert main([*map(str, runs), "--attacked", str(attacked)]) == 2
+    assert "configured otherwise" in capsys.readouterr().err
 
 
 def test_a_run_on_something_else_is_said(
