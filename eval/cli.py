@@ -9,6 +9,9 @@ from importlib import import_module
 from textwrap import wrap
 from typing import NamedTuple
 
+from trajudge import __version__
+from trajudge.trajectories.util.errors import did_you_mean
+
 
 class Command(NamedTuple):
     """The module whose ``main`` runs a command (below ``trajudge``), and its purpose in a line."""
@@ -127,6 +130,7 @@ OLD = {
     **{name: ("run", name) for name in ("reparse", "recertify", "telemetry")},
 }
 HELP = ("-h", "--help")
+VERSION = ("-V", "--version")
 
 
 def usage() -> str:
@@ -159,6 +163,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not words or words[0] in HELP:
         sys.stdout.write(usage() + "\n")
         return 0
+    if words[0] in VERSION:
+        sys.stdout.write(f"trajudge {__version__}\n")
+        return 0
     name, *rest = words
     commands, place = COMMANDS, ""
     if name in GROUPS:
@@ -171,8 +178,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             rest = [group.default, *rest]
         name, *rest = rest
     if name not in commands:
-        known = ", ".join([*commands, *(() if place else GROUPS)])
-        sys.stderr.write(f"error: no command {place + name!r}: use one of {known}\n")
+        known = [*commands, *(() if place else GROUPS)]
+        close = did_you_mean(name, known)
+        sys.stderr.write(
+            f"error: no command {place + name!r}{close}: use one of {', '.join(known)}\n"
+        )
         return 2
     exit_code: int = import_module(f"trajudge.{commands[name].module}").main(rest)
     return exit_code

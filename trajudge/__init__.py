@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from trajudge.trajectories.needs import Needs
     from trajudge.trajectories.util.errors import UserError
 
+__version__ = "0.1.0"
+
 _HOMES = {
     "Annotation": "annotations.model",
     "Ask": "judges.model",

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import pytest
 
+import trajudge
 from trajudge.eval.cli import COMMANDS, GROUPS, OLD, main
 
 SLOW = (
@@ -46,10 +47,25 @@ def test_the_usage_names_every_command_on_one_screen(capsys: pytest.CaptureFixtu
     assert len(COMMANDS) + len(GROUPS) <= 17
 
 
-@pytest.mark.parametrize("words", [["juge"], ["rules", "juge"]])
-def test_an_unknown_command_is_said(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["juge"], "'juge', did you mean 'judge'?: use one of judge, score"),
+        (["rules", "lnt"], "'rules lnt', did you mean 'lint'?: use one of"),
+        (["xyz"], "'xyz': use one of"),
+    ],
+)
+def test_an_unknown_command_is_said(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 2
-    assert "juge': use one of" in capsys.readouterr().err
+    assert said in capsys.readouterr().err
+
+
+def test_the_package_runs_as_a_module_and_says_its_version() -> None:
+    words = [sys.executable, "-m", "trajudge", "--version"]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert run.stdout == f"trajudge {trajudge.__version__}\n"
 
 
 @pytest.mark.parametrize("old", OLD)
