@@ -113,7 +113,7 @@ def _saved(identity: tuple[FileIdentity, FileIdentity], columns: JudgmentColumns
 
 def _bytes_of(columns: object, types: Mapping[str, str]) -> dict[str, memoryview]:
     return {
-        name: np.ascontiguousarray(getattr(columns, name), dtype=f"<{kind}").data.cast("B")
+        name: np.asarray(getattr(columns, name), dtype=f"<{kind}").ravel().view(np.uint8).data
         for name, kind in types.items()
     }
 

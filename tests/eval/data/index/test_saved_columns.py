@@ -53,6 +53,15 @@ def test_the_second_reading_decodes_no_line(run: Path, monkeypatch: pytest.Monke
     assert [again[place].calls for place in kept] == [made()[place].calls for place in kept]
 
 
+def test_a_run_without_calls_is_kept(run: Path) -> None:
+    free = [judgment.model_copy(update={"calls": ()}) for judgment in made()]
+    (run / JUDGMENTS).write_bytes(b"".join(map(judgment_line, free)))
+    (run / CALLS).write_bytes(b"")
+    first = read(run)
+    assert saved(run)
+    equal(read(run).columns, first.columns)
+
+
 def test_a_change_of_either_file_is_seen(run: Path) -> None:
     read(run)
     assert saved(run)
