@@ -97,7 +97,8 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     if root is None or next(_files(root), None) is None:
         raise UserError(
             f"{path} holds no AgentRewardBench trajectories: there is no file "
-            "cleaned/<benchmark>/<agent>/<experiment>/<task>.json in it"
+            "cleaned/<benchmark>/<agent>/<experiment>/<task>.json in it; name the folder above "
+            "cleaned, or download one:  trajudge data fetch --help"
         )
     return _load(root, want)
 
