@@ -33,6 +33,13 @@ def parser() -> TextParser:
     options.add_argument(
         "--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)"
     )
+    options.add_argument(
+        "--queues",
+        type=Path,
+        default=Path("queues"),
+        metavar="DIR",
+        help="where queues to label are written that are made from ticked rows (default: queues)",
+    )
     server_options(options.add_argument_group("where it listens"))
     return options
 
@@ -60,7 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
 
-    workspace = open_workspace(options.runs, options.data or (), options.annotations)
+    data = options.data or ()
+    workspace = open_workspace(options.runs, data, options.annotations, options.queues)
     serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
     return OK
 

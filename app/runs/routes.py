@@ -13,6 +13,7 @@ from trajudge.app.reports.views import run_card
 from trajudge.app.runs.described import Descriptions
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
+from trajudge.app.runs.queues import listed_queues, new_queue
 from trajudge.app.runs.scored import RunScores, ScoringState
 from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.runs.spending import RunSpending, Spending
@@ -49,6 +50,7 @@ def routes() -> list[Route]:
         Route("/run/{run}", _Overview().show),
         Route("/run/{run}/judgments", _Table().show),
         Route("/run/{run}/judgments.csv", _export),
+        Route("/run/{run}/queue", new_queue, methods=["GET", "POST"]),
     ]
 
 
@@ -58,7 +60,8 @@ async def _list(request: Request) -> Response:
     runs = await in_thread(listed_runs, [*workspace.runs.values()], sort)
     if wants_json(request):
         return json_page({"runs": [run._asdict() for run in runs]})
-    return page(request, "runs/list.html", runs=runs, sort=sort)
+    queues = await in_thread(listed_queues, workspace.queues)
+    return page(request, "runs/list.html", runs=runs, sort=sort, queues=queues)
 
 
 class _Overview:

@@ -42,11 +42,13 @@ class OpenedRun:
 @dataclass(frozen=True)
 class Workspace:
     """``runs`` by name, in the order that they were named; ``data`` (empty: what the runs name) and
-    ``annotations`` (None: those of the runs) are specifications."""
+    ``annotations`` (None: those of the runs) are specifications. New queues are written into the
+    folder ``queues``."""
 
     runs: Mapping[str, OpenedRun] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     annotations: str | None = None
+    queues: Path = Path("queues")
     _combined: dict[tuple[str, ...], CombinedIndex] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -70,7 +72,10 @@ class Workspace:
 
 
 def open_workspace(
-    folders: Sequence[Path], data: Sequence[str] = (), annotations: str | None = None
+    folders: Sequence[Path],
+    data: Sequence[str] = (),
+    annotations: str | None = None,
+    queues: Path = Path("queues"),
 ) -> Workspace:
     """Open runs' folders under names of their own. Raises UserError for one that is none."""
     runs: dict[str, OpenedRun] = {}
@@ -79,7 +84,7 @@ def open_workspace(
             raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
         name = _name(folder, runs)
         runs[name] = OpenedRun(name, folder, RunIndex(folder, annotations))
-    return Workspace(runs, tuple(data), annotations)
+    return Workspace(runs, tuple(data), annotations, queues)
 
 
 def _name(folder: Path, others: Mapping[str, OpenedRun]) -> str:

@@ -68,7 +68,8 @@ class ExpectedWidth(NamedTuple):
 
 class QueuePlan(NamedTuple):
     """A queue before it is written: its ``places`` in the frame, which of them two people label,
-    and their positions; ``probability`` of success is what the design was made with."""
+    and their positions; ``probability`` of success is what the design was made with, ``reason``
+    why each of them is in the queue."""
 
     frame: Frame
     probability: Floats
@@ -78,12 +79,19 @@ class QueuePlan(NamedTuple):
     gold: Mapping[Any, Annotation]
     expected: Sequence[ExpectedWidth]
     source: Source
+    reason: str
 
 
 def plan_queue(config: BuildConfig) -> QueuePlan:
     """Design and draw a queue. Raises UserError for runs or labels that cannot be used."""
     source = _source(config)
     frame = read_frame(source, None if not config.filter else _kept(config))
+    return plan_of_frame(config, source, frame, _REASONS[config.strategy])
+
+
+def plan_of_frame(config: BuildConfig, source: Source, frame: Frame, reason: str) -> QueuePlan:
+    """Design and draw a queue from the trajectories of a frame. Raises UserError for labels that
+    cannot be used."""
     pilot: Labels = {}
     if config.annotations is not None:
         pilot = primary_labels(open_annotations(config.annotations))
@@ -106,7 +114,9 @@ def plan_queue(config: BuildConfig) -> QueuePlan:
     ]
     frame = replace(frame, chances=chances)
     gold = _gold(config, frame, drawn)
-    return QueuePlan(frame, probability, drawn, twice.tolist(), positions, gold, expected, source)
+    return QueuePlan(
+        frame, probability, drawn, twice.tolist(), positions, gold, expected, source, reason
+    )
 
 
 def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
@@ -148,7 +158,7 @@ def _items(plan: QueuePlan, config: BuildConfig) -> list[QueueItem]:
                 raw_task_id=label.raw_task_id if (label := labels.get(key)) else key.task_id,
                 stratum=strata[place],
                 inclusion_probability=min(float(plan.frame.chances[place]), 1.0),
-                reason=_REASONS[config.strategy],
+                reason=plan.reason,
                 position=int(position),
                 wanted=2 if twice else 1,
             )
