@@ -40,6 +40,11 @@ def parser() -> TextParser:
         metavar="DIR",
         help="where queues to label are written that are made from ticked rows (default: queues)",
     )
+    options.add_argument(
+        "--search",
+        action="store_true",
+        help="search the whole reasoning of runs with more than 20,000 judgments, too",
+    )
     server_options(options.add_argument_group("where it listens"))
     return options
 
@@ -68,7 +73,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
 
     data = options.data or ()
-    workspace = open_workspace(options.runs, data, options.annotations, options.queues)
+    workspace = open_workspace(
+        options.runs, data, options.annotations, options.queues, search=options.search
+    )
     serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
     return OK
 

@@ -16,6 +16,7 @@ from trajudge.app.runs.overview import ending_table, group_table, headline, tabl
 from trajudge.app.runs.queues import listed_queues, new_queue
 from trajudge.app.runs.scored import RunScores, ScoringState
 from trajudge.app.runs.scoring import ScoredRun
+from trajudge.app.runs.searching import WordReaders
 from trajudge.app.runs.spending import RunSpending, Spending
 from trajudge.app.runs.table import (
     COLUMNS,
@@ -30,7 +31,7 @@ from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
-from trajudge.app.server.workspace import OpenedRun, workspace_of
+from trajudge.app.server.workspace import OpenedRun, Workspace, workspace_of
 from trajudge.eval.data.run_index.fields import FIELDS
 from trajudge.eval.data.run_index.listing import SORTS
 from trajudge.eval.reporting.caveats import notes, warnings_of
@@ -115,12 +116,14 @@ class _Table:
     def __init__(self) -> None:
         self._table = JudgmentTable()
         self._descriptions = Descriptions()
+        self._words = WordReaders()
 
     async def show(self, request: Request) -> Response:
         workspace = workspace_of(request)
         run = workspace.run(request.path_params["run"])
         query = read_query(dict(request.query_params))
         view = await in_thread(self._table.view, run, query)
+        notes = await in_thread(self._notes, run, workspace)
         path = request.url.path
         if wants_json(request):
             if query.problem:
@@ -128,14 +131,15 @@ class _Table:
             rows = [row_record(run, row) for row in view.page.rows]
             after = view.page.after
             more = query.address(path, after=after) if after else None
-            return json_page({"total": view.total, "judgments": rows, "next": more})
+            told = {"total": view.total, "judgments": rows, "next": more, "notes": notes}
+            return json_page(told)
         return page(
             request,
             "runs/judgments.html",
             422 if query.problem else 200,
             run=run,
             view=view,
-            note=self._descriptions.note(run, workspace.data),
+            notes=notes,
             path=path,
             fields=FIELDS,
             columns=COLUMNS,
@@ -144,6 +148,12 @@ class _Table:
             trajectory_link=trajectory_link,
             key_of=key_of,
         )
+
+    def _notes(self, run: OpenedRun, workspace: Workspace) -> list[str]:
+        """Say what filters do not know yet, and have it read."""
+        described = self._descriptions.note(run, workspace.data)
+        words = self._words.note(run, workspace.search)
+        return [note for note in (described, words) if note]
 
 
 async def _export(request: Request) -> Response:

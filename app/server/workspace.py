@@ -43,12 +43,13 @@ class OpenedRun:
 class Workspace:
     """``runs`` by name, in the order that they were named; ``data`` (empty: what the runs name) and
     ``annotations`` (None: those of the runs) are specifications. New queues are written into the
-    folder ``queues``."""
+    folder ``queues``. ``search``: the words of every judgment are read, however many there are."""
 
     runs: Mapping[str, OpenedRun] = field(default_factory=dict)
     data: tuple[str, ...] = ()
     annotations: str | None = None
     queues: Path = Path("queues")
+    search: bool = False
     _combined: dict[tuple[str, ...], CombinedIndex] = field(default_factory=dict, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -76,6 +77,8 @@ def open_workspace(
     data: Sequence[str] = (),
     annotations: str | None = None,
     queues: Path = Path("queues"),
+    *,
+    search: bool = False,
 ) -> Workspace:
     """Open runs' folders under names of their own. Raises UserError for one that is none."""
     runs: dict[str, OpenedRun] = {}
@@ -84,7 +87,7 @@ def open_workspace(
             raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
         name = _name(folder, runs)
         runs[name] = OpenedRun(name, folder, RunIndex(folder, annotations))
-    return Workspace(runs, tuple(data), annotations, queues)
+    return Workspace(runs, tuple(data), annotations, queues, search)
 
 
 def _name(folder: Path, others: Mapping[str, OpenedRun]) -> str:

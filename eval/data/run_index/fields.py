@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trajudge.eval.data.run_index.schema import FLAGS
 from trajudge.eval.data.run_index.trajectories import UNSURE
+from trajudge.eval.data.run_index.words import match_of
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.errors import did_you_mean
 
@@ -110,7 +111,11 @@ def _free_text(operator: str, value: str) -> Clause:
         *("t.benchmark", "t.agent"),
     )
     sql = " or ".join(f"coalesce({column}, '') like ? escape '!'" for column in columns)
-    return Clause(f"({sql})", (f"%{text}%",) * len(columns))
+    words = (
+        "j.id in (select rowid from said where said match ?) "
+        "or t.id in (select rowid from told where told match ?)"
+    )
+    return Clause(f"({sql} or {words})", (*(f"%{text}%",) * len(columns), *(match_of(value),) * 2))
 
 
 FREE_TEXT: Make = _free_text

@@ -33,6 +33,7 @@ from trajudge.eval.data.run_index.trajectories import (
     put_rewards,
     spread,
 )
+from trajudge.eval.data.run_index.words import forget_words, read_words
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
@@ -53,7 +54,7 @@ class RunIndex:
         self._lock = threading.Lock()
         self._seen: tuple[FileIdentity, ...] = ()
         self.place = self._placed()
-        self.descriptions = 0  # how often trajectories were described
+        self.descriptions = 0  # how often texts were read beside the run's files
 
     def refresh(self) -> None:
         """Read what has been appended since, or all of it where the files were replaced. Raises
@@ -83,6 +84,14 @@ class RunIndex:
         with self._lock, writing_to(self.place) as connection:
             describe(connection, trajectories)
             self.descriptions += 1
+
+    def read_words(self) -> bool:
+        """Read a part of what judges reasoned, so that its words are found; tell whether there was
+        any left. Raises UserError."""
+        with self._lock, writing_to(self.place) as connection:
+            left = read_words(connection, self.folder / JUDGMENTS)
+            self.descriptions += left
+            return left
 
     def judgment(self, place: int) -> Judgment:
         """Decode the judgment in the line ``place`` of the file, counted from 0. Raises UserError
@@ -115,6 +124,7 @@ class RunIndex:
         if begun or not all(is_continued(self.folder / n, marks[n]) for n in (JUDGMENTS, CALLS)):
             for table in ("judgment", "pending", "label", "trajectory", "meta"):
                 connection.execute(f"delete from {table}")  # noqa: S608 - our own names
+            forget_words(connection)
             marks = dict.fromkeys(_FILES, ReadMark())
         changed = self._update_labels(connection, marks)
         seconds = CallSeconds(connection)

@@ -3,12 +3,13 @@
 Truth values are 1, 0 or NULL. ``expert`` and ``rule`` stand beside every judgment, so that a filter
 needs no other table: ``expert`` is -1 where the expert was unsure, ``rule`` is the official
 reward's verdict. ``place`` counts the lines of a run's file from 0, ``offset`` and ``length`` find
-the line.
+the line. ``said`` and ``told`` find words of whole texts (FTS5), which they do not keep: their rows
+have the numbers of judgments and of trajectories.
 """
 
 from __future__ import annotations
 
-VERSION = 1
+VERSION = 2
 
 TABLES = """
 create table meta (name text primary key, value text not null) without rowid;
@@ -37,6 +38,12 @@ create table judgment (
 create table pending (
   benchmark text, agent text, task_id text, attempt integer, sample integer, request text,
   seconds real
+);
+create virtual table said using fts5(
+  reasoning, content = '', tokenize = 'unicode61 remove_diacritics 2'
+);
+create virtual table told using fts5(
+  goal, answer, content = '', tokenize = 'unicode61 remove_diacritics 2'
 );
 """
 INDEXES = """

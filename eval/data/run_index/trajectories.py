@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from trajudge.annotations.model import Annotation, primary_labels
 from trajudge.eval.data.index.keys import KeyLike
+from trajudge.eval.data.run_index.words import LONGEST, put_told
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, canonical_task_id
 
 UNSURE = -1
@@ -110,7 +111,7 @@ def spread(connection: sqlite3.Connection) -> None:
 
 
 class Described(NamedTuple):
-    """A trajectory's goal and answer, as far as they stand in the index, and its steps."""
+    """A trajectory's goal and answer, as far as they are looked through, and its steps."""
 
     key: TrajectoryKey
     goal: str
@@ -120,7 +121,7 @@ class Described(NamedTuple):
     @classmethod
     def of(cls, trajectory: Trajectory) -> Described:
         """Take what is kept of a trajectory."""
-        goal, answer = _stored(trajectory.goal), _stored(trajectory.answer or "")
+        goal, answer = trajectory.goal[:LONGEST], (trajectory.answer or "")[:LONGEST]
         return cls(trajectory.key, goal, answer, len(trajectory.steps))
 
 
@@ -133,18 +134,15 @@ def undescribed(connection: sqlite3.Connection) -> set[TrajectoryKey]:
 
 
 def describe(connection: sqlite3.Connection, trajectories: Iterable[Described]) -> None:
-    """Note goal, answer and steps of trajectories that are known."""
-    connection.executemany(
-        "update trajectory set goal = ?, answer = ?, steps = ? "
-        "where benchmark = ? and agent = ? and task_id = ? and attempt = ?",
-        (
-            (
-                *(one.goal, one.answer, one.steps),
-                *(one.key.benchmark, one.key.agent, one.key.task_id, one.key.attempt),
-            )
-            for one in trajectories
-        ),
-    )
+    """Note goal, answer and steps of trajectories that are known and were not described yet."""
+    for one in trajectories:
+        row = connection.execute(
+            "update trajectory set goal = ?, answer = ?, steps = ? where benchmark = ? "
+            "and agent = ? and task_id = ? and attempt = ? and steps is null returning id",
+            (_stored(one.goal), _stored(one.answer), one.steps, *one.key.order),
+        ).fetchone()
+        if row is not None:
+            put_told(connection, row[0], one.goal, one.answer)
 
 
 def _stored(text: str) -> str:

@@ -136,6 +136,23 @@ def test_a_filter_replaces_the_rows_alone(browser: Browser, site: Served) -> Non
     assert [event for event in events if "422" not in event] == []
 
 
+def test_words_deep_in_the_reasoning_are_found(browser: Browser, tmp_path: Path) -> None:
+    far = "Looked at the page. " * 20
+    tasks = [Task(str(n), True, True, reasoning=f"{far}Parcel {n} came.") for n in range(3)]
+    with served(open_workspace([write_run(tmp_path, tasks)])) as site:
+        page, events = opened(browser, site.address + TABLE)
+        page.wait_for_function(
+            "async () => !(await (await fetch('')).text()).includes('free text knows')"
+        )
+        page.keyboard.press("/")
+        page.keyboard.type('"parcel 1"')
+        page.keyboard.press("Enter")
+        page.get_by_text("1 judgment", exact=True).wait_for()
+        assert page.locator("tbody th a").first.inner_text() == "webarena.1"
+        assert events == []
+        page.context.close()
+
+
 def test_everything_works_without_scripts(browser: Browser, site: Served) -> None:
     page, events = opened(browser, site.address, java_script_enabled=False)
     page.locator("tbody").get_by_role("link", name="judge", exact=True).click()

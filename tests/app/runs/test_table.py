@@ -174,5 +174,17 @@ def test_data_that_is_not_there_is_said(tmp_path: Path) -> None:
     assert "Filters know neither goals nor steps" in page
 
 
+def test_the_whole_reasoning_is_searched_beside_the_pages(tmp_path: Path) -> None:
+    far = "x " * 200
+    tasks = [Task(str(n), True, True, reasoning=f"{far}The invoice {n} is paid.") for n in range(4)]
+    with served(open_workspace([write_run(tmp_path, tasks)])) as site:
+        end = time.monotonic() + 30
+        while "free text knows the first" in site.ask(TABLE).text:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        assert tasks_of(site, '"invoice 2"') == [2]
+        assert tasks_of(site, "paid -invoice") == []
+
+
 def tasks_of(site: Served, text: str) -> list[int]:
     return tasks(site, f=text)
