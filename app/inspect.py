@@ -43,7 +43,7 @@ def parser() -> TextParser:
     options.add_argument(
         "--search",
         action="store_true",
-        help="search the whole reasoning of runs with more than 20,000 judgments, too",
+        help="search the whole reasoning of runs with more than 100,000 judgments, too",
     )
     server_options(options.add_argument_group("where it listens"))
     return options

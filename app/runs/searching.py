@@ -9,7 +9,7 @@ from trajudge.eval.data.run_index.schema import HEAD
 from trajudge.eval.data.run_index.words import words_read
 from trajudge.trajectories.util.errors import UserError
 
-MOST = 20_000
+MOST = 100_000
 """Judgments of a run that are read without being told to."""
 
 
