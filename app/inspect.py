@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
-from pathlib import Path
 
-from trajudge.app.server.options import server_options
+from trajudge.app.server.options import server_options, shown_options
 from trajudge.trajectories.util.exits import OK, TextParser, user_errors
 from trajudge.trajectories.util.options import read_settings
 
@@ -23,28 +22,7 @@ and the trajectories behind them. Pages are served on this machine alone; the ru
 def parser() -> TextParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge inspect", description=_DESCRIPTION)
-    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    options.add_argument(
-        "--data",
-        action="append",
-        metavar="KIND:PATH",
-        help="trajectories (default: those of the runs); may be repeated",
-    )
-    options.add_argument(
-        "--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)"
-    )
-    options.add_argument(
-        "--queues",
-        type=Path,
-        default=Path("queues"),
-        metavar="DIR",
-        help="where queues to label are written that are made from ticked rows (default: queues)",
-    )
-    options.add_argument(
-        "--search",
-        action="store_true",
-        help="search the whole reasoning of runs with more than 100,000 judgments, too",
-    )
+    shown_options(options)
     server_options(options.add_argument_group("where it listens"))
     return options
 

@@ -31,6 +31,9 @@ def parser() -> TextParser:
         metavar="KIND:PATH",
         help="trajectories (default: those that the queue was built with); may be repeated",
     )
+    options.add_argument(
+        "--tasks", type=Path, metavar="FILE", help="the task file, for the audit's text of rules"
+    )
     server_options(options.add_argument_group("where it listens"))
     return options
 
@@ -46,8 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
+    from trajudge.eval.audit.rule_texts import read_rule_texts  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
+    rules = read_rule_texts(options.tasks) if options.tasks else {}
     store = LabelStore(options.queue)
     if options.auth and not people(store):
         raise UserError(
@@ -61,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     workspace = Workspace({}, tuple(options.data or store.settings.data))
     config = read_settings(ServerConfig, options)
-    serve(workspace, [label_room(store)], config, name_of if options.auth else None)
+    serve(workspace, [label_room(store, rules)], config, name_of if options.auth else None)
     store.close()
     return OK
 

@@ -18,17 +18,30 @@ from starlette.routing import Route
 from trajudge.annotations.labelling.chain import append_event
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.labelling.people import people
-from trajudge.annotations.labelling.records import EventKind, Person, QueueItem
+from trajudge.annotations.labelling.records import EventKind, Person
 from trajudge.annotations.labelling.submissions import LabelRefused, cleaned
 from trajudge.app.labelling.people import adjudicator_of
-from trajudge.app.labelling.verdicts import FrameVerdicts, ShownVerdict
+from trajudge.app.labelling.rule_ranking import RankedItem, rank_items
+from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
+from trajudge.app.server.workspace import workspace_of
+from trajudge.app.trajectories.access import TrajectoryAccess
+from trajudge.app.trajectories.content import (
+    TABS,
+    StepContent,
+    step_content,
+    step_linker,
+    step_request,
+)
+from trajudge.app.trajectories.library import TrajectoryAbsent
+from trajudge.eval.audit.rule_texts import RuleText, rule_text
 
 RULINGS = {"rule_wrong": "rule wrong", "rule_right": "rule right", "task_broken": "task broken"}
-_PAGE = "/queue/audit"
+_PARTS = ("queue", "audit")
+_PAGE = "/" + "/".join(_PARTS)
 
 
 class RuleReview(NamedTuple):
@@ -39,43 +52,70 @@ class RuleReview(NamedTuple):
     person: str
 
 
-class AuditRow(NamedTuple):
-    """An item by how probably the rule is wrong on it: one less the share of judges' votes that
-    agree with it. ``against`` are the judges that contradict it."""
-
-    number: int
-    item: QueueItem
-    rule: bool
-    wrong: float
-    against: list[ShownVerdict]
-    review: RuleReview | None
-
-
 class AuditPages(NamedTuple):
     """What the handlers of the audit share."""
 
     store: LabelStore
     verdicts: FrameVerdicts
+    access: TrajectoryAccess
+    rules: Mapping[str, RuleText]
 
     def routes(self) -> list[Route]:
-        """Route the ranking, the decisions and the register."""
+        """Route the ranking, the page of each item, the decisions and the register."""
         return [
             Route(_PAGE, self.show),
             Route(_PAGE + ".csv", self.register),
+            Route(_PAGE + "/{item:int}", self.show_item),
             Route(_PAGE + "/{item:int}", self.write, methods=["POST"]),
         ]
 
     async def show(self, request: Request) -> Response:
         """Rank the items by how probably the rule is wrong."""
-        person = adjudicator_of(self.store, request)
-        rows = await in_thread(self._rows)
+        adjudicator_of(self.store, request)
+        ranking = await in_thread(rank_items, self.store, self.verdicts)
         return page(
             request,
             "labelling/audit.html",
-            rows=rows,
+            ranking=ranking,
+            reviews=await in_thread(self._reviews),
+            rulings=RULINGS,
+        )
+
+    async def show_item(self, request: Request) -> Response:
+        """Show what the rule demands beside the evidence."""
+        person = adjudicator_of(self.store, request)
+        ranking = await in_thread(rank_items, self.store, self.verdicts)
+        number = int(request.path_params["item"])
+        row = next((each for each in ranking.items if each.number == number), None)
+        if row is None:
+            raise PageError(404, "The rule says nothing of this item: go back to the audit.")
+        view, absent = await in_thread(self._evidence, request, row)
+        return page(
+            request,
+            "labelling/audit_item.html",
+            row=row,
+            ranking=ranking,
+            following=next((e for e in ranking.items if e.rank == row.rank + 1), None),
+            view=view,
+            absent=absent,
+            tabs=TABS,
+            text=rule_text(self.rules, row.item.key),
+            review=(await in_thread(self._reviews)).get(number),
             rulings=RULINGS,
             may_decide=person.role == "adjudicator",
         )
+
+    def _evidence(self, request: Request, row: RankedItem) -> tuple[StepContent | None, str]:
+        """Open the trajectory, or say why there is none; nothing of it is hidden here."""
+        asked = step_request(request.query_params)
+        asked = asked if asked.tab in TABS else asked._replace(tab="action")
+        try:
+            opened = self.access.library(workspace_of(request)).open(row.item.key)
+        except TrajectoryAbsent as absent:
+            return None, str(absent)
+        content = step_content(opened, self.access.summaries.of(opened), asked)
+        link = step_linker((*_PARTS, row.number), content.request)
+        return content._replace(link=link), ""
 
     async def write(self, request: Request) -> Response:
         """Record what was decided of the rule."""
@@ -83,7 +123,7 @@ class AuditPages(NamedTuple):
         fields = await form_fields(request)
         number = int(request.path_params["item"])
         await in_thread(self._write, person, number, fields)
-        return RedirectResponse(f"{_PAGE}#item-{number}", 303)
+        return RedirectResponse(f"{_PAGE}/{number}", 303)
 
     async def register(self, request: Request) -> Response:
         """Give the decisions as CSV."""
@@ -91,19 +131,6 @@ class AuditPages(NamedTuple):
         text = await in_thread(self._register)
         headers = {"Content-Disposition": 'attachment; filename="task-issues.csv"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
-
-    def _rows(self) -> list[AuditRow]:
-        reviews = self._reviews()
-        rows = []
-        for number, item in self.store.items():
-            rule, share = self.verdicts.rule(item.key), self.verdicts.judges_share(item.key)
-            if rule is None or share is None or item.gold is not None:
-                continue
-            judges = [v for v in self.verdicts.of(item.key)[:-1] if v.success is not None]
-            against = [verdict for verdict in judges if verdict.success != rule]
-            wrong = 1 - share if rule else share
-            rows.append(AuditRow(number, item, rule, wrong, against, reviews.get(number)))
-        return sorted(rows, key=lambda row: (-row.wrong, row.number))
 
     def _reviews(self) -> dict[int, RuleReview]:
         names = {person.id: person.name for person in people(self.store)}

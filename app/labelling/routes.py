@@ -5,7 +5,7 @@ Runs and trajectories under their own address are not served beside them: they s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -27,13 +27,14 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.routes import routes as trajectory_routes
+from trajudge.eval.audit.rule_texts import RuleText
 
 _MOST = 2**53
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def label_room(store: LabelStore) -> Room:
-    """Put the pages of a queue together."""
+def label_room(store: LabelStore, rules: Mapping[str, RuleText] | None = None) -> Room:
+    """Put the pages of a queue together. ``rules``: what the rules of tasks demand, by task id."""
     access = TrajectoryAccess()
     verdicts = FrameVerdicts(store.folder)
 
@@ -48,7 +49,7 @@ def label_room(store: LabelStore) -> Room:
         *InformedPages(store, verdicts).routes(),
         *AdjudicationPages(store, access).routes(),
         *AgreementPage(store).routes(),
-        *AuditPages(store, verdicts).routes(),
+        *AuditPages(store, verdicts, access, rules or {}).routes(),
     ]
     pictures = [each for each in trajectory_routes(access) if each.path.startswith("/image/")]
     known = [_for_somebody(route) for route in own]

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.annotations.model import Labels
 from trajudge.eval.labelling.frame import RULE, Frame, open_frame
 from trajudge.eval.labelling.prediction import vote_share
 from trajudge.trajectories.model import TrajectoryKey
@@ -62,3 +63,10 @@ class FrameVerdicts:
         if key not in rows:
             return None
         return float(vote_share(frame.verdicts[rows[key]][None])[0])
+
+    def learned(self, labels: Labels) -> Mapping[TrajectoryKey, float]:
+        """Predict the success of every trajectory of the frame by a regression on labels; empty
+        where there are too few."""
+        frame, rows = self._frame()
+        chances = frame.learned_probability(labels)
+        return {} if chances is None else {key: float(chances[row]) for key, row in rows.items()}

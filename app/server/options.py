@@ -1,10 +1,36 @@
-"""The options of every command that starts the application."""
+"""The options of the commands that start the application."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from trajudge.trajectories.util.options import whole
+
+
+def shown_options(parser: Any) -> None:
+    """Add the options that say which runs are shown, and with what."""
+    add = parser.add_argument
+    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add(
+        "--data",
+        action="append",
+        metavar="KIND:PATH",
+        help="trajectories (default: those of the runs); may be repeated",
+    )
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)")
+    add(
+        "--queues",
+        type=Path,
+        default=Path("queues"),
+        metavar="DIR",
+        help="where queues to label are written that are made from ticked rows (default: queues)",
+    )
+    add(
+        "--search",
+        action="store_true",
+        help="search the whole reasoning of runs with more than 100,000 judgments, too",
+    )
 
 
 def server_options(group: Any) -> None:

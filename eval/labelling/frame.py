@@ -65,11 +65,17 @@ class Frame:
     def probability(self, labels: Labels) -> Floats:
         """Predict success (N,): by the labels of the frame, where there are enough of both kinds,
         else by the share of votes."""
+        learned = self.learned_probability(labels)
+        return vote_share(self.votes) if learned is None else learned
+
+    def learned_probability(self, labels: Labels) -> Floats | None:
+        """Predict success (N,) by a regression on the labels of the frame; None where there are
+        too few of both kinds."""
         known = [(i, labels[key].success) for i, key in enumerate(self.keys) if key in labels]
         decided = [(place, success) for place, success in known if success is not None]
         successes = sum(success for _, success in decided)
         if len(decided) < LEAST_LABELS or not 0 < successes < len(decided):
-            return vote_share(self.votes)
+            return None
         places = np.array([place for place, _ in decided])
         truth = np.array([success for _, success in decided])
         columns = self.columns

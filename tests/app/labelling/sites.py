@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from tests.app.serving import Answer, Served, served
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.workspace import Workspace
+from trajudge.eval.audit.rule_texts import RuleText
 from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 
@@ -28,7 +29,9 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def queue_site(folder: Path, tasks: list[Task], **config: object) -> Iterator[Site]:
+def queue_site(
+    folder: Path, tasks: list[Task], rules: Mapping[str, RuleText] | None = None, **config: object
+) -> Iterator[Site]:
     """Write a run, draw a queue of all its trajectories, and serve it."""
     run = write_run(folder, tasks)
     settings = {"budget": len(tasks), "double": 0.0, "out": folder / "queue", **config}
@@ -36,7 +39,7 @@ def queue_site(folder: Path, tasks: list[Task], **config: object) -> Iterator[Si
     write_queue(plan_queue(build), build)
     store = LabelStore(folder / "queue")
     workspace = Workspace({}, store.settings.data)
-    with served(workspace, [label_room(store)]) as server:
+    with served(workspace, [label_room(store, rules)]) as server:
         yield Site(server, store)
     store.close()
 

@@ -23,6 +23,7 @@ from trajudge.annotations.labelling.submissions import own_reading, save_draft, 
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import EvidenceMark
 from trajudge.app.labelling.people import cookie_of
+from trajudge.eval.audit.rule_texts import RuleText
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -57,7 +58,8 @@ def crowd(folder: Path, text: str) -> Iterator[Crowd]:
         Task(str(at), True, bool(at), text, text, text, f"fill('1', {text[:99]!r})", text[:900])
         for at in range(3)
     ]
-    with queue_site(folder, tasks, double=1.0, informed=True) as site:
+    rules = {"webarena.0": RuleText(text, text)}
+    with queue_site(folder, tasks, rules, double=1.0, informed=True) as site:
         store = site.store
         (store.folder / "guidelines.md").write_text(f"# {text[:99]}\n\n- {text}", "utf-8")
         ann, bob, cat = (add_person(store, name).person.id for name in ("Ann", "Bob", "Cat"))
@@ -225,12 +227,44 @@ def test_the_draft_is_kept_and_the_clock_stands_while_the_page_is_hidden(
         page.context.close()
 
 
+def test_a_rule_is_audited_by_keyboard_beside_what_it_demands(
+    browser: Browser, tmp_path: Path
+) -> None:
+    tasks = [Task(str(number), True, number != 2) for number in range(4)]
+    rules = {
+        f"webarena.{n}": RuleText(f"intent {n}", f'"must_include": "mug {n}"') for n in range(4)
+    }
+    with queue_site(tmp_path, tasks, rules) as site:
+        add_person(site.store, "Joe", "adjudicator")
+        page, events = visited(browser, site, "Joe")
+        page.goto(site.served.address + "/queue/audit")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/queue/audit/*")
+        number = page.url.rpartition("/")[2]
+        drawn = site.store.item(int(number))
+        assert drawn is not None
+        task = drawn.key.task_id.rpartition(".")[2]
+        assert f'"must_include": "mug {task}"' in page.inner_text("pre.rule")
+        assert page.locator(".film a").count() == 2
+        page.keyboard.press("c")
+        page.keyboard.type("w is no key here")
+        page.keyboard.press("Escape")
+        page.keyboard.press("w")
+        page.get_by_text("rule wrong (Joe): w is no key here").wait_for()
+        with page.expect_navigation():
+            page.keyboard.press("n")
+        assert page.url.rpartition("/")[2] != number
+        assert events == []
+        page.context.close()
+
+
 PAGES = {
     "Ann": ("/", "/people", "/queue/verdicts/1", "/queue/next"),
     "Cat": ("/queue/item/{0}", "/queue/item/{0}?tab=answer"),
     "Joe": (
         *("/", "/queue/adjudicate", "/queue/adjudicate/{1}", "/queue/agreement"),
-        "/queue/audit",
+        *("/queue/audit", "/queue/audit/1", "/queue/audit/2", "/queue/audit/3?tab=state"),
     ),
 }
 

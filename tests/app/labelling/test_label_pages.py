@@ -11,14 +11,25 @@ import pytest
 from tests.app.labelling.sites import Client, Site, queue_site
 from tests.app.made_runs import Task
 from tests.app.serving import served
+from tests.eval.cases import key
 from trajudge.annotations import open_annotations
 from trajudge.annotations.labelling.chain import check_chain, read_events
 from trajudge.annotations.labelling.database import LabelStore, create_queue
-from trajudge.annotations.labelling.records import QueueItem, QueueSettings
+from trajudge.annotations.labelling.offers import claim_next
+from trajudge.annotations.labelling.people import add_person
+from trajudge.annotations.labelling.records import (
+    FormAnswers,
+    QueueItem,
+    QueueSettings,
+    ReadingId,
+)
+from trajudge.annotations.labelling.submissions import submit
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import Annotation, Role
 from trajudge.app.labelling.guidelines import blocks_of
 from trajudge.app.labelling.routes import label_room
+from trajudge.app.labelling.rule_ranking import rank_items
+from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.server.workspace import Workspace
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.quality import queue_quality
@@ -254,14 +265,43 @@ def test_the_audit_ranks_what_judges_contradict_and_keeps_a_register(site: Site)
     joe = Client(site, "Joe", "adjudicator")
     page = joe.get("/queue/audit").text
     number = page.split('id="item-')[1].split('"')[0]
+    item = joe.get(f"/queue/audit/{number}").text
+    assert "Its text is not known" in item
+    assert "no label yet" in item
     made = joe.post(f"/queue/audit/{number}", ruling="task_broken", note="=cmd()")
-    assert made.status == 303
+    assert made.headers["location"] == f"/queue/audit/{number}"
     assert joe.post(f"/queue/audit/{number}", ruling="nonsense").status == 422
     assert joe.post("/queue/audit/999", ruling="rule_wrong").status == 404
     assert "task broken" in joe.get("/queue/audit").text
     register = joe.get("/queue/audit.csv").text.splitlines()
     assert len(register) == 2
     assert register[1].endswith("task_broken,'=cmd(),Joe")
+
+
+def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
+    """The judge says yes to even tasks and is right in two of three; the rule says what it says,
+    so that only labels can tell where it is wrong."""
+    tasks = [Task(f"{n:02}", n % 2 == 0 and n % 3 != 0, n % 2 == 0) for n in range(30)]
+    with queue_site(tmp_path, tasks) as site:
+        verdicts = FrameVerdicts(site.store.folder)
+        before = rank_items(site.store, verdicts)
+        assert before.labels == 0
+        assert [row.rank for row in before.items] == [*range(1, 31)]
+        truth = {key(task.name): bool(task.truth) for task in tasks}
+        person = add_person(site.store, "Bob").person.id
+        while (offer := claim_next(site.store, person)) is not None:
+            drawn = site.store.item(offer.item)
+            assert drawn is not None
+            success = "yes" if truth[drawn.key] else "no"
+            answers = FormAnswers(success=success, side_effect="no", repetition="no", optimality=3)
+            submit(site.store, ReadingId(person, offer.item), answers, 0, f"x{offer.item}")
+        after = rank_items(site.store, verdicts)
+        assert after.labels == 30
+        top = after.items[0]
+        assert top.rule is True  # it calls ten of fifteen right, and no wrong
+        assert top.wrong == pytest.approx(1 / 3, abs=0.1)
+        (judge,) = top.with_it
+        assert (judge.right, judge.labelled) == (10, 15)
 
 
 QUERIES = (
