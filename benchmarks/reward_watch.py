@@ -3,6 +3,7 @@
 Streams of known truth: a judge whose verdicts change no more than by noise, judges that are
 exchanged for another, honest policies, and policies that learn to be believed. Printed is in how
 many streams rewards stopped, with Clopper and Pearson's interval, and the median of what it took.
+Then, in a tenth as many streams of runs, how soon a change of what accepted ones show is seen.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from scipy.stats import beta
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
 from trajudge.rewards.watch.settings import WatchConfig
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 
 CANARIES = 100
+TASKS = 50
+SHARES = {"repetition": 0.1, "side_effect": 0.05}  # of accepted runs, while nothing changes
+STEPS = 12.0  # of a run in the mean
 
 
 def reward(name: str, believed: bool) -> Reward:
@@ -61,6 +65,43 @@ def audits_until_stop(
     return None
 
 
+def run_of(
+    rng: np.random.Generator, *, accepted: float, change: str = ""
+) -> tuple[Trajectory, Reward]:
+    """Draw a run and its reward; ``change`` is what half of the accepted ones show."""
+    is_accepted = bool(rng.random() < accepted)
+    shown = change if is_accepted and rng.random() < 0.5 else ""
+    task = str(rng.integers(TASKS))
+    steps = 1 + int(rng.poisson(STEPS * (3 if shown == "long" else 1)))
+    said = "task complete" if shown == "repeated_answer" else f"{task}: {rng.integers(1_000_000)}"
+    key = TrajectoryKey(benchmark="b", agent="a", task_id=task)
+    run = Trajectory(
+        key=key,
+        raw_task_id=task,
+        goal="g",
+        steps=tuple(Step(index=i, observation=Observation()) for i in range(steps)),
+        answer=said,
+    )
+    labels = {n: 0.1 for n, p in SHARES.items() if n == shown or rng.random() < p}
+    return run, reward(task, is_accepted).model_copy(update={"penalties": labels})
+
+
+def runs_until_sign(
+    rng: np.random.Generator, monitor: RewardMonitor, change: str, *, before: int, most: int
+) -> int | None:
+    """How many runs after the change until its sign, 0: one came before it; None: not within
+    ``most``. ``better``: more are accepted and nothing else changes."""
+    accepted = 0.4
+    for number in range(before + most):
+        if number >= before and change == "better":
+            accepted = 0.8
+        shown = change if number >= before else ""
+        monitor.add_run(*run_of(rng, accepted=accepted, change=shown))
+        if monitor.state is not WatchState.OK:
+            return max(0, number + 1 - before)
+    return None
+
+
 def main() -> int:
     """Simulate and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.reward_watch")
@@ -78,6 +119,9 @@ def main() -> int:
             rng, believed=believed, true=true, most=most, config=config
         )
 
+    def runs(change: str, most: int) -> Callable[[], int | None]:
+        return lambda: runs_until_sign(rng, RewardMonitor(config), change, before=1_000, most=most)
+
     print(f"error level {config.alpha:g}, {options.streams} streams each")
     designs = {
         "judge stays: 2 % flips, 2,000 canaries": canaries(0.02, 2_000),
@@ -92,17 +136,26 @@ def main() -> int:
     }
     for name, stream in designs.items():
         _print(name, [stream() for _ in range(options.streams)])
+    signs = {
+        "no change: 2,000 runs after the first 1,000": runs("", 2_000),
+        "better: accepted 80 instead of 40 %": runs("better", 2_000),
+        "hacked: half of the accepted say the same": runs("repeated_answer", 10_000),
+        "hacked: half of the accepted three times as long": runs("long", 10_000),
+        "hacked: half of the accepted go in circles": runs("repetition", 10_000),
+    }
+    for name, stream in signs.items():
+        _print(name, [stream() for _ in range(max(1, options.streams // 10))], "watched")
     return 0
 
 
-def _print(name: str, stops: Sequence[int | None]) -> None:
+def _print(name: str, stops: Sequence[int | None], word: str = "stopped") -> None:
     n, stopped = len(stops), [stop for stop in stops if stop is not None]
     k = len(stopped)
     low = beta.ppf(0.025, k, n - k + 1) if k else 0.0
     high = beta.ppf(0.975, k + 1, n - k) if k < n else 1.0
     after = f"after {np.median(stopped):.0f}" if stopped else ""
     print(
-        f"{name:46} {k:5} stopped, {100 * k / n:5.1f} % [{100 * low:.1f}, {100 * high:.1f}] {after}"
+        f"{name:48} {k:5} {word}, {100 * k / n:5.1f} % [{100 * low:.1f}, {100 * high:.1f}] {after}"
     )
 
 

@@ -83,7 +83,7 @@ class Rewarder:
         if monitor.stopped:
             return self.function.abstention(trajectory.key, "drift", monitor.reason, 0.0)
         reward = await self._within(trajectory, deadline)
-        self.watch.add(name or str(trajectory.key), reward)
+        self.watch.add(name or str(trajectory.key), trajectory, reward)
         return reward
 
     async def _within(self, trajectory: Trajectory, deadline: float | None) -> Reward:

@@ -1,4 +1,4 @@
-"""A test that may be looked at after every observation: the wealth of a player who bets on it.
+"""Tests that may be looked at after every observation: the wealth of a player who bets on it.
 
 Observations lie in [0, 1]. Under the null, that their mean given the past is at most ``bound``, the
 wealth exceeds 1 / alpha at any time with probability at most alpha (Ville's inequality). The wealth
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 _STAKES = np.linspace(0.05, 0.95, 19)
+_MOST = 1e15  # evidence for a change: more of it would only make the way back longer
 
 
 class RunningBet:
@@ -29,3 +30,22 @@ class RunningBet:
         wealth = np.exp(min(top, 600.0)) * float(np.exp(self._logs - top).mean())
         self.largest = max(self.largest, float(wealth))
         return self.largest
+
+
+class ChangeDetector:
+    """The evidence that the mean rose above ``bound`` at some time: the summed wealth of players of
+    whom one begins with each observation (Shin, Ramdas and Rinaldo 2022, the Shiryaev-Roberts
+    e-detector). While nothing changes, an evidence of A is reached after A observations or more in
+    the mean; it falls again once the mean does."""
+
+    def __init__(self, bound: float) -> None:
+        self.bound = bound
+        self.evidence = 0.0
+        self._wealth = np.zeros(len(_STAKES))
+
+    def add(self, observation: float) -> float:
+        """Bet on an observation; return the evidence now."""
+        factors = 1 + _STAKES / self.bound * (observation - self.bound)
+        self._wealth = np.minimum((self._wealth + 1) * factors, _MOST)
+        self.evidence = float(self._wealth.mean())
+        return self.evidence

@@ -37,8 +37,9 @@ class WatchJournal:
                 continue
 
     def add(self, kind: str, name: str, value: bool | float) -> None:
-        """Append an event: a ``canary`` and its verdict, a ``drawn`` reward and its value, an
-        ``audit`` and its success."""
+        """Append an event: a ``canary`` and its verdict, a ``probe`` and whether it was accepted, a
+        ``drawn`` reward and its value, an ``audit`` and its success, what the ``shape`` of runs is
+        held to."""
         if self._path is None:
             return
         event = {"version": self._version, "kind": kind, "name": name, "value": value}
@@ -53,6 +54,10 @@ def _tell(monitor: RewardMonitor, event: dict[str, Any]) -> None:
     name, value = str(event["name"]), event["value"]
     if event["kind"] == "canary":
         monitor.add_canary(name, bool(value))
+    elif event["kind"] == "probe":
+        monitor.add_probe(bool(value))
+    elif event["kind"] == "shape":
+        monitor.shape.hold(name, float(value))
     elif event["kind"] == "drawn":
         monitor.draw(Audited(name, float(value)))
     elif event["kind"] == "audit":

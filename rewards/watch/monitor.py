@@ -4,7 +4,8 @@ fail too often.
 Three sequential tests share the error level. Canaries: the judge's verdicts on frozen trajectories,
 asked again, differ from its first ones more often than by chance. Audits: of rewards drawn at
 random, the mean lies above the share of true successes by more than the gap. Failures: more
-rewards than may have none because the judge failed.
+rewards than may have none because the judge failed. Two signs ask for more audits and stop nothing:
+doctored failures that the judge accepts, and a change in the form of accepted runs.
 """
 
 from __future__ import annotations
@@ -17,14 +18,19 @@ from typing import NamedTuple
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.watch.bets import RunningBet
 from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.rewards.watch.shape import ShapeWatch
+from trajudge.trajectories.model import Trajectory
 
 _TESTS = 3
 _WATCH = 10.0  # times less evidence than stops
+_AUDITS = 10  # times more of them while something is to be watched
+_ACCEPTED = 0.5  # belief in success
 _REMEMBERED = 100_000  # rewards that were drawn to be audited
 
 
 class WatchState(IntEnum):
-    """``WATCH``: a tenth of the evidence that stops; ``STOP``: rewards are not given any more."""
+    """``WATCH``: a tenth of the evidence that stops, or a sign that stops nothing: more rewards are
+    audited; ``STOP``: rewards are not given any more."""
 
     OK = 0
     WATCH = 1
@@ -47,7 +53,9 @@ class RewardMonitor:
         self.moved = RunningBet(config.noise)
         self.ahead = RunningBet((1 + config.gap) / 2)
         self.failing = RunningBet(config.failures)
-        self.flips = 0
+        self.fooled = RunningBet(config.fooled)
+        self.shape = ShapeWatch(config)
+        self.flips = self.believed = 0
         self._first: dict[str, bool] = {}
         self._wanted: dict[str, float] = {}
 
@@ -58,7 +66,14 @@ class RewardMonitor:
         stop = _TESTS / self.config.alpha
         if largest >= stop:
             return WatchState.STOP
-        return WatchState.WATCH if largest >= stop / _WATCH else WatchState.OK
+        is_odd = largest >= stop / _WATCH or next(self._signs(), "")
+        return WatchState.WATCH if is_odd else WatchState.OK
+
+    def _signs(self) -> Iterator[str]:
+        """Yield what asks for audits, a clause each."""
+        if self.fooled.largest >= 1 / self.config.alpha:
+            yield f"the judge accepted {self.believed} of {self.fooled.seen} doctored failures"
+        yield from self.shape.alarms()
 
     @property
     def stopped(self) -> bool:
@@ -68,8 +83,12 @@ class RewardMonitor:
     @property
     def reason(self) -> str:
         """What the state rests on, in a sentence; "" while it is ok."""
-        if self.state is WatchState.OK:
-            return ""
+        state, signs = self.state, [*self._signs()]
+        tests = self._tests() if state is WatchState.STOP or not signs else ""
+        return "" if state is WatchState.OK else "; ".join(filter(None, (tests, *signs)))
+
+    def _tests(self) -> str:
+        """Say which test has the most evidence."""
         named = (
             (self.moved, f"{self.flips} of {self.moved.seen} canaries got another verdict"),
             (self.ahead, f"the mean of {self.ahead.seen} audited rewards is above the truth"),
@@ -77,6 +96,12 @@ class RewardMonitor:
         )
         bet, text = max(named, key=lambda one: one[0].largest)
         return f"{text} (e-value {bet.largest:.3g}; {_TESTS / self.config.alpha:g} stops)"
+
+    def add_run(self, run: Trajectory, reward: Reward) -> Mapping[str, float]:
+        """Take down the form of a run; return what later ones are held to once that is known."""
+        believed = _believed(reward)
+        accepted = None if believed is None else believed >= _ACCEPTED
+        return self.shape.add(run, reward, accepted=accepted)
 
     def add_reward(self, name: str, reward: Reward) -> Audited | None:
         """Take down a reward that was given; return it where it was drawn, by its id, to be
@@ -107,6 +132,15 @@ class RewardMonitor:
         self.flips += flipped
         self.moved.add(float(flipped))
 
+    def rejects(self, name: str) -> bool:
+        """Tell whether the judge rejected a canary when it was asked first."""
+        return self._first.get(name) is False
+
+    def add_probe(self, accepted: bool) -> None:
+        """Take down the verdict on a doctored failure."""
+        self.believed += accepted
+        self.fooled.add(float(accepted))
+
     def add_audit(self, name: str, success: bool) -> bool:
         """Hold a drawn reward to the truth; False for one that was not drawn, or audited before."""
         value = self._wanted.pop(name, None)
@@ -127,13 +161,16 @@ class RewardMonitor:
             "drift_state": float(self.state),
             "canaries_asked": float(seen),
             "canary_agreement": 1.0 if not seen else 1 - self.flips / seen,
+            "probes_asked": float(self.fooled.seen),
+            "probes_accepted": float(self.believed),
             "rewards_audited": float(self.ahead.seen),
             "rewards_to_audit": float(len(self._wanted)),
         }
 
     def _is_drawn(self, name: str) -> bool:
         digest = sha256(f"{self.config.seed}/{name}".encode("utf-8", "surrogatepass")).digest()
-        return int.from_bytes(digest[:8], "big") < self.config.audit_share * 2**64
+        share = self.config.audit_share * (_AUDITS if self.state is WatchState.WATCH else 1)
+        return int.from_bytes(digest[:8], "big") < share * 2**64
 
 
 def _believed(reward: Reward) -> float | None:

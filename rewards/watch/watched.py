@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 
 import numpy as np
@@ -12,11 +13,15 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.watch.journal import WatchJournal
 from trajudge.rewards.watch.monitor import RewardMonitor
+from trajudge.rewards.watch.probes import PROBES
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
+log = logging.getLogger(__name__)
+
+_PROBED = 0.5  # of the canaries that the judge rejected
 AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
 
 
@@ -30,12 +35,15 @@ class RewardWatch:
         self._journal.replay(self.monitor)
         self._canaries = _canaries(config)
         self._ask_again = ask_again
-        self._given = 0
-        self._next = 0
+        self._given = self._next = 0
+        self._rng = np.random.default_rng([config.seed, 1])
+        self._said = self.monitor.state
         self._at_work: set[asyncio.Task[None]] = set()
 
-    def add(self, name: str, reward: Reward) -> None:
+    def add(self, name: str, run: Trajectory, reward: Reward) -> None:
         """Take down a reward, and ask the next canary where it is time."""
+        for held, value in self.monitor.add_run(run, reward).items():
+            self._journal.add("shape", held, value)
         drawn = self.monitor.add_reward(name, reward)
         if drawn is not None:
             self._journal.add("drawn", *drawn)
@@ -44,24 +52,51 @@ class RewardWatch:
             task = asyncio.create_task(self._ask_canary())
             self._at_work.add(task)
             task.add_done_callback(self._at_work.discard)
+        self._say()
+
+    def _say(self) -> None:
+        """Log a state that is new."""
+        if (state := self.monitor.state) is not self._said:
+            self._said = state
+            reason = self.monitor.reason or "nothing is odd any more"
+            log.warning("rewards: %s: %s", state.name.lower(), reason)
 
     def audit(self, name: str, success: bool) -> bool:
         """Hold a reward to the truth; False for one that is not waiting for it."""
         known = self.monitor.add_audit(name, success)
         if known:
             self._journal.add("audit", name, success)
+            self._say()
         return known
 
     async def _ask_canary(self) -> None:
         canary = self._canaries[self._next % len(self._canaries)]
         self._next += 1
-        try:
-            judgment = await self._ask_again(canary)
-        except UserError:  # of what rewards themselves will say
+        name = str(canary.key)
+        verdict = await self._verdict(canary)
+        if verdict is None:
             return
-        if judgment.status is Status.OK and judgment.success is not None:
-            self.monitor.add_canary(str(canary.key), judgment.success)
-            self._journal.add("canary", str(canary.key), judgment.success)
+        self.monitor.add_canary(name, verdict)
+        self._journal.add("canary", name, verdict)
+        wanted = self.monitor.config.probes and self.monitor.rejects(name)
+        if wanted and self._rng.random() < _PROBED:
+            await self._ask_probe(canary)
+        self._say()
+
+    async def _ask_probe(self, canary: Trajectory) -> None:
+        kind = [*PROBES][self._rng.integers(len(PROBES))]
+        accepted = await self._verdict(PROBES[kind](canary))
+        if accepted is not None:
+            self.monitor.add_probe(accepted)
+            self._journal.add("probe", f"{kind}: {canary.key}", accepted)
+
+    async def _verdict(self, run: Trajectory) -> bool | None:
+        """Return the judge's verdict past the cache, None where it has none."""
+        try:
+            judgment = await self._ask_again(run)
+        except UserError:  # of what rewards themselves will say
+            return None
+        return judgment.success if judgment.status is Status.OK else None
 
     async def settled(self) -> None:
         """Wait for the canaries that are being asked."""
