@@ -32,7 +32,6 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.content import (
     TABS,
     StepContent,
-    step_content,
     step_linker,
     step_request,
 )
@@ -113,7 +112,7 @@ class AuditPages(NamedTuple):
             opened = self.access.library(workspace_of(request)).open(row.item.key)
         except TrajectoryAbsent as absent:
             return None, str(absent)
-        content = step_content(opened, self.access.summaries.of(opened), asked)
+        content = self.access.summaries.content(opened, asked)
         link = step_linker((*_PARTS, row.number), content.request)
         return content._replace(link=link), ""
 

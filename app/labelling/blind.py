@@ -15,7 +15,6 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.content import (
     StepContent,
     StepRequest,
-    step_content,
     step_linker,
     step_request,
 )
@@ -48,7 +47,7 @@ def blind_content(
             404,
             "The trajectory of this item is not in the data: skip it, or start again with --data.",
         ) from absent
-    content = step_content(opened, access.summaries.of(opened), chosen)
+    content = access.summaries.content(opened, chosen)
     hidden = item.key.model_copy(update={"agent": ""})
     trajectory = opened.trajectory.model_copy(
         update={"key": hidden, "official_reward": None, "telemetry": {}, "metadata": {}}

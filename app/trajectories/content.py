@@ -22,6 +22,7 @@ from trajudge.app.trajectories.images import ImageShelf
 from trajudge.app.trajectories.library import MOST_OPEN, OpenedTrajectory
 from trajudge.app.trajectories.marks import ScreenMarks, marks_of
 from trajudge.app.trajectories.overview import StepSummary, neighbours, summarise
+from trajudge.app.trajectories.pixels import PixelDifference, pixel_difference
 from trajudge.app.trajectories.tree_view import (
     DifferenceView,
     FoldedTree,
@@ -45,7 +46,9 @@ TABS = {
 class StepRequest(NamedTuple):
     """What an address asks for. ``step`` counts from 1; ``after`` shows the page that the action
     led to; ``diff`` compares the tree with the step before; ``unseen`` are the first and the last
-    step that a judge was not shown; ``run`` is the run whose data it is looked for in first."""
+    step that a judge was not shown; ``run`` is the run whose data it is looked for in first.
+    ``pixels`` compares the screenshot with that after the action; ``zoom`` shows it in its own
+    size."""
 
     step: int = 1
     tab: str = "action"
@@ -54,6 +57,8 @@ class StepRequest(NamedTuple):
     search: str = ""
     unseen: tuple[int, int] | None = None
     run: str = ""
+    pixels: bool = False
+    zoom: bool = False
 
 
 class TreeTab(NamedTuple):
@@ -84,6 +89,7 @@ class StepContent(NamedTuple):
     facts: tuple[StateFact, ...]
     metadata: tuple[tuple[str, str], ...]
     link: Callable[..., str]
+    pixels: PixelDifference | str | None = None
 
 
 class Summaries:
@@ -107,6 +113,17 @@ class Summaries:
             while len(self._made) > MOST_OPEN:
                 self._made.popitem(last=False)
         return made
+
+    def content(self, opened: OpenedTrajectory, asked: StepRequest) -> StepContent:
+        """Put together what one step's page shows."""
+        content = step_content(opened, self.of(opened), asked)
+        if not asked.pixels or content.following is None:
+            return content
+        before, after = content.steps[content.request.step - 1 : content.request.step + 1]
+        if before.image is None or after.image is None:
+            told = "The pictures cannot be compared: one of them is not there."
+            return content._replace(pixels=told)
+        return content._replace(pixels=pixel_difference(self._shelf, before.image, after.image))
 
 
 def step_content(
@@ -215,6 +232,8 @@ def step_request(query: Mapping[str, str]) -> StepRequest:
         search=query.get("q", "")[:_LONGEST],
         unseen=(int(unseen[1]), int(unseen[2])) if unseen else None,
         run=query.get("run", "")[:_LONGEST],
+        pixels=query.get("view") == "pixels",
+        zoom=query.get("zoom") == "1",
     )
 
 
@@ -227,7 +246,8 @@ def step_linker(path: tuple[str | int, ...], asked: StepRequest) -> Callable[...
             *path,
             step=other.step,
             tab=other.tab if other.tab != "action" else None,
-            view="after" if other.after else None,
+            view="pixels" if other.pixels else "after" if other.after else None,
+            zoom="1" if other.zoom else None,
             diff="1" if other.diff and other.tab == "tree" else None,
             q=other.search if other.tab == "tree" else None,
             unseen="{}-{}".format(*other.unseen) if other.unseen else None,

@@ -20,11 +20,11 @@ from trajudge.app.trajectories.content import (
     TABS,
     StepContent,
     StepRequest,
-    step_content,
     step_request,
 )
 from trajudge.app.trajectories.images import WIDTHS, UnknownImage
 from trajudge.app.trajectories.library import TrajectoryAbsent
+from trajudge.app.trajectories.pixels import difference_picture
 from trajudge.app.trajectories.verdicts import verdicts_on
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import ImageUnreadable
@@ -60,7 +60,14 @@ def routes(access: TrajectoryAccess) -> list[Route]:
     async def image(request: Request) -> Response:
         return await in_thread(_image, access, request)
 
-    return [Route("/t/{rest:anything}", show), Route("/image/{digest}", image)]
+    async def changes(request: Request) -> Response:
+        return await in_thread(_changes, access, request)
+
+    return [
+        Route("/t/{rest:anything}", show),
+        Route("/image/{digest}", image),
+        Route("/image/{digest}/changes/{after}", changes),
+    ]
 
 
 def read_content(
@@ -71,7 +78,7 @@ def read_content(
         opened = access.library(workspace).open(key, data_of(workspace, asked.run))
     except TrajectoryAbsent as absent:
         raise PageError(404, str(absent)) from absent
-    return step_content(opened, access.summaries.of(opened), asked)
+    return access.summaries.content(opened, asked)
 
 
 def data_of(workspace: Workspace, run: str) -> str:
@@ -116,6 +123,24 @@ def _image(access: TrajectoryAccess, request: Request) -> Response:
     except ImageUnreadable as error:
         raise PageError(404, f"The image cannot be shown: {error}.") from error
     return Response(content, media_type=kind, headers=headers)
+
+
+def _changes(access: TrajectoryAccess, request: Request) -> Response:
+    digests = request.path_params["digest"], request.path_params["after"]
+    if not all(map(_HASH.fullmatch, digests)):
+        raise PageError(404, "Pictures are compared at /image/HASH/changes/HASH.")
+    tag = '"{}-{}"'.format(*digests)
+    headers = {"Cache-Control": _FOR_EVER, "ETag": tag}
+    if request.headers.get("if-none-match") == tag and all(map(access.shelf.knows, digests)):
+        return Response(status_code=304, headers=headers)
+    try:
+        content = difference_picture(access.shelf, *digests)
+    except UnknownImage as unknown:
+        sentence = "No page that was opened shows these images: open their trajectory first."
+        raise PageError(404, sentence) from unknown
+    except ImageUnreadable as error:
+        raise PageError(404, f"The images cannot be compared: {error}.") from error
+    return Response(content, media_type="image/webp", headers=headers)
 
 
 def _as_json(content: StepContent) -> dict[str, object]:

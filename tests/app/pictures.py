@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
@@ -28,6 +29,7 @@ from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 
 SIZE = (1200, 760)
+_READING = re.compile("are still being read|free text knows")
 NAMES = ("run", "judgments", "trajectory", "label")
 
 
@@ -42,7 +44,8 @@ def make_pictures(browser: Browser, folder: Path, scratch: Path) -> None:
             # Figures, goals and steps are read beside the page.
             page.get_by_text("being computed").wait_for(state="detached")
             page.wait_for_load_state("networkidle")
-            if page.get_by_text("are still being read").count():
+            while page.get_by_text(_READING).count():
+                page.wait_for_timeout(100)
                 page.reload()
             _keep(page, folder / f"{name}.png")
     config = BuildConfig(runs=(run,), budget=10, out=scratch / "queue")

@@ -152,6 +152,39 @@ def test_the_mark_lies_over_the_element(browser: Browser, shop: Served) -> None:
 
 
 @pytest.mark.browser
+def test_what_differs_is_drawn_and_the_picture_is_shown_in_its_own_size(
+    browser: Browser, shop: Served
+) -> None:
+    page, events = opened(browser, shop, viewport={"width": 900, "height": 700})
+    page.keyboard.press("d")
+    page.wait_for_url("**view=pixels*")
+    assert "100.0 % of the pixels differ" in page.locator(".screen").inner_text()
+    drawn = page.locator(".shot img")
+    assert "/changes/" in (drawn.get_attribute("src") or "")
+    assert drawn.evaluate("image => image.naturalWidth") == 400
+    assert page.locator("#marks").is_visible()  # what was acted on, over what it changed
+    page.keyboard.press("z")
+    page.wait_for_url("**zoom=1*")
+    zoomed = page.locator(".zoom .shot img").bounding_box()
+    assert zoomed is not None
+    assert (zoomed["width"], zoomed["height"]) == (400, 300)
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url("**step=2*")
+    assert "view=pixels" in page.url and "zoom=1" in page.url
+    assert "one of them is not there" in page.locator(".screen").inner_text()
+    page.keyboard.press("d")
+    page.wait_for_url(lambda url: "view" not in url)
+    page.keyboard.press("z")
+    page.wait_for_url(lambda url: "zoom" not in url)
+    page.goto(shop.address + trajectory_link(KEY, step=1, tab="tree"))
+    page.keyboard.press("d")  # of the tree, whose tab is open
+    page.wait_for_url("**diff=1*")
+    page.keyboard.press("D")
+    page.wait_for_url("**view=pixels*")
+    assert events == []
+
+
+@pytest.mark.browser
 def test_keys_walk_through_it(browser: Browser, shop: Served) -> None:
     page, events = opened(browser, shop, "?step=1&tab=answer")
     for key, step_now in (
@@ -194,7 +227,8 @@ def test_axe_finds_nothing(browser: Browser, shop: Served, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
     page, _ = opened(browser, shop, color_scheme=scheme, bypass_csp=True)
-    for query in ("", "?step=2&tab=tree", "?step=2&tab=tree&diff=1&unseen=1-2", "?tab=state"):
+    queries = ["", "?step=2&tab=tree", "?step=2&tab=tree&diff=1&unseen=1-2", "?tab=state"]
+    for query in (*queries, "?view=pixels&zoom=1"):
         page.goto(shop.address + trajectory_link(KEY) + query)
         found = Axe().run(page)
         assert found.violations_count == 0, found.generate_report()
@@ -204,7 +238,8 @@ def test_axe_finds_nothing(browser: Browser, shop: Served, scheme: str) -> None:
 @pytest.mark.parametrize("width", [320, 1280])
 def test_no_width_makes_it_scroll_sideways(browser: Browser, shop: Served, width: int) -> None:
     page, _ = opened(browser, shop, viewport={"width": width, "height": 800})
-    for query in ("", "?step=2&tab=tree", "?step=2&tab=tree&diff=1", "?tab=metadata"):
+    queries = ["", "?step=2&tab=tree", "?step=2&tab=tree&diff=1", "?tab=metadata"]
+    for query in (*queries, "?zoom=1", "?view=pixels&tab=tree"):
         page.goto(shop.address + trajectory_link(KEY) + query)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -233,6 +268,8 @@ def test_addresses_that_lead_nowhere_are_one_sentence(shop: Served) -> None:
         ("/t/a/b/c/x", "/t/BENCHMARK/AGENT/TASK/ATTEMPT"),
         ("/t/a/b/c/-1", "/t/BENCHMARK/AGENT/TASK/ATTEMPT"),
         (trajectory_link(KEY, tab="secrets"), "There is no tab"),
+        ("/image/x/changes/y", "Pictures are compared at"),
+        (f"/image/{'0' * 64}/changes/{'1' * 64}", "No page that was opened shows these images"),
     ):
         answer = shop.ask(path)
         assert (answer.status, sentence in answer.text) == (404, True), path
