@@ -1,8 +1,9 @@
 """A provider's batch interface on loopback, with the traps of real ones: OpenAI's files and batches
 (Azure's paths too) and Anthropic's message batches, beside the live calls of both.
 
-Every line that a batch was taken with is written down; ``double`` counts lines that were taken
-although the same line was under way or answered: they would be paid for twice. On its own:
+Every line that a batch was taken with is written down by what it asks, whatever its name;
+``double`` counts lines that were taken although the same was under way or answered: they would be
+paid for twice. On its own:
 ``python -m tests.batch_server --seed 1 --trap accept_500=0.2`` prints its URL; ``GET /__audit``
 tells the counters. The traps are shares of what they befall (``TRAPS``).
 """
@@ -18,6 +19,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Any, Self
 
 import orjson
@@ -137,16 +139,17 @@ class BatchServer:
         self.submissions += 1
         if self._falls("refuse_429"):
             return None
-        for name in lines:
-            self.double += self.taken[name] > self.settled[name]
-            self.taken[name] += 1
+        for line in lines.values():
+            asked = _asked(protocol, line)
+            self.double += self.taken[asked] > self.settled[asked]
+            self.taken[asked] += 1
         kind = "batch" if protocol == "openai" else "msgbatch"
         ready = time.monotonic() + self.seconds * self.rng.uniform(0.5, 1.5)
         batch = FakeBatch(f"{kind}_{len(self.batches)}", protocol, lines, metadata, ready)
         tokens = sum(len(one) // 4 for one in lines.values())
         if self.enqueued is not None and self._tokens_under_way() + tokens > self.enqueued:
             batch.failed, batch.done = "token_limit_exceeded", True
-            self.settled.update(lines.keys())
+            self.settled.update(_asked(protocol, line) for line in lines.values())
         self.batches[batch.id] = batch
         self.words += [f"{batch.id} {name}" for name in lines]
         return batch
@@ -184,7 +187,7 @@ class BatchServer:
         body = orjson.dumps(line["body" if batch.protocol == "openai" else "params"])
         write = _chat_line if batch.protocol == "openai" else _message_line
         if fate:
-            self.settled[name] += fate != "refuse"
+            self.settled[_asked(batch.protocol, orjson.dumps(line))] += fate != "refuse"
             batch.counts["expired" if fate == "expire" else "errored"] += 1
             batch.errors.append(write(name, None, fate))
             return
@@ -336,6 +339,12 @@ class BatchServer:
     def __exit__(self, *exc: object) -> None:
         self._loop.call_soon_threadsafe(self._stop.set)
         self.thread.join()
+
+
+def _asked(protocol: Protocol, line: bytes) -> str:
+    """Return what a line asks, as a hash."""
+    body = orjson.loads(line)["body" if protocol == "openai" else "params"]
+    return sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def reply_text(prompt: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -20,6 +22,9 @@ from trajudge.judges.batch.records import (
 from trajudge.judges.batch.service import BatchMatch, SdkBatches, json_lines
 
 _SKEW = 900.0  # seconds that the provider's clock may be behind ours
+# A custom_id has 64 characters at most: the request's hash in 43, and 20 of the batch's own name.
+_TAGGED = re.compile(r"([A-Za-z0-9_-]{43})_([0-9a-f]{20})")
+_TAG = 20
 _STATUS = {
     "invalid_request_error": 400,
     "authentication_error": 401,
@@ -36,10 +41,11 @@ _STATUS = {
 
 class AnthropicBatches(SdkBatches):
     """Message batches. They carry no metadata: a submission is found again by its time and its
-    number of requests, and known for certain by the requests' names in its results."""
+    number of requests, and known for certain by our name for it in those of its results: another
+    run may ask the same requests."""
 
     def line(self, request_hash: str, body: dict[str, Any]) -> bytes:
-        """Return a request whose ``custom_id`` is the request's hash (64 characters)."""
+        """Return a request whose ``custom_id`` is the request's hash, until it is submitted."""
         return json_bytes({"custom_id": request_hash, "params": body})
 
     async def submit(self, batch: str, lines: Sequence[BatchLine]) -> str:
@@ -48,7 +54,7 @@ class AnthropicBatches(SdkBatches):
         try:
             response = await self.client.post(
                 "/v1/messages/batches",
-                content=json_bytes({"requests": [orjson.Fragment(n.content) for n in lines]}),
+                content=json_bytes({"requests": [_tagged(n, batch) for n in lines]}),
                 cast_to=http_library(sdk).Response,
                 options={"headers": {"Content-Type": "application/json"}},
             )
@@ -72,7 +78,7 @@ class AnthropicBatches(SdkBatches):
                     continue
                 if one.processing_status != "ended":
                     must_wait = True
-                elif {line.request for line in (await self.results(one.id)).lines} <= {*requests}:
+                elif _is_of(row.id, await self._names(one.id), requests):
                     return BatchMatch(str(one.id))
         except self.adapter.sdk.APIError as error:
             raise self.failure(error) from None
@@ -91,9 +97,20 @@ class AnthropicBatches(SdkBatches):
 
     async def results(self, provider_id: str) -> BatchResults:
         """Download the results."""
-        batches, sdk = self.client.messages.batches, self.adapter.sdk
         try:
-            counts = (await batches.retrieve(provider_id)).request_counts
+            counts = (await self.client.messages.batches.retrieve(provider_id)).request_counts
+        except self.adapter.sdk.APIError as error:
+            raise self.failure(error) from None
+        lines = [*map(_result, await self._download(provider_id))]
+        return BatchResults(lines, counts.succeeded)
+
+    async def _names(self, provider_id: str) -> set[str]:
+        return {str(line.get("custom_id")) for line in await self._download(provider_id)}
+
+    async def _download(self, provider_id: str) -> list[dict[str, Any]]:
+        """Download the lines of the results. Raises CallFailed."""
+        sdk = self.adapter.sdk
+        try:
             response = await self.client.get(
                 f"/v1/messages/batches/{provider_id}/results",
                 cast_to=http_library(sdk).Response,
@@ -101,8 +118,7 @@ class AnthropicBatches(SdkBatches):
             )
         except sdk.APIError as error:
             raise self.failure(error) from None
-        lines = [*map(_result, json_lines(response.content, self.adapter.where))]
-        return BatchResults(lines, counts.succeeded)
+        return [*json_lines(response.content, self.adapter.where)]
 
     async def cancel(self, provider_id: str) -> None:
         """Ask for the end of the batch; what is done by then is answered. Raises CallFailed."""
@@ -112,8 +128,27 @@ class AnthropicBatches(SdkBatches):
             raise self.failure(error) from None
 
 
+def _tagged(line: BatchLine, batch: str) -> orjson.Fragment:
+    """Name a line by its request and by the batch in which it goes out."""
+    short = urlsafe_b64encode(bytes.fromhex(line.request)).rstrip(b"=")
+    name = short + b"_" + batch[:_TAG].encode()
+    return orjson.Fragment(line.content.replace(line.request.encode(), name, 1))
+
+
+def _is_of(batch: str, names: Collection[str], requests: Collection[str]) -> bool:
+    """Tell whether results are those of a batch; earlier versions named lines by the hash alone."""
+    tags = {match[2] for name in names if (match := _TAGGED.fullmatch(name))}
+    return batch[:_TAG] in tags if tags else bool(names) and {*names} <= {*requests}
+
+
+def _request(name: str) -> str:
+    """Return the hash of the request that a line is named by."""
+    match = _TAGGED.fullmatch(name)
+    return urlsafe_b64decode(match[1] + "=").hex() if match else name
+
+
 def _result(line: dict[str, Any]) -> LineResult:
-    request, outcome = str(line.get("custom_id")), line.get("result") or {}
+    request, outcome = _request(str(line.get("custom_id"))), line.get("result") or {}
     kind, message = outcome.get("type"), outcome.get("message")
     if kind == "succeeded" and isinstance(message, dict):
         return LineResult(request, message)

@@ -10,6 +10,7 @@ import pytest
 from tests.batch_server import BatchServer
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.judges.batch.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -75,3 +76,19 @@ def test_a_line_that_always_fails_is_a_provider_error() -> None:
         assert judge(server, "batch", "--batch", "--limit", "3") == 1
         assert server.submissions == 5
     assert {one.status for one in read_judgments(Path("batch"))} == {"provider_error"}
+
+
+@pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
+def test_a_lost_submission_is_not_taken_for_that_of_another_run(name: str) -> None:
+    """Another run with a cache of its own asked the same, of as many trajectories."""
+    with BatchServer(seconds=0.05) as server:
+        assert judge(server, "other", "--batch", name=name) == 0
+        server.forget_lines()
+        server.seconds, server.traps = 1.0, {"accept_500": 1.0}
+        assert judge(server, "batch", "--batch", name=name) == 0
+        taken = [*server.batches]
+    ledger = Ledger(Path("batch.sqlite.batches"))
+    assert [row.provider_id for row in ledger.batches()] == taken[1:]
+    ledger.close()
+    assert server.double == 0
+    assert Path("batch/judgments.jsonl").read_bytes() == Path("other/judgments.jsonl").read_bytes()
