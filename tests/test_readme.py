@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import trajudge as tj
+from tests.batch_server import BatchServer
 from tests.eval.acceptance.test_binding import SETTINGS, decided
 from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
@@ -107,6 +108,19 @@ def test_a_model_judges_as_written(command: str, monkeypatch: pytest.MonkeyPatch
         assert run(words) == 0
         if "--dry-run" not in words:
             assert server.stats.requests
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_folder")
+def test_half_the_price_as_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the server is ours: its limits and waits are told beside."""
+    with BatchServer(seconds=0.05) as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "a-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")
+        Path("prices.toml").write_text(PRICES + '[models."gpt-4o".batch]\ninput = 1\noutput = 5\n')
+        words = " --limit 4 --prices prices.toml --batch-options lines=9,bytes=9000000,poll=0.05"
+        assert run(written("trajudge judge --model gpt-4o --batch") + words) == 0
+        assert (server.submissions, server.live) == (1, 0)
 
 
 @pytest.fixture
@@ -223,7 +237,7 @@ def test_every_command_is_spelled_as_the_parser_has_it(
 @pytest.mark.usefixtures("own_folder")
 def test_the_python_of_the_readme_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     python = [block for language, block in BLOCKS if language == "python"]
-    assert len(python) == 3
+    assert len(python) == 4
     with LlmServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", "a-key")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url + "/v1")

@@ -63,6 +63,29 @@ def test_the_example_trains_on_the_sample(packages: Path) -> None:
 
 
 @pytest.mark.slow
+def test_the_lines_of_the_readme_train(packages: Path, tmp_path: Path) -> None:
+    """A policy at random instead of the named one, and a server instead of the provider."""
+    with LlmServer(script=lambda one: "refusal" if one.ordinal % 4 == 1 else None) as server:
+        environment = {
+            **os.environ,
+            "OPENAI_API_KEY": "a-key",
+            "OPENAI_BASE_URL": f"{server.url}/v1",
+            "TRAJUDGE_CACHE": str(tmp_path / "replies.sqlite"),
+        }
+        ran = subprocess.run(
+            [sys.executable, "-m", "tests.rewards.readme_grpo", str(packages), str(tmp_path)],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        asked = server.stats.requests
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    told = json.loads(ran.stdout.splitlines()[-1])
+    assert told["lines"] <= 12
+    assert asked
+    assert len(told["logged"]) == 2
+    assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
+
+
+@pytest.mark.slow
 def test_training_ends_once_the_rewards_are_stopped(steps: dict[str, object]) -> None:
     assert steps["stopped"] == 1
 

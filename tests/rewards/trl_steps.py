@@ -124,4 +124,5 @@ def main(url: str, folder: Path) -> None:
     sys.stdout.write(json.dumps(found) + "\n")
 
 
-main(sys.argv[2], Path(sys.argv[3]))
+if __name__ == "__main__":
+    main(sys.argv[2], Path(sys.argv[3]))
