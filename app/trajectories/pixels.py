@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 # A channel may differ by so much of 255 before a pixel counts: less is noise of encoders.
 _NOISE = 16
 _RIM = (179, 0, 107)
-_RIM_PIXELS = 4
+# So far around a pixel that differs the picture is shown, or a line of text would be all rim.
+_NEAR, _RIM_PIXELS = 9, 2
 _FADED = 0.65
 _QUALITY = 80
 
@@ -68,9 +69,8 @@ def difference_picture(shelf: ImageShelf, before: str, after: str) -> bytes:
     first, second, mask = _compared(shelf, before, after)
     drawn = first.convert("L").convert("RGB")
     drawn = Image.blend(drawn, Image.new("RGB", drawn.size, "white"), _FADED)
-    near = mask.filter(ImageFilter.BoxBlur(_RIM_PIXELS)).point(_any)
-    drawn.paste(_RIM, mask=near)
-    drawn.paste(second, mask=mask.filter(ImageFilter.BoxBlur(_RIM_PIXELS - 2)).point(_any))
+    drawn.paste(_RIM, mask=mask.filter(ImageFilter.BoxBlur(_NEAR + _RIM_PIXELS)).point(_any))
+    drawn.paste(second, mask=mask.filter(ImageFilter.BoxBlur(_NEAR)).point(_any))
     encoded = BytesIO()
     drawn.save(encoded, "WEBP", quality=_QUALITY, method=2)
     return encoded.getvalue()
