@@ -8,9 +8,10 @@ Whatever a room needs besides is an argument of its ``routes``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import orjson
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -47,9 +48,12 @@ def application(
     hosts: frozenset[str],
     port: int,
     people: People | None = None,
+    *,
+    keys: Mapping[str, str] | None = None,
 ) -> ASGIApp:
     """Make the application that shows a workspace to requests for ``hosts`` at ``port``. ``people``
-    is asked who a token belongs to; None: nobody signs in."""
+    is asked who a token belongs to; None: nobody signs in. ``keys`` are those that others take the
+    place of."""
     sessions = Sessions(f"trajudge-{port}")
     own = [
         Route("/healthz", _healthy),
@@ -65,6 +69,7 @@ def application(
     inner.router.redirect_slashes = False
     inner.state.workspace = workspace
     inner.state.links = [link for room in rooms for link in room.links]
+    inner.state.keys = orjson.dumps(dict(keys or {})).decode()
     limit = RequestLimit(_MOST_REQUESTS, _SECONDS)
     return SecurityHeaders(Guard(inner, hosts, sessions, people, limit))
 

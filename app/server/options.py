@@ -49,6 +49,7 @@ def server_options(group: Any) -> None:
         action="store_true",
         help="listen on an address that others reach without asking for a token",
     )
+    add("--keys", type=Path, metavar="FILE", help="TOML file that gives pages other keys")
     add(
         "--allow-host",
         action="append",

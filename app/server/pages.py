@@ -48,6 +48,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
                 "here": _here(request),
                 "static": static_address,
                 "htmx_config": HTMX_CONFIG,
+                "other_keys": request.app.state.keys,
                 **context,
             }
         )

@@ -11,6 +11,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from trajudge.app.server.application import Room, application
+from trajudge.app.server.keys import read_keys
 from trajudge.app.server.security.access import new_token
 from trajudge.app.server.security.guard import People
 from trajudge.app.server.settings import ServerConfig, allowed_hosts, check_server
@@ -29,14 +30,15 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C; the address is printed. Without ``people``,
     ``auth`` prints a token that everybody signs in with. Raises UserError for an address that
-    cannot be listened on, or that others would reach unasked."""
+    cannot be listened on, or that others would reach unasked, and for keys that cannot be used."""
     check_server(config)
+    keys = read_keys(config.keys) if config.keys else {}
     sockets = bound_sockets(config.host, config.port)
     port = int(sockets[0].getsockname()[1])
     token = None
     if config.auth and people is None:
         token, people = new_token()
-    app = application(workspace, rooms, allowed_hosts(config, port), port, people)
+    app = application(workspace, rooms, allowed_hosts(config, port), port, people, keys=keys)
     host = f"[{config.host}]" if ":" in config.host else config.host
     sys.stdout.write(f"http://{host}:{port}/   (Ctrl-C ends it)\n")
     if token is not None:

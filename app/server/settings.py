@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.addresses import is_loopback
@@ -12,13 +14,14 @@ LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 class ServerConfig(Record):
     """``port`` 0 is any free one. ``auth``: whoever comes needs a token. ``allow_host`` are names
     under which a proxy forwards requests. ``i_know_it_is_open``: no token although others reach
-    it."""
+    it. ``keys`` is a file of ``app.server.keys``."""
 
     host: str = "127.0.0.1"
     port: int = 0
     auth: bool = False
     i_know_it_is_open: bool = False
     allow_host: tuple[str, ...] = ()
+    keys: Path | None = None
 
 
 def check_server(config: ServerConfig) -> None:

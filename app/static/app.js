@@ -1,8 +1,14 @@
 "use strict";
-// Keys and lists; every page is complete without it. The scripts of pages use keysOff and writesText.
+// Keys and lists; every page is complete without it. The scripts of pages use keysOff, writesText and
+// meant.
 
 const OFF = "trajudge-keys-off";
 const help = document.getElementById("help");
+// From a key to the one that takes its place, which "trajudge … --keys FILE" names.
+const others = JSON.parse(document.querySelector("meta[name=keys]").content);
+const placed = (key) => others[key] || key;
+const given = Object.fromEntries(Object.entries(others).map(([key, other]) => [other, key]));
+const meant = (pressed) => given[pressed] || (others[pressed] ? "" : pressed);
 let begun = "";
 
 const keysOff = () => localStorage.getItem(OFF) === "yes";
@@ -47,9 +53,9 @@ const LIST_KEYS = {
 
 function openHelp() {
   const list = document.getElementById("help-list");
-  const lines = keyed().map((element) => [element.dataset.key, named(element)]);
+  const lines = keyed().map((element) => [placed(element.dataset.key), named(element)]);
   if (rows().length) {
-    lines.push(...Object.entries(LIST_KEYS).map(([key, [does]]) => [key, does]), ["Enter", "open the row"]);
+    lines.push(...Object.entries(LIST_KEYS).map(([key, [does]]) => [placed(key), does]), ["Enter", "open the row"]);
   }
   list.replaceChildren(
     ...lines.flatMap(([key, does]) => {
@@ -72,25 +78,27 @@ function act(event) {
     return;
   }
   if (help.open) return;
-  if (event.key === "?") return void openHelp();
+  const whole = begun ? `${begun} ${event.key}` : event.key;
+  const pressed = meant(whole);
+  if (pressed === "?") return void openHelp();
   if (keysOff()) return;
-  const pressed = begun ? `${begun} ${event.key}` : event.key;
   begun = "";
-  const found = keyed().find((element) => element.dataset.key === pressed && shown(element));
+  const found = pressed && keyed().find((element) => element.dataset.key === pressed && shown(element));
   if (found) {
     event.preventDefault();
     press(found);
   } else if (pressed in LIST_KEYS && rows().length) {
     event.preventDefault();
     LIST_KEYS[pressed][1]();
-  } else if (keyed().some((element) => element.dataset.key.startsWith(`${pressed} `))) {
-    begun = pressed;
+  } else if (keyed().some((element) => placed(element.dataset.key).startsWith(`${whole} `))) {
+    begun = whole;
   } else if (pressed === "Enter" && event.target === document.body && inRow("a[href]", (link) => link.click())) {
     event.preventDefault();
   }
 }
 
 document.addEventListener("keydown", act);
+for (const shownKey of document.querySelectorAll("kbd")) shownKey.textContent = placed(shownKey.textContent);
 const button = document.getElementById("help-button");
 button.hidden = false;
 button.addEventListener("click", openHelp);

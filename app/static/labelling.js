@@ -122,19 +122,20 @@ if (form) {
     if (event.ctrlKey || event.altKey || event.metaKey) return false;
     const before = begun;
     begun = "";
-    if (before === "o") return choose(form.querySelector("[data-question=optimality]"), event.key);
-    if (event.key === "o" && form.querySelector("[data-question=optimality]")) {
+    const typed = meant(event.key);
+    if (before === "o") return choose(form.querySelector("[data-question=optimality]"), typed);
+    if (typed === "o" && form.querySelector("[data-question=optimality]")) {
       begun = "o";
       return true;
     }
     const at = current();
-    if (/^[1-4]$/.test(event.key)) {
-      return Boolean(at) && at.dataset.question === "optimality" && choose(at, event.key);
+    if (/^[1-4]$/.test(typed)) {
+      return Boolean(at) && at.dataset.question === "optimality" && choose(at, typed);
     }
-    if (event.key === "s" || event.key === "f") return choose(form.querySelector("[data-question=success]"), event.key);
+    if (typed === "s" || typed === "f") return choose(form.querySelector("[data-question=success]"), typed);
     const inSuccess = at && at.dataset.question === "success";
-    const key = inSuccess ? { y: "s", n: "f" }[event.key] || event.key : event.key;
-    return "ynu".includes(event.key) && choose(at, key);
+    const key = inSuccess ? { y: "s", n: "f" }[typed] || typed : typed;
+    return /^[ynu]$/.test(typed) && choose(at, key);
   }
 
   addEventListener(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
 from typing import NamedTuple
@@ -49,7 +49,10 @@ class Served(NamedTuple):
 
 @contextmanager
 def served(
-    workspace: Workspace, rooms: Sequence[Room] | None = None, people: People | None = None
+    workspace: Workspace,
+    rooms: Sequence[Room] | None = None,
+    people: People | None = None,
+    keys: Mapping[str, str] | None = None,
 ) -> Iterator[Served]:
     """Serve a workspace until the end of the block."""
     config = ServerConfig()
@@ -61,6 +64,7 @@ def served(
         allowed_hosts(config, port),
         port,
         people,
+        keys=keys,
     )
     server = server_of(app)
     thread = threading.Thread(target=server.run, kwargs={"sockets": sockets})
