@@ -57,6 +57,7 @@ MEANINGS = {
     "--judged": "RUN Path",  # run folders of judges on the arms
     "--judgments": "DIR Path",  # in the published layout
     "--kind": "choice str",  # of a task file
+    "--keys": "FILE Path",  # that gives pages other keys
     "--limit": "N count",  # trajectories, or tasks, that are judged
     "--max-cost": "DOLLARS amount",
     "--max-tokens": "N count",
