@@ -29,7 +29,9 @@ README = Path(__file__).parents[2] / "README.md"
 
 def lines() -> str:
     """The block of the README that trains."""
-    blocks = re.findall(r"^```python\n(.*?)^```$", README.read_text("utf-8"), flags=re.M | re.S)
+    blocks: list[str] = re.findall(
+        r"^```python\n(.*?)^```$", README.read_text("utf-8"), flags=re.M | re.S
+    )
     (code,) = [block for block in blocks if "GRPOTrainer" in block]
     return code
 
