@@ -33,7 +33,7 @@ def lines() -> str:
         r"^```python\n(.*?)^```$", README.read_text("utf-8"), flags=re.M | re.S
     )
     (code,) = [block for block in blocks if "GRPOTrainer" in block]
-    return code
+    return str(code)
 
 
 def save_policy(folder: Path) -> None:
