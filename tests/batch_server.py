@@ -56,6 +56,7 @@ class FakeBatch:
     counts: Counter[str] = field(default_factory=Counter)
     done: bool = False
     failed: str = ""
+    cancelled: bool = False
 
 
 class BatchServer:
@@ -84,6 +85,7 @@ class BatchServer:
         self.billed = 0.0
         self.forgotten = self.requests = 0
         self.words: list[str] = []  # every audit entry: batch and line
+        self.paths: set[str] = set()  # that were asked for
         self._ready = threading.Event()
 
     @property
@@ -177,8 +179,10 @@ class BatchServer:
         if batch.done or time.monotonic() < batch.ready:
             return
         batch.done = True
-        for name, line in batch.lines.items():
+        for number, (name, line) in enumerate(batch.lines.items()):
             fate = next((t for t in ("expire", "error", "refuse") if self._falls(t)), "")
+            if batch.cancelled and number % 2:  # what was under way is answered
+                fate = "cancel"
             self._line(batch, name, orjson.loads(line), fate)
         self.rng.shuffle(batch.output)
         self.rng.shuffle(batch.errors)
@@ -188,7 +192,8 @@ class BatchServer:
         write = _chat_line if batch.protocol == "openai" else _message_line
         if fate:
             self.settled[_asked(batch.protocol, orjson.dumps(line))] += fate != "refuse"
-            batch.counts["expired" if fate == "expire" else "errored"] += 1
+            kind = {"expire": "expired", "cancel": "canceled"}.get(fate, "errored")
+            batch.counts[kind] += 1
             batch.errors.append(write(name, None, fate))
             return
         incoming = Incoming(0, batch.protocol, "", {}, body)
@@ -209,6 +214,8 @@ class BatchServer:
         status = "validating" if is_early else "in_progress"
         if batch.done:
             status = "failed" if batch.failed else "expired" if expired else "completed"
+        if batch.cancelled:
+            status = "cancelled" if batch.done else "cancelling"
         done = batch.done and not batch.failed
         errors = {"data": [{"code": batch.failed, "message": batch.failed}], "object": "list"}
         return {
@@ -231,7 +238,8 @@ class BatchServer:
         counts = {name: batch.counts[name] for name in names}
         counts["processing"] = 0 if batch.done else len(batch.lines)
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.created))
-        status = "ended" if batch.done else "in_progress"
+        word = "canceling" if batch.cancelled else "in_progress"
+        status = "ended" if batch.done else word
         return {
             **{"id": batch.id, "type": "message_batch", "processing_status": status},
             **{"request_counts": counts, "created_at": created, "expires_at": created},
@@ -257,7 +265,9 @@ class BatchServer:
 
     async def cancel(self, request: web.Request) -> web.Response:
         batch = self.batches[request.match_info["id"]]
-        batch.ready = 0.0
+        if not batch.done:
+            batch.cancelled = True
+            batch.ready = time.monotonic() + self.seconds / 4
         return await self.retrieve(request)
 
     # Results
@@ -297,6 +307,7 @@ class BatchServer:
         @web.middleware
         async def count(request: web.Request, handler: Handler) -> web.StreamResponse:
             self.requests += 1
+            self.paths.add(request.path_qs)
             return await handler(request)
 
         app = web.Application(client_max_size=2**30, middlewares=[count])
@@ -360,8 +371,9 @@ def _chat_line(name: str, message: dict[str, Any] | None, fate: str) -> bytes:
     line: dict[str, Any] = {"id": "batch_req_1", "custom_id": name, "response": None, "error": None}
     if message:
         line["response"] = {"status_code": 200, "request_id": "r", "body": message}
-    elif fate == "expire":
-        line["error"] = {"code": "batch_expired", "message": "not executed before the window ended"}
+    elif fate in ("expire", "cancel"):
+        code = "batch_expired" if fate == "expire" else "batch_cancelled"
+        line["error"] = {"code": code, "message": "not executed before the batch ended"}
     else:
         refused = {"code": "content_policy_violation", "message": "rejected by our safety system"}
         body = {"error": refused if fate == "refuse" else {"message": "the server had an error"}}
@@ -374,8 +386,8 @@ def _message_line(name: str, message: dict[str, Any] | None, fate: str) -> bytes
     result: dict[str, Any]
     if message:
         result = {"type": "succeeded", "message": message}
-    elif fate == "expire":
-        result = {"type": "expired"}
+    elif fate in ("expire", "cancel"):
+        result = {"type": "expired" if fate == "expire" else "canceled"}
     else:
         kind = "api_error" if fate == "error" else "invalid_request_error"
         told = {"type": kind, "message": "Output blocked by content filtering policy"}
