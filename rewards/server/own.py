@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -22,21 +24,63 @@ _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 
 async def post_rewards(request: web.Request) -> web.Response:
     """Answer ``{"items": [{"trajectory": {...}} or {"id": "..."}], "deadline": SECONDS}`` with
-    ``{"rewards": [...], "neutral_value": ...}``, one reward an item, in order; an item that cannot
-    be judged abstains, and ``neutral_value`` is what stands for it in a number."""
+    ``{"rewards": [...], "neutral_values": [...]}``, one of both an item, in order; an item that
+    cannot be judged abstains, and its neutral value is what stands for it in a number. Of an item
+    with a ``group`` and its ``group_size`` that is the mean of the group's others, which are waited
+    for; else, or where there is none, the base rate (``neutral_value``)."""
     service = request.app[SERVICE]
     body = await json_object(request)
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
         raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
     wanted = [_wanted(service, number, one) for number, one in enumerate(items)]
-    rewards = await service.rewards(wanted, _deadline(body))
+    members = [_member(number, one) for number, one in enumerate(items)]
+    deadline, started = _deadline(body), time.monotonic()
+    rewards = await service.rewards(wanted, deadline)
+    for member, reward in zip(members, rewards, strict=True):
+        if member is not None and reward.abstained != "late":  # that one is asked for again
+            service.groups.add(*member, reward.value)
+    left = (service.config.patience if deadline is None else deadline) - time.monotonic() + started
+    neutral = (
+        _neutral_value(service, member, reward, max(0.0, left))
+        for member, reward in zip(members, rewards, strict=True)
+    )
     return json_response(
         {
             "rewards": [one.model_dump(mode="json") for one in rewards],
             "neutral_value": service.rewarder.function.neutral_value,
+            "neutral_values": await asyncio.gather(*neutral),
         }
     )
+
+
+class _Member(NamedTuple):
+    """An item's place: the group's name and size, and its own name in it."""
+
+    group: str
+    size: int
+    name: str
+
+
+def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
+    if item.get("group") is None:
+        return None
+    size = item.get("group_size")
+    if isinstance(size, bool) or not isinstance(size, int) or not 0 < size <= MOST_ITEMS:
+        raise RequestRefused(
+            400, f'item {number} has a "group": its "group_size" is a number from 1 to {MOST_ITEMS}'
+        )
+    return _Member(named(item["group"]), size, str(item.get("id", number)))
+
+
+async def _neutral_value(
+    service: RewardService, member: _Member | None, reward: Reward, patience: float
+) -> float | None:
+    base_rate = service.rewarder.function.neutral_value
+    if member is None or reward.value is not None or reward.abstained == "late":
+        return base_rate
+    mean = await service.groups.mean(member.group, patience)
+    return base_rate if mean is None else mean
 
 
 def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.server.groups import RewardGroups
 from trajudge.rewards.server.metrics import ServerMetrics
 from trajudge.rewards.server.recorded import RecordedTrajectories
 from trajudge.rewards.server.settings import RewardServerConfig
@@ -25,6 +26,7 @@ class RewardService:
         self.config = config
         self.rewarder = rewarder
         self.recorded = RecordedTrajectories(config.folder)
+        self.groups = RewardGroups()
         self.metrics = ServerMetrics()
         self.at_work = 0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 
@@ -21,7 +21,8 @@ class RewardUnavailable(Exception):
 
 
 class AskedReward(NamedTuple):
-    """A reward, and what stands for an abstention (None: the server has no calibration)."""
+    """A reward, and what stands for an abstention: the mean of its group where it has one, else the
+    base rate (None: the server has no calibration)."""
 
     reward: Reward
     neutral_value: float | None
@@ -35,9 +36,22 @@ class _Later(Exception):
         self.pause = pause
 
 
-async def ask_reward(name: str, *, url: str | None = None, deadline: float = 170.0) -> AskedReward:
+class RewardGroup(NamedTuple):
+    """The group whose rewards a trainer compares: its name, and the number of its members."""
+
+    name: str
+    size: int
+
+
+async def ask_reward(
+    name: str,
+    *,
+    url: str | None = None,
+    deadline: float = 170.0,
+    group: RewardGroup | None = None,
+) -> AskedReward:
     """Ask for the reward of a pushed trajectory, again and again within ``deadline`` seconds where
-    the server is busy, away, or its judge late.
+    the server is busy, away, or its judge late. An abstention waits for its ``group``'s others.
 
     ``url`` defaults to the environment's. A reward that is still late at the deadline abstains.
     Raises RewardUnavailable where none was had.
@@ -47,12 +61,15 @@ async def ask_reward(name: str, *, url: str | None = None, deadline: float = 170
         raise RewardUnavailable(f"no reward server: set {URL}, or give url")
     token = os.environ.get(TOKEN)
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    item: dict[str, Any] = {"id": name}
+    if group is not None:
+        item |= {"group": group.name, "group_size": group.size}
     end, last = time.monotonic() + deadline, "it did not answer in time"
     async with aiohttp.ClientSession(headers=headers) as session:
         while (left := end - time.monotonic()) > 0:
             pause = _PAUSE
             try:
-                asked = await _asked(session, address, name, left)
+                asked = await _asked(session, address, item, left)
                 if asked.reward.abstained != "late" or end - time.monotonic() < _PAUSE:
                     return asked
             except _Later as later:
@@ -64,11 +81,11 @@ async def ask_reward(name: str, *, url: str | None = None, deadline: float = 170
 
 
 async def _asked(
-    session: aiohttp.ClientSession, address: str, name: str, left: float
+    session: aiohttp.ClientSession, address: str, item: dict[str, Any], left: float
 ) -> AskedReward:
     """Ask once, with ``left`` seconds. Raises _Later, RewardUnavailable, and what aiohttp does."""
     path = f"{address.rstrip('/')}/v1/rewards"
-    body = {"items": [{"id": name}], "deadline": left}
+    body = {"items": [item], "deadline": left}
     limit = aiohttp.ClientTimeout(total=left + _PAUSE)
     async with session.post(path, json=body, timeout=limit) as answer:
         content = await answer.json(content_type=None)
@@ -77,4 +94,4 @@ async def _asked(
         if answer.status != 200:
             raise RewardUnavailable(f"{address}: {content['error']}")
         reward = Reward.model_validate(content["rewards"][0])
-        return AskedReward(reward, content["neutral_value"])
+        return AskedReward(reward, content["neutral_values"][0])

@@ -6,7 +6,8 @@ import asyncio
 import json
 import urllib.request
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
 from tests.rewards.test_rewarder import calibration_file
 from trajudge.rewards.abstaining import Abstained
-from trajudge.rewards.trainers import areal, art, asking, skyrl, slime, verifiers
+from trajudge.rewards.trainers import areal, art, asking, rllm, skyrl, slime, verifiers
 
 BASE_RATE = 0.3
 FAILED = "r1"  # of r0, r1, r2: its judge refuses
@@ -117,6 +118,52 @@ def test_an_abstention_is_an_exception_for_verifiers() -> None:
         asyncio.run(verifiers.judged_reward(traces[FAILED]))
     with pytest.raises(asking.RewardUnavailable, match="trajectory_id"):
         asyncio.run(verifiers.judged_reward(SimpleNamespace(info={})))
+
+
+@dataclass
+class EvalOutput:
+    """The fields of rLLM's, which no package index has: from its repository, August 2026."""
+
+    reward: float
+    is_correct: bool
+    signals: list[object] = field(default_factory=list)
+    metadata: dict[str, object] = field(default_factory=dict)
+
+
+def test_rllm_gets_its_output_or_an_exception() -> None:
+    """The id stands in the episode or in the task, as rows of today and of earlier versions."""
+    evaluator = rllm.JudgedEvaluator(output=EvalOutput)
+    named, empty = {"trajectory_id": "r0"}, SimpleNamespace(artifacts={}, metadata={})
+    given = (
+        (SimpleNamespace(metadata={}), SimpleNamespace(artifacts=named, metadata={})),
+        (SimpleNamespace(metadata=named), empty),
+        (named, empty),
+    )
+    found = [evaluator.evaluate(task, episode) for task, episode in given]
+    assert len({one.reward for one in found}) == 1
+    assert found[0].metadata["judge"] == "simplified-axtree:mock"
+    with pytest.raises(Abstained, match=r"r1: failed"):
+        evaluator.evaluate({"trajectory_id": FAILED}, empty)
+    with pytest.raises(asking.RewardUnavailable, match="names a trajectory_id"):
+        evaluator.evaluate({}, empty)
+    with pytest.raises(asking.RewardUnavailable, match="install rllm"):
+        rllm.JudgedEvaluator().evaluate(named, empty)
+
+
+def test_an_abstention_waits_for_the_others_of_its_group(url: str) -> None:
+    """They are asked for one by one; the same member counts once."""
+
+    def item(name: str) -> dict[str, Any]:
+        return {"items": [{"id": name, "group": "g", "group_size": 3}], "deadline": 10}
+
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(ask, url, "/v1/rewards", item(FAILED))
+        known = [ask(url, "/v1/rewards", item(name)) for name in ("r0", "r0", "r2")]
+        neutral = waiting.result()["neutral_values"]
+    values = [one["rewards"][0]["value"] for one in known]
+    assert neutral == [pytest.approx((values[1] + values[2]) / 2)]
+    alone = {"items": [{"id": FAILED, "group": "lone", "group_size": 2}], "deadline": 0.3}
+    assert ask(url, "/v1/rewards", alone)["neutral_values"] == [BASE_RATE]
 
 
 def test_an_abstention_leaves_its_group_of_art() -> None:

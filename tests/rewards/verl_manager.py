@@ -1,4 +1,5 @@
-"""verl's reward manager asks the server for rewards (spec G2, a sample)."""
+"""verl's reward manager, ours as its configuration loads it, asks the server for rewards (spec G2),
+and verl makes advantages of them."""
 
 from __future__ import annotations
 
@@ -8,10 +9,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from omegaconf import OmegaConf
 from verl import DataProto
-from verl.experimental.reward_loop.reward_manager.naive import NaiveRewardManager
+from verl.trainer.ppo.core_algos import compute_grpo_outcome_advantage
+from verl.utils.import_utils import load_extern_object
 
+from trajudge.rewards.trainers import verl as adapter
 from trajudge.rewards.trainers.verl import compute_score
+
+GROUP = 8
 
 
 class Words:
@@ -28,6 +34,7 @@ def one(number: int) -> DataProto:
         "data_source": "shop",
         "reward_model": {"ground_truth": ""},
         "extra_info": {"trajectory_id": f"r{number}"},
+        "uid": f"group {number // GROUP}",
     }
     return DataProto.from_dict(
         tensors=rows,
@@ -36,7 +43,16 @@ def one(number: int) -> DataProto:
 
 
 async def verl_rewards(url: str, count: int) -> list[dict[str, Any]]:
-    """What the manager made of the rewards of ``r0``, ``r1``, ..."""
+    """What the manager made of the rewards of ``r0``, ``r1``, ..., with their advantages."""
     score = functools.partial(compute_score, url=url, deadline=60)
-    manager = NaiveRewardManager(None, Words(), score)
-    return list(await asyncio.gather(*(manager.run_single(one(i)) for i in range(count))))
+    manager: Any = load_extern_object(str(adapter.__file__), "TrajudgeRewardManager")
+    config = OmegaConf.create({"actor_rollout_ref": {"rollout": {"n": GROUP}}})
+    made = manager(config, Words(), score)
+    told = list(await asyncio.gather(*(made.run_single(one(i)) for i in range(count))))
+    rewards = torch.tensor([[row["reward_score"]] for row in told])
+    groups = np.array([number // GROUP for number in range(count)])
+    advantages, _ = compute_grpo_outcome_advantage(rewards, torch.ones_like(rewards), groups)
+    return [
+        {**row, "advantage": float(advantage)}
+        for row, advantage in zip(told, advantages[:, 0], strict=True)
+    ]

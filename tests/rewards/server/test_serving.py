@@ -112,6 +112,7 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/rewards", {"items": [{"trajectory": {}}]}, 422, 'it has no "format"'),
         ("/v1/rewards", {"items": [{"trajectory": {"format": 1}}]}, 422, "item 0: trajectory: "),
         ("/v1/rewards", {"items": [{"id": "x"}], "deadline": -1}, 400, "above 0"),
+        ("/v1/rewards", {"items": [{"id": "x", "group": "g"}]}, 400, "its \"group_size\" is"),
         ("/v1/trajectories", {"id": "x"}, 400, 'there is no "trajectory"'),
         ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
         ("/get_reward", {"query": ["x"]}, 400, '"labels" is a list'),
