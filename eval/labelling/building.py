@@ -17,6 +17,7 @@ from trajudge.eval.data.run_index.filters import parse_filter
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.trajectories import undescribed
 from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.labelling.deciding import read_deciding
 from trajudge.eval.labelling.designs import (
     expected_random_widths,
     expected_widths,
@@ -26,7 +27,8 @@ from trajudge.eval.labelling.designs import (
 from trajudge.eval.labelling.drawing import doubled, draw, round_robin
 from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.select.plan import read_plan
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
@@ -41,6 +43,7 @@ _REASONS = {
     "low-confidence": "judges are unsure together",
     "ppi": "its label narrows the judges' intervals most",
     "audit": "the rule is probably wrong",
+    "cascade": "it decides an acceptance",
 }
 _GUIDELINES = """\
 # Guidelines
@@ -84,20 +87,34 @@ class QueuePlan(NamedTuple):
 
 def plan_queue(config: BuildConfig) -> QueuePlan:
     """Design and draw a queue. Raises UserError for runs or labels that cannot be used."""
-    source = _source(config)
+    source, reason = _source(config), _REASONS[config.strategy]
+    if (config.strategy == "cascade") != (config.candidates is not None):
+        raise UserError(
+            "--strategy cascade draws what decides the acceptance of a plan: name the plan with "
+            "--candidates FILE (trajudge select --freeze writes it), and give both or neither"
+        )
+    if config.candidates is not None:
+        if config.filter:
+            raise UserError("--filter: the plan of --candidates says what is drawn from")
+        frame, accepted = read_deciding(source, config.candidates)
+        return plan_of_frame(config, source, frame, reason, accepted)
     frame = read_frame(source, None if not config.filter else _kept(config))
-    return plan_of_frame(config, source, frame, _REASONS[config.strategy])
+    return plan_of_frame(config, source, frame, reason)
 
 
-def plan_of_frame(config: BuildConfig, source: Source, frame: Frame, reason: str) -> QueuePlan:
-    """Design and draw a queue from the trajectories of a frame. Raises UserError for labels that
-    cannot be used."""
+def plan_of_frame(
+    config: BuildConfig, source: Source, frame: Frame, reason: str, accepted: Bools | None = None
+) -> QueuePlan:
+    """Design and draw a queue from the trajectories of a frame; ``accepted`` (N, C): what each
+    candidate accepts, whose precisions the design is for instead of the judges'. Raises UserError
+    for labels that cannot be used."""
     pilot: Labels = {}
     if config.annotations is not None:
         pilot = primary_labels(open_annotations(config.annotations))
     probability = frame.probability(pilot)
     known = frame.evidence(probability)
-    chances = inclusion_probabilities(config.strategy, config.budget, known)
+    aim = known if accepted is None else replace(known, accepted=accepted)
+    chances = inclusion_probabilities(config.strategy, config.budget, aim)
     rng = np.random.default_rng(config.seed)
     drawn = draw(chances, known.strata, rng)
     twice = doubled(len(drawn), config.double, rng)
@@ -132,7 +149,8 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
         runs=tuple(str(run.resolve()) for run in config.runs),
         annotations=config.annotations,
         design={"budget": config.budget, "frame": len(plan.frame.keys)}
-        | ({"filter": config.filter} if config.filter else {}),
+        | ({"filter": config.filter} if config.filter else {})
+        | ({"candidates": read_plan(config.candidates).hash} if config.candidates else {}),
     )
     try:
         create_queue(config.out, settings, items)

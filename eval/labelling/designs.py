@@ -4,7 +4,8 @@ Every probability is positive, so that whatever the strategy prefers, an estimat
 unbiased. ``ppi`` is active inference (Zrnic and Candes 2024): probabilities in proportion to the
 expected error of the prediction, here also to what a trajectory weighs in the judges' precisions,
 which minimises the sum of the variances of the corrected estimates; a part is spread evenly, for
-the case that the predictions are wrong.
+the case that the predictions are wrong. ``cascade`` does the same for the candidates of an
+acceptance, ``accepted`` being what each of them accepts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import numpy as np
 
 from trajudge.eval.stats.interval import Bools, Floats, Ints, normal_quantile
 
-Strategy = Literal["random", "stratified", "disagreement", "low-confidence", "ppi", "audit"]
+Strategy = Literal[
+    "random", "stratified", "disagreement", "low-confidence", "ppi", "audit", "cascade"
+]
 STRATEGIES: tuple[Strategy, ...] = get_args(Strategy)
 EVEN_PART = 0.25
 """Share of the budget that every strategy but ``random`` spreads evenly."""
@@ -51,6 +54,7 @@ def inclusion_probabilities(strategy: Strategy, budget: int, known: KnownVerdict
         "low-confidence": lambda: _spread(known.probability),
         "ppi": lambda: _spread(known.probability) * _relevance(known.accepted),
         "audit": lambda: rule_error(known.probability, known.rule),
+        "cascade": lambda: _spread(known.probability) * _relevance(known.accepted),
     }[strategy]()
     even = EVEN_PART_OF_DISAGREEMENT if strategy == "disagreement" else EVEN_PART
     return proportional(preference, budget, even)

@@ -17,7 +17,7 @@ a simple random sample.
   trajudge label build runs/* --strategy ppi --budget 150 --out queue
   trajudge label build runs/* --budget 150 --dry-run
 """
-STRATEGIES = ("random", "stratified", "disagreement", "low-confidence", "ppi", "audit")
+STRATEGIES = ("random", "stratified", "disagreement", "low-confidence", "ppi", "audit", "cascade")
 QUESTIONS = ("success", "side_effect", "repetition", "optimality")
 
 
@@ -56,7 +56,13 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         choices=STRATEGIES,
         default="random",
         help="what is drawn more often: ppi narrows the judges' intervals most, audit finds errors "
-        "of the rule (default: random)",
+        "of the rule, cascade decides what trajudge select tries (default: random)",
+    )
+    add(
+        "--candidates",
+        type=Path,
+        metavar="FILE",
+        help="the frozen plan of trajudge select, for --strategy cascade",
     )
     add("--budget", type=count, default=100, metavar="N", help="trajectories (default: 100)")
     add(

@@ -14,10 +14,10 @@ from trajudge.trajectories.model import Record
 class BuildConfig(Record):
     """What to draw a queue from, how, and what it asks.
 
-    ``filter`` keeps the trajectories of the frame that it keeps in one of the ``runs``. ``budget``
-    is the number of trajectories, of which the share ``double`` is labelled twice. ``annotations``
-    are labels that the design may learn from; ``gold`` those of hidden checks, of which
-    ``gold_share`` times the budget are added.
+    ``candidates`` is the frozen plan of the strategy ``cascade``. ``filter`` keeps the trajectories
+    of the frame that it keeps in one of the ``runs``. ``budget`` is the number of trajectories, of
+    which the share ``double`` is labelled twice. ``annotations`` are labels that the design may
+    learn from; ``gold`` those of hidden checks, of which ``gold_share`` times the budget are added.
     """
 
     runs: tuple[Path, ...] = ()
@@ -25,6 +25,7 @@ class BuildConfig(Record):
     filter: str = ""
     data: tuple[str, ...] = ()
     strategy: Strategy = "random"
+    candidates: Path | None = None
     budget: int = Field(default=100, ge=1)
     double: float = Field(default=0.2, ge=0, le=1)
     seed: int = 0

@@ -40,6 +40,7 @@ MEANINGS = {
     "--cdp": "PORT whole",  # of the agent's browser
     "--concurrency": "N count",
     "--count": "N count",
+    "--candidates": "FILE Path",  # the frozen plan of a selection
     "--data": "KIND:PATH str",  # the trajectories
     "--decision": "DIR Path",  # what select wrote
     "--dry-run": "switch",

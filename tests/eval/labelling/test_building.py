@@ -17,6 +17,7 @@ from trajudge.eval.judge import main as judge
 from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.frame import open_frame
 from trajudge.eval.labelling.results import expected_table, queue_estimates
+from trajudge.eval.select.plan import read_plan
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,42 @@ def test_a_filter_of_the_table_keeps_the_frame(
         ("steps>1", "are not read yet"),
     ):
         assert build(run, tmp_path / "other", "--filter", text) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_cascade_draws_only_what_decides_an_acceptance(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A plan of the heuristic judge whose candidates accept what it accepts."""
+    plan = tmp_path / "plan"
+    words = ["--target-precision", "0.9", "--freeze", "--out", str(plan)]
+    assert main(["select", str(run), *words]) == 0
+    file = str(plan / "candidates.json")
+    (family,) = json.loads(Path(file).read_bytes())["families"]
+    loosest = min(family["thresholds"])
+    accepted = {each.key for each in read_judgments(run) if (each.score or 0) >= loosest}
+    cascade = ["--strategy", "cascade", "--candidates", file]
+    assert build(run, tmp_path / "queue", *cascade) == 0
+    frame = open_frame(tmp_path / "queue")
+    assert {*frame.keys} == accepted
+    assert len(accepted) < len(read_judgments(run))
+    assert frame.chances.min() > 0
+    store = LabelStore(tmp_path / "queue")
+    items = [stored.item for stored in store.items()]
+    assert {item.reason for item in items} == {"it decides an acceptance"}
+    assert len(items) == 40 and store.settings.design["candidates"] == read_plan(Path(file)).hash
+    capsys.readouterr()
+    words = ["--max-false-positives", "0.1", "--freeze", "--out", str(tmp_path / "bounded")]
+    assert main(["select", str(run), *words]) == 0
+    bounded = str(tmp_path / "bounded" / "candidates.json")
+    for wrong, sentence in (
+        (["--strategy", "cascade"], "name the plan with --candidates"),
+        (["--candidates", file], "give both or neither"),
+        ([*cascade, "--filter", "wrong:fp"], "says what is drawn from"),
+        (["--strategy", "cascade", "--candidates", bounded], "bounds false positives"),
+        (["--strategy", "cascade", "--candidates", str(tmp_path / "no")], str(tmp_path / "no")),
+    ):
+        assert build(run, tmp_path / "other", *wrong) == 2
         assert sentence in capsys.readouterr().err
 
 
