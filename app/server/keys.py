@@ -41,6 +41,8 @@ KEYS: Mapping[str, str] = {
     "p": "previous item",
     "y": "yes",
     "u": "unsure",
+    "S": "clear success",
+    "F": "clear failure",
     "s": "success",
     "f": "failure",
     "e": "evidence",

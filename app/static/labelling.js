@@ -55,7 +55,7 @@ if (form) {
   const save = () => (saving = saving.then(send));
 
   form.addEventListener("input", (event) => {
-    if (event.target.name.startsWith("mark_") || event.target.name === "skip_reason") return;
+    if (event.target.name?.startsWith("mark_") || event.target.name === "skip_reason") return;
     dirty = true;
     saved.textContent = "";
     clearTimeout(timer);
@@ -107,6 +107,22 @@ if (form) {
     (target || document.getElementById("submit")).focus();
     return true;
   }
+
+  // One press answers all questions of a clear item; the answers are seen before they are sent.
+  const clear = document.getElementById("clear");
+  if (clear) clear.hidden = false;
+  form.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-clear]");
+    if (!button) return;
+    const [success, effect, repetition, optimality] = button.dataset.clear.split(" ");
+    const answers = { success, side_effect: effect, repetition, optimality };
+    for (const question of questions) {
+      const value = answers[question.dataset.question];
+      question.querySelector(`[value="${CSS.escape(value)}"]`).checked = true;
+    }
+    questions[0].dispatchEvent(new Event("input", { bubbles: true }));
+    document.getElementById("submit").focus();
+  });
 
   function pressed(event) {
     if (document.querySelector("dialog[open]")) return false;

@@ -185,14 +185,34 @@ def test_a_clear_item_takes_two_keys_where_one_question_is_asked(
         page.context.close()
 
 
+def test_a_clear_item_of_four_questions_takes_two_keys(browser: Browser, tmp_path: Path) -> None:
+    with queue_site(tmp_path, TASKS[:2]) as site:
+        add_person(site.store, "Ann")
+        page, events = visited(browser, site, "Ann")
+        page.goto(site.served.address + "/queue/next")
+        for key in ("S", "F"):
+            ready(page)
+            page.keyboard.press(key)
+            assert page.locator("fieldset :checked").count() == 4
+            with page.expect_navigation():
+                page.keyboard.press("Control+Enter")
+        labels = {
+            (label.success, label.side_effect, label.repetition, label.optimality)
+            for label in queue_annotations(site.store)
+        }
+        assert labels == {(True, False, False, 4), (False, False, False, 1)}
+        assert events == []
+        page.context.close()
+
+
 def test_the_form_is_complete_without_scripts(browser: Browser, tmp_path: Path) -> None:
     with queue_site(tmp_path, TASKS[:1]) as site:
         add_person(site.store, "Ann")
         page, events = visited(browser, site, "Ann", java_script_enabled=False)
         page.goto(site.served.address + "/queue/next")
-        page.get_by_label("success").check()
+        page.locator("input[name=success][value=yes]").check()
         page.get_by_role("button", name="Save draft").click()
-        assert page.get_by_label("success").is_checked()
+        assert page.locator("input[name=success][value=yes]").is_checked()
         for question in ("side_effect", "repetition"):
             page.locator(f"input[name={question}][value=no]").check()
         page.locator("input[name=optimality][value='4']").check()
