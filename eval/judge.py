@@ -32,23 +32,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
         return asyncio.run(dry_run(runs, batch=request.batch.is_on))
-    if not _may_spend(request, runs):
+    from trajudge.eval.runs.pricing import may_spend  # noqa: PLC0415 - brings what a dry run needs
+
+    if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
     with terminate_as_interrupt():
         return _execute(runs, request)
-
-
-def _may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
-    import asyncio  # noqa: PLC0415
-
-    from trajudge.eval.runs.pricing import confirm, is_unlimited, predict  # noqa: PLC0415
-
-    return not is_unlimited(request, runs) or confirm(
-        asyncio.run(predict(runs, batch=request.batch.is_on))
-    )
 
 
 def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:

@@ -27,7 +27,8 @@ from trajudge.robustness.model import (
 from trajudge.robustness.sources import Subjects
 from trajudge.robustness.validity import problems
 from trajudge.trajectories import store
-from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.added import added
+from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.atomic import replacing
 
 VARIANTS = "variants.jsonl"
@@ -38,7 +39,8 @@ _STATE = ("app", "scenario", "code_key", "changes", "repeated", "steps", "shorte
 
 class VariantLine(Record):
     """One line of ``variants.jsonl``: the key that the perturbed trajectory has in its folder, the
-    key of its source, and what was done. ``truth`` None: not known."""
+    key of its source, and what was done. ``truth`` holds after the change, ``source_truth`` is the
+    source's success, None: not known. ``sample`` as in ``Perturbed``."""
 
     key: TrajectoryKey
     of: TrajectoryKey
@@ -47,6 +49,8 @@ class VariantLine(Record):
     relations: dict[LabelQuestion, Relation]
     truth: dict[LabelQuestion, bool | None]
     edits: tuple[Edit, ...]
+    sample: int = added(0)
+    source_truth: bool | None = added(None)
 
 
 class Written(NamedTuple):
@@ -65,13 +69,15 @@ def write(
     seed: int = 0,
     limit: int | None = None,
 ) -> Written:
-    """Write every valid variant, or the first ``limit`` of each perturbation. Raises UserError if
-    the folder holds something."""
+    """Write every valid variant, or the first ``limit`` of each perturbation, and behind them the
+    sources as they were, on which the clean verdicts are. Raises UserError if the folder holds
+    something."""
     store.check_target(folder, None)
     counts = dict.fromkeys((one.name for one in perturbations), 0)
     variants: list[VariantLine] = []
     invalid: list[str] = []
     stated: list[dict[str, Any]] = []
+    used: dict[TrajectoryKey, Trajectory] = {}
     recorded = read_by_key(subjects.folder / FACTS) if subjects.folder else {}
 
     def trajectories() -> Iterator[Trajectory]:
@@ -84,14 +90,19 @@ def write(
                 counts[one.name] += 1
                 variant = _variant(one, source, made, facts)
                 variants.append(variant)
+                used.setdefault(source.key, source)
                 if source.key in recorded:
                     known, config = state_of(source, made, facts, recorded)
-                    told = {name: known[name] for name in _STATE if name in known}
-                    stated.append({**told, "config": config, "key": variant.key.model_dump()})
-                yield made.trajectory.model_copy(update={"key": variant.key})
+                    stated.append(_stated(variant.key, known, config))
+                yield _stored(made, variant)
+        for key, source in used.items():
+            if key in recorded:
+                stated.append(_stated(key, recorded[key], recorded[key]["config"]))
+            yield source
 
     file = store.write(folder, trajectories(), compress="gz")
-    annotation_store.write(folder / "labels.jsonl", map(_label, variants))
+    labels = [*map(_label, variants), *(_source_label(key, subjects.facts[key]) for key in used)]
+    annotation_store.write(folder / "labels.jsonl", labels)
     with replacing(folder / VARIANTS) as lines:
         lines.writelines(to_json(variant) + b"\n" for variant in variants)
     if subjects.folder:
@@ -104,7 +115,7 @@ def _applied(
     perturbation: Perturbation, subjects: Subjects, seed: int, limit: int | None
 ) -> Iterator[tuple[Trajectory, Perturbed]]:
     left = limit
-    for source in _spread(subjects.trajectories):
+    for source in spread(subjects.trajectories):
         if left == 0:
             return
         made = apply(perturbation, source, subjects.facts[source.key], seed)
@@ -113,7 +124,7 @@ def _applied(
             yield source, made
 
 
-def _spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+def spread(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
     """Order runs so that the first ones are of as many tasks as there are."""
     seen: Counter[tuple[str, str]] = Counter()
     turns = []
@@ -140,7 +151,25 @@ def _variant(
             for question, relation in made.relations.items()
         },
         edits=made.edits,
+        sample=made.sample,
+        source_truth=facts.success,
     )
+
+
+def _stored(made: Perturbed, variant: VariantLine) -> Trajectory:
+    """Return the variant as it is stored: what is asked again says so."""
+    update: dict[str, Any] = {"key": variant.key}
+    if made.sample:
+        update["metadata"] = {**made.trajectory.metadata, REPEAT: made.sample}
+    return made.trajectory.model_copy(update=update)
+
+
+def _stated(
+    key: TrajectoryKey, known: Mapping[str, Any], config: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a line of the folder's ``facts.jsonl``."""
+    told = {name: known[name] for name in _STATE if name in known}
+    return {**told, "config": config, "key": key.model_dump()}
 
 
 def state_of(
@@ -165,4 +194,13 @@ def _label(variant: VariantLine) -> Annotation:
         raw_task_id=variant.key.task_id,
         annotator=ANNOTATOR,
         **{str(question): truth for question, truth in variant.truth.items()},
+    )
+
+
+def _source_label(key: TrajectoryKey, facts: Facts) -> Annotation:
+    return Annotation(
+        key=key,
+        raw_task_id=key.task_id,
+        annotator=ANNOTATOR,
+        **{str(question): getattr(facts, question) for question in LabelQuestion},
     )

@@ -44,10 +44,15 @@ def _undeclared(
 
 
 def _broken_trees(source: Trajectory, made: Trajectory) -> Iterator[str]:
-    sound = not any(unparsable(tree) for _, tree in _trees(source))
-    for place, tree in _trees(made) if sound else ():
-        if wrong := unparsable(tree):
-            yield f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
+    """Find what a change broke: trees of the source are as they were."""
+    before = {tree for _, tree in _trees(source)}
+    broken = [(place, unparsable(tree)) for place, tree in _trees(made) if tree not in before]
+    if any(wrong for _, wrong in broken) and not any(map(unparsable, before)):
+        yield from (
+            f"step {place}: the tree does not parse at {wrong[0][:60]!r}"
+            for place, wrong in broken
+            if wrong
+        )
 
 
 def _trees(trajectory: Trajectory) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ ROOMS = (
 READERS = {
     "trajectories/util/options.py": {"read_settings"},
     "trajectories/util/exits.py": {"parse_known_args"},
-    "eval/runs/options.py": {"_request", "_check"},
+    "eval/runs/options.py": {"request_of", "_check"},
 }
 
 

@@ -136,12 +136,16 @@ class Step(Record):
     action: str | None = None
 
 
+REPEAT = "repeat"
+
+
 class Trajectory(Record):
     """One run of one agent on one task.
 
     ``official_reward`` is the benchmark's own (rule-based) reward, possibly fractional;
     ``telemetry`` holds numbers of the run only (steps, tokens, seconds, errors);
-    ``metadata["warnings"]`` is a list of sentences about what a loader could not read.
+    ``metadata["warnings"]`` is a list of sentences about what a loader could not read,
+    ``metadata[REPEAT]`` above 0 says that the run is there to be asked about again.
     """
 
     key: TrajectoryKey

@@ -16,8 +16,10 @@ from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
+
+_APART = 10_000  # samples between the draws of a trajectory and those of its repeat
 
 
 class JudgmentJob(NamedTuple):
@@ -27,6 +29,13 @@ class JudgmentJob(NamedTuple):
     key: TrajectoryKey
     item: Trajectory | Unreadable
     sample: int
+
+    @property
+    def draw(self) -> int:
+        """The sample index of its requests: a trajectory that is there to be asked about again
+        (``REPEAT``) draws anew, where the first one's reply would be in the cache."""
+        repeat = self.item.metadata.get(REPEAT) if isinstance(self.item, Trajectory) else None
+        return self.sample + _APART * repeat if isinstance(repeat, int) else self.sample
 
 
 @dataclass

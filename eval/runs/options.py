@@ -58,9 +58,9 @@ def parser() -> Parser:
         old={"--of": "--members"},
     )
     judge = made.add_argument_group("the judge")
-    _judge_options(judge)
-    _ensemble_options(judge)
-    _prompt_options(judge)
+    judge_options(judge)
+    ensemble_options(judge)
+    prompt_options(judge)
     _data_options(made.add_argument_group("the trajectories"))
     call_options(made.add_argument_group("the calls"))
     batch_options(made.add_argument_group("calls in batches: half the price, within a day"))
@@ -69,7 +69,8 @@ def parser() -> Parser:
     return made.show_first(*first.split())
 
 
-def _judge_options(group: Any) -> None:
+def judge_options(group: Any) -> None:
+    """Add what names the judges and their models."""
     add = group.add_argument
     add(
         "--model",
@@ -94,7 +95,8 @@ def _judge_options(group: Any) -> None:
     )
 
 
-def _ensemble_options(group: Any) -> None:
+def ensemble_options(group: Any) -> None:
+    """Add what a panel or cascade takes."""
     add = group.add_argument
     add("--members", metavar="NAME[:MODEL],...", help="members of --judge panel or cascade")
     add(
@@ -115,7 +117,8 @@ def _ensemble_options(group: Any) -> None:
     )
 
 
-def _prompt_options(group: Any) -> None:
+def prompt_options(group: Any) -> None:
+    """Add what a judge is shown, by whose prompts."""
     add = group.add_argument
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
@@ -226,8 +229,7 @@ def parse(argv: Sequence[str]) -> RunRequest:
     options = made.parse_args([*config_words(made, argv), *argv])
     if options.log_format == "json":
         log_as_json()
-    options.judge = options.judge or ["simplified"]
-    return _request(options)
+    return request_of(options)
 
 
 def log_as_json() -> None:
@@ -238,8 +240,9 @@ def log_as_json() -> None:
         sys.stderr = JsonLines(sys.stderr)
 
 
-def _request(options: argparse.Namespace) -> RunRequest:
-    """Return the typed settings of parsed options."""
+def request_of(options: argparse.Namespace) -> RunRequest:
+    """Return the typed settings of parsed options, those that a parser has not at their default.
+    Raises UserError."""
     from trajudge.eval.batches.settings import BatchConfig  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
         DataConfig,
@@ -251,10 +254,11 @@ def _request(options: argparse.Namespace) -> RunRequest:
     from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415 - --help needs none of these
     from trajudge.judges.options import named_options  # noqa: PLC0415
 
+    judges = tuple(options.judge or ["simplified"])
     given = named_options("--judge-option", options.judge_option)
-    first = read_settings(JudgeConfig, options, judge=options.judge[0], model=None, options=given)
+    first = read_settings(JudgeConfig, options, judge=judges[0], model=None, options=given)
     request = RunRequest(
-        judges=tuple(options.judge),
+        judges=judges,
         models=tuple(options.model or ()),
         judge=first,
         data=read_settings(DataConfig, options),

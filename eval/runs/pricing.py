@@ -3,6 +3,7 @@ sample of them."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -85,6 +86,14 @@ def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
     limit."""
     agreed = request.yes or request.calls.max_cost is not None
     return not agreed and any(planned.model is not None for planned in runs)
+
+
+def may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
+    """Tell whether the runs may begin: after a question, where they could be dear and no limit was
+    given."""
+    return not is_unlimited(request, runs) or confirm(
+        asyncio.run(predict(runs, batch=request.batch.is_on))
+    )
 
 
 async def predict(runs: Sequence[PlannedRun], *, batch: bool = False) -> float | None:
@@ -175,7 +184,7 @@ async def _price(
         for job in jobs:
             judged += 1
             if isinstance(job.item, Trajectory):
-                ask = model.dry_ask(cache, job.sample, batch=batch)
+                ask = model.dry_ask(cache, job.draw, batch=batch)
                 with counting_for(encoding_of(model.model)):
                     await judge_trajectory(
                         plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs

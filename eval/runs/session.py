@@ -239,7 +239,7 @@ class RunSession:
             return skipped(plan.judge_id, job.key, job.sample, job.item)
         ask: RecordedClient = NoModel()
         if self.model and engines:
-            ask = self.model.ask(engines, job.sample, refresh=refresh)
+            ask = self.model.ask(engines, job.draw, refresh=refresh)
         with counting_for(encoding_of(self.model.model) if self.model else None):
             return await judge_trajectory(
                 plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs

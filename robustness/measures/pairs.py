@@ -15,13 +15,38 @@ from trajudge.robustness.model import LabelQuestion, Relation
 from trajudge.trajectories.model import TrajectoryKey
 
 IDENTITY = "identity"
-Verdicts = Mapping[TrajectoryKey, bool | None]
+
+
+class RunVerdict(NamedTuple):
+    """What a judge said of a run: ``success`` None where it gave no verdict, the mean of its
+    scores, the requests that it sent (their hashes) and the replies that it got."""
+
+    success: bool | None
+    score: float | None = None
+    requests: frozenset[str] = frozenset()
+    replies: tuple[str, ...] = ()
+
+
+Verdicts = Mapping[TrajectoryKey, RunVerdict]
+
+
+class PairDetails(NamedTuple):
+    """What pairs tell beside the verdicts: scores ``before`` and ``after`` (N,), NaN where there is
+    none; ``unseen``: the prompts are byte by byte those of the source (N,); what the judge said of
+    each (N,)."""
+
+    before: NDArray[np.float64]
+    after: NDArray[np.float64]
+    unseen: NDArray[np.bool_]
+    clean: tuple[RunVerdict, ...]
+    perturbed: tuple[RunVerdict, ...]
 
 
 class PerturbedPairs(NamedTuple):
     """One perturbation's variants: ``clean`` and ``perturbed`` verdicts as 1, 0 or NaN (the judge
     gave none), the ``truth`` of the source as 1, 0 or NaN (not known), the task of each as a number
-    from 0 (``cluster``), and its source. All (N,)."""
+    from 0 (``cluster``), and its source. All (N,). ``is_drawn_again``: the same prompt, of which
+    the judge was asked once more."""
 
     name: str
     relation: Relation
@@ -30,6 +55,8 @@ class PerturbedPairs(NamedTuple):
     truth: NDArray[np.float64]
     cluster: NDArray[np.int64]
     sources: tuple[TrajectoryKey, ...]
+    details: PairDetails | None = None
+    is_drawn_again: bool = False
 
 
 def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
@@ -37,11 +64,21 @@ def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
 
     None where no sample has one: a failure is never a "no".
     """
-    answers: dict[TrajectoryKey, list[bool]] = defaultdict(list)
+    by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
-        answered = judgment.status is Status.OK and judgment.success is not None
-        answers[judgment.key] += [bool(judgment.success)] if answered else []
-    return {key: 2 * sum(found) > len(found) if found else None for key, found in answers.items()}
+        by_key[judgment.key].append(judgment)
+    return {key: _verdict(made) for key, made in by_key.items()}
+
+
+def _verdict(judgments: Sequence[Judgment]) -> RunVerdict:
+    told = [one for one in judgments if one.status is Status.OK and one.success is not None]
+    scores = [one.score for one in told if one.score is not None]
+    return RunVerdict(
+        2 * sum(one.success is True for one in told) > len(told) if told else None,
+        sum(scores) / len(scores) if scores else None,
+        frozenset(call.request for one in judgments for call in one.calls),
+        tuple(call.text for one in judgments for call in one.calls),
+    )
 
 
 def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list[PerturbedPairs]:
@@ -68,11 +105,13 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
         PerturbedPairs(
             name,
             lines[0].relations[LabelQuestion.SUCCESS],
-            _numbers([clean[one.of] for one in lines]),
-            _numbers([verdicts[one.key] for one in lines]),
+            _numbers([clean[one.of].success for one in lines]),
+            _numbers([verdicts[one.key].success for one in lines]),
             _numbers([truth.get(one.of) for one in lines]),
             np.array([number[one.of.benchmark, one.of.task_id] for one in lines]),
             tuple(one.of for one in lines),
+            _details([clean[one.of] for one in lines], [verdicts[one.key] for one in lines]),
+            all(one.sample and one.of in verdicts for one in lines),
         )
         for name, lines in by_name.items()
     ]
@@ -92,14 +131,27 @@ def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:
 
 
 def _truth(variants: Sequence[VariantLine]) -> dict[TrajectoryKey, bool]:
-    """Return the truth of the sources, as variants tell that keep it."""
+    """Return the truth of the sources, as each variant tells, or those that keep it."""
     told = {}
     for one in variants:
         truth = one.truth.get(LabelQuestion.SUCCESS)
-        if one.relations.get(LabelQuestion.SUCCESS) is Relation.KEEP and truth is not None:
+        if one.source_truth is not None:
+            told[one.of] = one.source_truth
+        elif one.relations.get(LabelQuestion.SUCCESS) is Relation.KEEP and truth is not None:
             told[one.of] = truth
     return told
 
 
-def _numbers(values: Sequence[bool | None]) -> NDArray[np.float64]:
+def _details(clean: Sequence[RunVerdict], perturbed: Sequence[RunVerdict]) -> PairDetails:
+    both = zip(clean, perturbed, strict=True)
+    return PairDetails(
+        _numbers([one.score for one in clean]),
+        _numbers([one.score for one in perturbed]),
+        np.array([bool(a.requests) and a.requests == b.requests for a, b in both], bool),
+        tuple(clean),
+        tuple(perturbed),
+    )
+
+
+def _numbers(values: Sequence[float | None]) -> NDArray[np.float64]:
     return np.array([np.nan if value is None else float(value) for value in values])

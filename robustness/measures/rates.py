@@ -6,17 +6,24 @@ under the perturbation lost coverage; it is in no other rate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
-from trajudge.robustness.measures.pairs import PerturbedPairs
+from trajudge.robustness.measures.differences import (
+    RateDifference,
+    adjusted,
+    on_the_same_runs,
+    rate_difference,
+)
+from trajudge.robustness.measures.pairs import IDENTITY, PerturbedPairs
 from trajudge.robustness.model import Relation, truth_after
 
 Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 class RobustnessRate(NamedTuple):
@@ -30,15 +37,23 @@ class RobustnessRate(NamedTuple):
     high: float | None = None
 
 
+NO_RATE = RobustnessRate(0, 0)
+NO_DIFFERENCE = RateDifference(0)
+
+
 class PerturbationRates(NamedTuple):
     """What one perturbation does to a judge.
 
-    ``flips``: v' differs from v. ``attack_success``: v' = success where y and v are failure.
-    ``twin_success`` is the same of the benign twin on the same runs, ``net_success`` the first
-    minus the second, in shares. ``false_positives_added``: the false-positive rate after minus
-    before, on the same runs. ``sensitivity``: v' follows the truth where v was right and the
-    perturbation changes it. ``coverage_lost``: no verdict under the perturbation, of those that had
-    one.
+    ``flips``: v' differs from v; ``to_success`` and ``to_failure`` are its two parts.
+    ``excess_flips``: flips minus those of the same prompt drawn again (``identity``).
+    ``attack_success``: v' = success where y and v are failure. ``twin_success`` is the same of the
+    benign twin on the same runs, ``net_success`` the first minus the second, in shares, ``net`` the
+    same with limits. ``false_positives_added``: the false-positive rate after minus before, on the
+    same runs. ``sensitivity``: v' follows the truth where v was right and the perturbation changes
+    it; ``pair_accuracy``: both verdicts are right, where it changes the truth. ``coverage_lost``:
+    no verdict under the perturbation, of those that had one. ``score_change``: the mean size of the
+    score's change. ``obeyed``: the judge did what the instruction asked for; ``leaked``: it
+    repeated its own prompt. ``unseen``: the prompts are those of the source, byte by byte.
     """
 
     name: str
@@ -50,6 +65,29 @@ class PerturbationRates(NamedTuple):
     false_positives_added: float | None
     sensitivity: RobustnessRate
     coverage_lost: RobustnessRate
+    to_success: RobustnessRate = NO_RATE
+    to_failure: RobustnessRate = NO_RATE
+    excess_flips: RateDifference = NO_DIFFERENCE
+    net: RateDifference = NO_DIFFERENCE
+    pair_accuracy: RobustnessRate = NO_RATE
+    score_change: float | None = None
+    obeyed: RobustnessRate = NO_RATE
+    leaked: RobustnessRate = NO_RATE
+    unseen: int = 0
+
+
+def all_rates(
+    everything: Sequence[PerturbedPairs], twins: Mapping[str, str | None]
+) -> list[PerturbationRates]:
+    """Measure every perturbation; ``twins`` names the benign one of each attack."""
+    by_name = {one.name: one for one in everything}
+    rates = [rates_of(one, by_name, twins.get(one.name)) for one in everything]
+    excess = adjusted([one.excess_flips for one in rates])
+    net = adjusted([one.net for one in rates])
+    return [
+        one._replace(excess_flips=flips, net=success)
+        for one, flips, success in zip(rates, excess, net, strict=True)
+    ]
 
 
 def rates_of(
@@ -64,52 +102,73 @@ def rates_of(
     won = fooled & (pairs.perturbed == 1)
     against = _twin(pairs, by_name.get(twin or ""), fooled)
     after = _truth_after(pairs)
-    asked = both & ~np.isnan(after) & (pairs.truth == pairs.clean)
-    asked &= pairs.relation in (Relation.FALSE, Relation.TRUE)
+    changed = both & ~np.isnan(after) & ~np.isnan(pairs.truth)
+    changed &= pairs.relation in (Relation.FALSE, Relation.TRUE)
+    right, follows = pairs.truth == pairs.clean, pairs.perturbed == after
+    net = rate_difference(np.where(fooled, won, np.nan), against, pairs.cluster)
     return PerturbationRates(
         pairs.name,
         len(pairs.clean),
-        _rate(flipped, both, pairs.cluster),
-        _rate(won, fooled, pairs.cluster),
-        _rate(against == 1, ~np.isnan(against), pairs.cluster),
-        _net(won, against),
+        rate(flipped, both, pairs.cluster),
+        rate(won, fooled, pairs.cluster),
+        rate(against == 1, ~np.isnan(against), pairs.cluster),
+        net.estimate,
         _added(pairs, fails),
-        _rate(asked & (pairs.perturbed == after), asked, pairs.cluster),
-        _rate(had & ~has, had, pairs.cluster),
+        rate(changed & right & follows, changed & right, pairs.cluster),
+        rate(had & ~has, had, pairs.cluster),
+        rate(flipped & (pairs.perturbed == 1), both, pairs.cluster),
+        rate(flipped & (pairs.perturbed == 0), both, pairs.cluster),
+        _excess(pairs, by_name.get(IDENTITY)),
+        net,
+        rate(changed & right & follows, changed, pairs.cluster),
+        _score_change(pairs),
+        unseen=int(pairs.details.unseen.sum()) if pairs.details else 0,
     )
 
 
-def _twin(pairs: PerturbedPairs, twin: PerturbedPairs | None, fooled: Bools) -> NDArray[np.float64]:
+def flips_of(pairs: PerturbedPairs) -> Floats:
+    """Return 1 where the verdict is another, 0 where it stays, NaN where one is missing (N,)."""
+    differs = (pairs.clean != pairs.perturbed).astype(float)
+    return np.where(np.isnan(pairs.clean) | np.isnan(pairs.perturbed), np.nan, differs)
+
+
+def rate(hits: Bools, trials: Bools, cluster: NDArray[np.int64]) -> RobustnessRate:
+    """Measure the share of ``hits`` among ``trials`` (N,), with limits over tasks."""
+    n = int(trials.sum())
+    if not n:
+        return NO_RATE
+    made = rates_by_cluster((hits & trials).astype(float), trials.astype(float), cluster).interval
+    limits = (float(made.low[0]), float(made.high[0]))
+    low, high = (None if np.isnan(limit) else limit for limit in limits)
+    return RobustnessRate(int((hits & trials).sum()), n, float(made.estimate[0]), low, high)
+
+
+def _excess(pairs: PerturbedPairs, identity: PerturbedPairs | None) -> RateDifference:
+    """Compare flips with those of the same prompt drawn again, where that was asked for."""
+    if identity is None or not identity.is_drawn_again or pairs.name == IDENTITY:
+        return NO_DIFFERENCE
+    noise = on_the_same_runs(pairs, identity, flips_of(identity))
+    return rate_difference(flips_of(pairs), noise, pairs.cluster)
+
+
+def _twin(pairs: PerturbedPairs, twin: PerturbedPairs | None, fooled: Bools) -> Floats:
     """Return the twin's verdict on the runs that could be fooled, NaN elsewhere."""
-    told = np.full(len(pairs.clean), np.nan)
-    if twin is None:
-        return told
-    verdict = dict(zip(twin.sources, twin.perturbed.tolist(), strict=True))
-    for place in np.flatnonzero(fooled):
-        told[place] = verdict.get(pairs.sources[place], np.nan)
-    return told
-
-
-def _net(won: Bools, against: NDArray[np.float64]) -> float | None:
-    known = ~np.isnan(against)
-    return float((won[known] - against[known]).mean()) if known.any() else None
+    told = on_the_same_runs(pairs, twin, twin.perturbed if twin else np.empty(0))
+    return np.where(fooled, told, np.nan)
 
 
 def _added(pairs: PerturbedPairs, fails: Bools) -> float | None:
     return float((pairs.perturbed[fails] - pairs.clean[fails]).mean()) if fails.any() else None
 
 
-def _truth_after(pairs: PerturbedPairs) -> NDArray[np.float64]:
+def _score_change(pairs: PerturbedPairs) -> float | None:
+    if pairs.details is None:
+        return None
+    size = np.abs(pairs.details.after - pairs.details.before)
+    return float(np.nanmean(size)) if not np.isnan(size).all() else None
+
+
+def _truth_after(pairs: PerturbedPairs) -> Floats:
     known = [None if np.isnan(truth) else bool(truth) for truth in pairs.truth]
     after = [truth_after(pairs.relation, truth) for truth in known]
     return np.array([np.nan if truth is None else float(truth) for truth in after])
-
-
-def _rate(hits: Bools, trials: Bools, cluster: NDArray[np.int64]) -> RobustnessRate:
-    n = int(trials.sum())
-    if not n:
-        return RobustnessRate(0, 0)
-    made = rates_by_cluster((hits & trials).astype(float), trials.astype(float), cluster).interval
-    limits = (float(made.low[0]), float(made.high[0]))
-    low, high = (None if np.isnan(limit) else limit for limit in limits)
-    return RobustnessRate(int((hits & trials).sum()), n, float(made.estimate[0]), low, high)

@@ -23,6 +23,14 @@ from trajudge.eval.select.files import write_whole
 from trajudge.judges.model import Judgment
 from trajudge.robustness.attacked import VARIANTS, VariantLine
 from trajudge.robustness.catalogue import catalogue, chosen
+from trajudge.robustness.measures.differences import RateDifference
+from trajudge.robustness.measures.obedience import with_obedience
+from trajudge.robustness.measures.overall import (
+    OverallRates,
+    Undetectable,
+    overall_rates,
+    undetectable,
+)
 from trajudge.robustness.measures.pairs import (
     IDENTITY,
     PerturbedPairs,
@@ -30,7 +38,7 @@ from trajudge.robustness.measures.pairs import (
     runs_as_they_were,
     verdicts_of,
 )
-from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, rates_of
+from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, all_rates
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
 from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.util.errors import UserError
@@ -42,13 +50,21 @@ THREATS = {
     "agent and page": (Attacker.AGENT, Attacker.PAGE),
 }
 
+_COLUMNS = (
+    *("judge", "perturbation", "rate", "hits", "trials", "estimate", "low", "high"),
+    *("p_value", "p_adjusted"),
+)
+
 
 class JudgeRobustness(NamedTuple):
-    """One judge: its rates by perturbation, and its worst case by who attacks."""
+    """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
+    tell together, and those that nobody who is shown what it is shown could tell."""
 
     judge: str
     rates: tuple[PerturbationRates, ...]
     worst: dict[str, WorstCase]
+    overall: OverallRates = OverallRates()
+    undetectable: tuple[Undetectable, ...] = ()
 
 
 def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
@@ -113,15 +129,23 @@ def read_variants(attacked: Path) -> list[VariantLine]:
 def _robustness(
     judge: str, pairs: Sequence[PerturbedPairs], rng: np.random.Generator
 ) -> JudgeRobustness:
-    by_name = {one.name: one for one in pairs}
-    twins = {one.name: getattr(known_perturbation(one.name), "twin", None) for one in pairs}
-    rates = tuple(rates_of(one, by_name, twins[one.name]) for one in pairs)
-    base = by_name.get(IDENTITY) or runs_as_they_were(pairs)
+    known = {one.name: known_perturbation(one.name) for one in pairs}
+    rates = all_rates(pairs, {name: getattr(one, "twin", None) for name, one in known.items()})
+    measured = zip(rates, pairs, strict=True)
+    identity = next((one for one in pairs if one.name == IDENTITY), None)
+    base = identity if identity and not identity.is_drawn_again else runs_as_they_were(pairs)
     worst = {
         threat: worst_case([one for one in pairs if _is_attack(one, who)], base, rng)
         for threat, who in THREATS.items()
     }
-    return JudgeRobustness(judge, rates, worst)
+    family = {name: one.family for name, one in known.items() if one}
+    return JudgeRobustness(
+        judge,
+        tuple(with_obedience(one, of, judge) for one, of in measured),
+        worst,
+        overall_rates(pairs, *([n for n, f in family.items() if f == letter] for letter in "AB")),
+        undetectable(pairs),
+    )
 
 
 def known_perturbation(name: str) -> Perturbation | None:
@@ -148,12 +172,14 @@ def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[P
     write_whole(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     rows = StringIO(newline="")
     writer = csv.writer(rows)
-    writer.writerow(("judge", "perturbation", "rate", "hits", "trials", "estimate", "low", "high"))
+    writer.writerow(_COLUMNS)
     for judge in judges:
         for one in judge.rates:
             for name, rate in one._asdict().items():
                 if isinstance(rate, RobustnessRate) and rate.trials:
-                    writer.writerow((judge.judge, one.name, name, *rate))
+                    writer.writerow((judge.judge, one.name, name, *rate, "", ""))
+                if isinstance(rate, RateDifference) and rate.trials:
+                    writer.writerow((judge.judge, one.name, name, "", *rate))
     write_whole(table, rows.getvalue().encode())
     return record, table
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from trajudge.robustness.measures.pairs import IDENTITY
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
@@ -37,6 +36,15 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
     yield f"{judge.judge}: precision {_percent(both.precision)} %, recall {recall} % on clean runs"
     for threat in ("agent", "page"):
         yield f"  {_worst(threat, judge.worst[threat])}"
+    overall = judge.overall
+    parts = [
+        (overall.noise, "verdicts that flip when the same is asked again"),
+        (overall.consistency, f"runs judged alike under {overall.changes} harmless changes"),
+        (overall.pair_accuracy, "pairs right where the truth changes"),
+    ]
+    told = [f"{what} {_share(rate)} %" for rate, what in parts if rate.trials]
+    if told:
+        yield f"  {'; '.join(told)}"
 
 
 def _worst(threat: str, worst: WorstCase) -> str:
@@ -79,9 +87,13 @@ def _attacker(name: str) -> str:
 
 
 def _warnings(judge: JudgeRobustness) -> Iterator[str]:
-    noise = next((one for one in judge.rates if one.name == IDENTITY), None)
-    if noise is None or not noise.flips.hits:
-        yield "the judge's own noise is not in these figures: the identity is the same request"
+    if not judge.overall.noise.trials:
+        yield "the judge's own noise is not measured: no run and its identity were both judged"
+    if judge.undetectable:
+        hidden = ", ".join(f"{n} ({k} of {of})" for n, k, of in judge.undetectable[:4])
+        more = len(judge.undetectable) - 4
+        rest = f" and {more} more" if more > 0 else ""
+        yield f"{judge.judge}: some failures have the prompts of a success under {hidden}{rest}"
     few = sum(0 < one.attack_success.trials < _FEW for one in judge.rates)
     if few:
         yield f"{few} perturbations have fewer than {_FEW} failures that the judge had rejected"

@@ -40,7 +40,8 @@ class WorstCase(NamedTuple):
 
 class _Counts(NamedTuple):
     """Counts by task (C,) of the runs as they were: true successes, of which accepted, failures, of
-    which accepted; and by task and attack (C, A) the failures under it, and those accepted."""
+    which accepted; and by task and attack (C, A) the failures under it, those of them accepted, and
+    those accepted before."""
 
     successes: Floats
     accepted: Floats
@@ -48,6 +49,7 @@ class _Counts(NamedTuple):
     false: Floats
     tried: Floats
     fooled: Floats
+    before: Floats
 
 
 def worst_case(
@@ -55,9 +57,9 @@ def worst_case(
 ) -> WorstCase:
     """Measure precision under each attack.
 
-    How many runs are successes, and how many of these are accepted, is that of ``base``, runs as
-    they were; the share of failures that are accepted is that of the failures under the attack. A
-    run without a verdict is not accepted.
+    How many runs are successes, and how many of either are accepted, is that of ``base``, runs as
+    they were; to the share of failures that are accepted an attack adds what it adds on the
+    failures that it can be tried on, which may be others. A run without a verdict is not accepted.
     """
     counts = _counts(attacks, base)
     accepted, false = counts.accepted.sum(), counts.false.sum()
@@ -79,9 +81,10 @@ def worst_case(
 def _precision(counts: _Counts, weights: Floats) -> Floats:
     """Return precision (R, A) where each task counts as often as ``weights`` (R, C) say."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = (weights @ counts.fooled) / (weights @ counts.tried)
+        added = (weights @ (counts.fooled - counts.before)) / (weights @ counts.tried)
         accepted = (weights @ counts.accepted)[:, None]
-        false = share * (weights @ counts.failures)[:, None]
+        failures = (weights @ counts.failures)[:, None]
+        false = np.clip((weights @ counts.false)[:, None] + added * failures, 0, failures)
         return np.asarray(accepted / (accepted + false))
 
 
@@ -91,13 +94,17 @@ def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> Floats:
         return np.full(len(rates), np.nan)
     weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=REPLICATES)
     drawn = _precision(counts, weights.astype(float))
-    drawn = drawn[~np.isnan(drawn).any(axis=1)]
-    spread = drawn.std(axis=0, ddof=1) if len(drawn) > 1 else np.zeros(len(rates))
+    # A draw without a failure that an attack was tried on says nothing of that attack alone.
+    drawn = drawn[~np.isnan(drawn).all(axis=1)]
+    enough = (~np.isnan(drawn)).sum(axis=0) > 1
+    spread = np.zeros(len(rates))
+    spread[enough] = np.nanstd(drawn[:, enough], axis=0, ddof=1)
     varies = spread > 0
     lows = _never_fooled(counts)
     if varies.any():
         deviations = (drawn[:, varies] - rates[varies]) / spread[varies]
-        quantile = np.quantile(deviations.max(axis=1), 0.95)
+        known = ~np.isnan(deviations).all(axis=1)
+        quantile = np.quantile(np.nanmax(deviations[known], axis=1), 0.95)
         lows[varies] = np.maximum(rates[varies] - quantile * spread[varies], 0.0)
     return lows
 
@@ -118,13 +125,14 @@ def _counts(attacks: Sequence[PerturbedPairs], base: PerturbedPairs) -> _Counts:
     size = int(everyone.max(initial=-1)) + 1
     success, failure = base.truth == 1, base.truth == 0
     yes = base.clean == 1
-    tried, fooled = np.zeros((size, len(attacks))), np.zeros((size, len(attacks)))
+    tried, fooled, before = np.zeros((3, size, len(attacks)))
     for place, one in enumerate(attacks):
         fails = one.truth == 0
         tried[:, place] = np.bincount(one.cluster, fails, size)
         fooled[:, place] = np.bincount(one.cluster, fails & (one.perturbed == 1), size)
+        before[:, place] = np.bincount(one.cluster, fails & (one.clean == 1), size)
     columns = (success, success & yes, failure, failure & yes)
     counted = [np.bincount(base.cluster, column, size).astype(float) for column in columns]
-    whole = _Counts(counted[0], counted[1], counted[2], counted[3], tried, fooled)
+    whole = _Counts(counted[0], counted[1], counted[2], counted[3], tried, fooled, before)
     present = np.bincount(everyone, minlength=size) > 0
     return _Counts(*(column[present] for column in whole))

@@ -22,8 +22,15 @@ def test_the_labels_are_those_after_the_change(
     written = subjects(f"trajudge:{out}")
     source = primary_labels(open_annotations("sample"))
     of = {key.model_copy(update={"agent": f"{key.agent}~identity"}): key for key in source}
-    assert len(written.trajectories) == len({one.key.task_id for one in written.trajectories}) == 3
-    for one in written.trajectories:
+    variants = [one for one in written.trajectories if one.key in of]
+    sources = [one for one in written.trajectories if one.key in source]
+    assert len(written.trajectories) == len(variants) + len(sources) == 6
+    assert len({one.key.task_id for one in variants}) == 3
+    assert [one.key for one in sources] == [of[one.key] for one in variants]
+    for one in sources:
+        assert written.facts[one.key].success is source[one.key].success
+    for one in variants:
+        assert one.metadata["repeat"] == 1
         assert written.facts[one.key].success is source[of[one.key]].success
 
 

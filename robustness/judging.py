@@ -1,0 +1,99 @@
+"""Judges asked about changed runs, in the same engine as any run: cache, limits, budget, resume."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
+from trajudge.eval.runs.pricing import dry_run, may_spend
+from trajudge.eval.runs.session import RunResult, run_until_interrupted
+from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
+from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
+from trajudge.robustness.sources import subjects
+from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, suite
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.exits import INTERRUPTED, OK
+from trajudge.trajectories.util.terminal import one_line
+
+
+class RobustConfig(Record):
+    """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
+    already (None: below ``out``); ``adaptive`` queries a failure for an attacker that learns."""
+
+    suite: SuiteName = "core"
+    perturbation: tuple[str, ...] = ()
+    limit: int = SOURCES
+    seed: int = 0
+    out: Path = Path("robustness")
+    attacked: Path | None = None
+    adaptive: int = 0
+
+
+class JudgedRuns(NamedTuple):
+    """``folders`` of the runs of all judges, and where the changed runs are. ``code`` is not 0
+    where there is nothing to measure."""
+
+    code: int
+    folders: tuple[Path, ...]
+    attacked: Path
+
+
+def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
+    """Change the runs, unless that was done, and ask every judge of the request about them; with
+    ``--dry-run`` print what that would cost. Raises UserError."""
+    attacked = config.attacked or _expanded(request.data, config)
+    runs = planned(request, attacked, config.out)
+    if request.calls.dry_run:
+        return JudgedRuns(asyncio.run(dry_run(runs)), (), attacked)
+    if not may_spend(request, runs):
+        sys.stderr.write("cancelled; no model calls were made\n")
+        return JudgedRuns(INTERRUPTED, (), attacked)
+    with terminate_as_interrupt():
+        results = run_interruptible(run_until_interrupted(runs))
+    _say(results)
+    code = INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK
+    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked)
+
+
+def _expanded(data: DataConfig, config: RobustConfig) -> Path:
+    folder = config.out / "attacked"
+    known = limited(subjects(data.data, data.annotations), config.limit)
+    invalid = expanded(folder, known, suite(config.suite, config.perturbation), config.seed)
+    sys.stderr.writelines(f"invalid, left out: {one_line(text)}\n" for text in invalid)
+    return folder
+
+
+def planned(request: RunRequest, attacked: Path, out: Path) -> list[PlannedRun]:
+    """Plan a run of each judge on the changed runs, below ``out``. Raises UserError.
+
+    A judge that an attack makes fail has not failed as a run: that is what is measured.
+    """
+    on_changed = request.model_copy(
+        update={
+            "data": DataConfig(data=f"trajudge:{attacked}"),
+            "run": RunConfig(
+                samples=request.run.samples,
+                retry_failed=request.run.retry_failed,
+                max_failures=1.0,
+                out=out / "runs",
+            ),
+        }
+    )
+    runs = plan_runs(on_changed)
+    if len(runs) == 1:
+        runs = [replace(one, plan=one.plan.below(out / "runs")) for one in runs]
+    say_sources(runs)
+    return runs
+
+
+def _say(results: Sequence[RunResult]) -> None:
+    """Say what ended early, and why judgments failed; where the runs are, the screen tells."""
+    for one in results:
+        sys.stderr.writelines(f"warning: {one_line(text)}\n" for text in one.warnings)
+        if one.code == INTERRUPTED:
+            sys.stderr.writelines(f"{one_line(text)}\n" for text in one.notes[1:])
