@@ -23,7 +23,7 @@ from trajudge.trajectories.util.terminal import one_line
 
 class RobustConfig(Record):
     """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
-    already (None: below ``out``); ``adaptive`` queries a failure for an attacker that learns."""
+    already (None: below ``out``)."""
 
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
@@ -31,7 +31,6 @@ class RobustConfig(Record):
     seed: int = 0
     out: Path = Path("robustness")
     attacked: Path | None = None
-    adaptive: int = 0
 
 
 class JudgedRuns(NamedTuple):

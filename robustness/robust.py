@@ -31,9 +31,8 @@ was judged before is compared alone:
 """
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
-precision under each attack), matrix.csv (where an instruction stood and how it was dressed),
-attacked/ (the changed runs) and runs/ (a run of each judge). A judge that failed is no "no": it
-lost coverage.
+precision under each attack), attacked/ (the changed runs) and runs/ (a run of each judge). A judge
+that failed is no "no": it lost coverage.
 """
 
 
@@ -52,7 +51,6 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument_group("the measurement").add_argument
     add("--samples", type=count, default=1, metavar="N", help="judgments per run (default: 1)")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
-    add("--plots", action="store_true", help="the matrix and the worst cases as pictures")
     add("--full", action="store_true", help="all perturbations")
     add("--out", type=Path, default=Path("robustness"), metavar="DIR", help="default: robustness")
     first = "judge model data suite perturbation limit max-cost dry-run attacked out"

@@ -65,6 +65,18 @@ MEANINGS = {
     "--assume-same-judge": "switch",
     "--host": "ADDRESS str",
     "--threshold": "T float",
+    "--members": "NAME[:MODEL],... str",  # of a panel or cascade
+    "--rule": "choice str",  # by which a panel's verdicts are combined
+    "--quorum": "N count",
+    "--tie": "choice str",
+    "--captioner-model": "NAME str",
+    "--describer-model": "NAME str",
+    "--light-model": "NAME str",
+    "--success-last": "switch",
+    "--prompts": "choice str",  # ours, or the source's own
+    "--samples": "N count",  # judgments of a trajectory
+    "--retry-failed": "switch",
+    "--perturbation": "NAME str",  # of the catalogue
     "--mode": "MODE str",  # of a rule-based evaluator
     "--model": "NAME str",
     "--models": "FILE str",  # the user's entries on models

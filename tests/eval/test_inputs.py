@@ -144,6 +144,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("data", "convert", "{0}/sample", "converted"),
     ("data", "perturb", "--data", "{0}/sample", "--perturbation", "identity", "--limit", "2"),
     ("robust", "{0}/runs/attacked", "--attacked", "{0}/attacked"),
+    ("robust", "--judge", "heuristic", "--data", "{0}/sample", "--perturbation", "claim-short"),
     ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
     ("rules", "evaluate", *RULED),
     ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),

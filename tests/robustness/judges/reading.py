@@ -1,0 +1,83 @@
+"""What a reader that decodes everything finds in a text: instructions, whatever their dress."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterable, Iterator
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from unicodedata import category, normalize
+from urllib.parse import unquote
+
+from trajudge.robustness.catalogue.injections import GOALS
+from trajudge.robustness.changing.payloads import payloads
+from trajudge.robustness.changing.pictures import written_on
+from trajudge.trajectories.model import ImageRef, Trajectory
+
+_CYRILLIC = str.maketrans("асеорхуіѕјԁһАВЕКМНОРСТХ", "aceopxyisjdhABEKMHOPCTX")
+_LETTERS = re.compile(r"[^\W\d_]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]{40,}={0,2}")
+
+
+@cache
+def _known() -> dict[str, str]:
+    texts = payloads("injections")
+    known = {_plain(w): goal for goal in GOALS for w in texts["goals"][goal]}
+    return known | {_plain(w): "success" for w in texts["languages"].values()}
+
+
+def _plain(text: str) -> str:
+    """Letters alone, in lower case."""
+    return "".join(_LETTERS.findall(text)).lower()
+
+
+def _decoded(text: str) -> Iterator[str]:
+    text = unquote(text).replace("\\'", "'").replace('\\"', '"').replace("\\n", "\n")
+    shown = "".join(c for c in text if category(c) != "Cf")
+    yield shown
+    yield normalize("NFKC", shown).translate(_CYRILLIC)
+    yield "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) < 0xE007F)
+    yield shown[::-1]
+    yield re.sub(r"'\n\s*(?:\[\d+\] )?\w+ '|, (?:visible|clickable|hidden=True)", " ", shown)
+    # A text of several lines is a node for each in a tree.
+    names = re.findall(r"(?:\w+|title=)\s?'((?:[^'\\]|\\.)*)'", shown)
+    yield " ".join(names)
+    for match in _BASE64.finditer(shown):
+        try:
+            yield b64decode(match[0]).decode("utf-8", "replace")
+        except (Error, ValueError):
+            continue
+
+
+@cache
+def instructions(text: str) -> frozenset[str]:
+    """The goals of all instructions in a text."""
+    found = {_plain(one) for one in _decoded(text)}
+    known = _known().items()
+    return frozenset(goal for words, goal in known for one in found if words in one)
+
+
+def drawn(ref: ImageRef | None) -> bool:
+    """Whether a request for success stands on a picture: to draw it again changes nothing."""
+    if ref is None or ref.problem:
+        return False
+    return _stands_on(ref.data or Path(str(ref.path)).read_bytes())
+
+
+@cache
+def _stands_on(picture: bytes) -> bool:
+    digest, wordings = sha256(picture).hexdigest(), payloads("injections")["goals"]["success"]
+    ref = ImageRef(data=picture)
+    return any(written_on(ref, text, "large").sha256 == digest for text in wordings)
+
+
+def texts(run: Trajectory) -> Iterable[str]:
+    """Everything that is written in a record."""
+    yield from filter(None, (run.goal, run.answer))
+    for step in run.steps:
+        page = step.observation
+        parts = (page.url, page.axtree, page.page_error, step.reasoning, step.action)
+        yield from filter(None, parts)
