@@ -1,0 +1,75 @@
+"""The options of ``trajudge robust``. Nothing slow is imported here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from trajudge.eval.runs.options import (
+    ensemble_options,
+    judge_options,
+    prompt_options,
+)
+from trajudge.judges.calls.options import call_options
+from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import count
+
+_DESCRIPTION = """\
+Compare a judge's verdicts on runs that were changed in known ways with its verdicts on the runs as
+they were: how often claims, instructions on the page and forged evidence make it accept a failure,
+and what is left of its precision.
+
+  trajudge robust --judge heuristic --judge simplified --model gpt-4o --data sample
+  trajudge robust --judge simplified --model gpt-4o --dry-run
+
+The runs are changed, judged (the same command goes on where it was interrupted) and compared. What
+was judged before is compared alone:
+
+  trajudge robust runs/attacked --attacked attacked
+"""
+_FILES = """\
+In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
+precision under each attack), attacked/ (the changed runs) and runs/ (a run of each judge). A judge
+that failed is no "no": it lost coverage.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = TextParser(prog="trajudge robust", description=_DESCRIPTION, epilog=_FILES)
+    made.add_argument(
+        "runs", nargs="*", type=Path, metavar="RUN", help="run of a judge on the changed runs"
+    )
+    judge = made.add_argument_group("the judge")
+    judge_options(judge)
+    ensemble_options(judge)
+    prompt_options(judge)
+    _change_options(made.add_argument_group("the changed runs"))
+    call_options(made.add_argument_group("the calls"))
+    add = made.add_argument_group("the measurement").add_argument
+    add("--samples", type=count, default=1, metavar="N", help="judgments per run (default: 1)")
+    add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
+    add("--full", action="store_true", help="all perturbations")
+    add("--out", type=Path, default=Path("robustness"), metavar="DIR", help="default: robustness")
+    first = "judge model data suite perturbation limit max-cost dry-run attacked out"
+    return made.show_first(*first.split())
+
+
+def _change_options(group: argparse._ArgumentGroup) -> None:
+    add = group.add_argument
+    add("--data", metavar="KIND:PATH", help="the trajectories (default: as trajudge judge)")
+    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add(
+        "--suite",
+        choices=("core", "all"),
+        default="core",
+        help="core: some of every family (default), all: the whole catalogue",
+    )
+    add(
+        "--perturbation",
+        action="append",
+        metavar="NAME",
+        help="one of the catalogue, or two as A+B; may be repeated (default: --suite)",
+    )
+    add("--limit", type=count, metavar="N", help="runs that are changed at most (default: 150)")
+    add("--attacked", type=Path, metavar="DIR", help="what trajudge data perturb wrote")
