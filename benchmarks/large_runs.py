@@ -5,7 +5,8 @@
 
 Synthetic trajectories (seeded) are judged through the scripted adapter, then the same folder goes
 through every stage that a user meets, each in a process of its own: imports are part of it, and
-its peak is its own.
+its peak is its own. The bytecode of modules is kept, as Python does by default, and so is what a
+stage leaves in the user's cache for the next.
 
 - ``judge``: the command, from nothing.
 - ``finish``: the command over the folder as it is after the last judgment, its journal in order of
@@ -224,7 +225,8 @@ def run_stage(name: str, base: Path) -> None:
 def measured(name: str, base: Path) -> Stage:
     """Run one stage in a process of its own."""
     words = [sys.executable, "-m", "benchmarks.large_runs", "--stage", name, "--folder", str(base)]
-    shown = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
+    others = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    shown = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env=others).stdout
     return Stage(*json.loads(shown))
 
 

@@ -143,7 +143,7 @@ class _Rounds:
         self.engines = CollectingEngines(engines, models, self.collector)
         self.effective = EffectiveParameters(plan.folder, engines.sent)
         earlier = journal.judgments().columns
-        self.done = jobs_done(plan.key_columns, run.samples, earlier, retry_failed=run.retry_failed)
+        self.done = jobs_done(plan.keys, run.samples, earlier, retry_failed=run.retry_failed)
         self.row = {key: place for place, key in enumerate(plan.keys)}
         self.asked: set[str] = set()
         self.budget = engines[models[0]].budget if session.is_limited else None
@@ -221,7 +221,7 @@ class _Rounds:
 
     def _jobs_left(self) -> Iterator[JudgmentJob]:
         session = self.session
-        report = LoadReport({**session.report.earlier, **session.report.rewards})
+        report = LoadReport({**session.report.earlier, **session.report.rewards(session.plan.keys)})
         samples, strict = session.planned.run.samples, session.planned.data.strict
         return jobs_of(session.plan, samples, self.done, report, strict=strict)
 

@@ -17,13 +17,16 @@ from trajudge.annotations import (
     store,
 )
 from trajudge.annotations.policies import policy_note
+from trajudge.eval.data.index.keys import KeyColumns, KeyColumnsBuilder
 from trajudge.eval.data.index.label_lines import read_label_columns
 from trajudge.eval.data.index.labels import StoredAnnotations
+from trajudge.eval.data.index.saved_labels import SavedKeys
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.store import find_file
 from trajudge.trajectories.user_loaders import DOOR
 from trajudge.trajectories.util.errors import UserError
 
@@ -54,6 +57,37 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return (one for one in self.trajectories if want(one.key))
         return open_source(open_spec(self.spec), want, needs, self.goals)
+
+    def keys(self) -> KeyColumns:
+        """Read the keys of all trajectories, in their order; a trajectory is passed over where its
+        key is in its path or its line begins with it. The keys of a large file of ours are kept in
+        the user's cache. Raises UserError as ``read``."""
+        saved = self._saved_keys()
+        known = saved.load() if saved else None
+        if known is None:
+            known = self._read_keys()
+            if saved:
+                saved.keep(known)
+        return known
+
+    def _saved_keys(self) -> SavedKeys | None:
+        """Return where the keys are kept: None for other data than one file of ours."""
+        if self.trajectories is not None:
+            return None
+        kind, path = parse_source(open_spec(self.spec))
+        file = find_file(path) if kind == store.KIND and path is not None else None
+        return SavedKeys(file) if file else None
+
+    def _read_keys(self) -> KeyColumns:
+        found = KeyColumnsBuilder()
+
+        def note(key: TrajectoryKey) -> bool:
+            found.add(key)
+            return False
+
+        for _ in self.read(note):
+            pass
+        return found.build()
 
     @property
     def loader_digest(self) -> str | None:

@@ -23,7 +23,7 @@ from pydantic_core import PydanticSerializationError
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Labels, primary_labels
 from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
-from trajudge.eval.data.index.labels import RunLabels
+from trajudge.eval.data.index.labels import RewardColumns, RunLabels
 from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
@@ -111,11 +111,12 @@ def read_judgments(folder: Path) -> list[Judgment]:
 
 def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
     """Write ``rewards.jsonl``, sorted by key."""
+    columns = RewardColumns.of(rewards)
     lines = (
-        OfficialReward(key=key, official_reward=rewards[key]).model_dump_json().encode() + b"\n"
-        for key in sorted(rewards, key=lambda key: key.order)
+        OfficialReward(key=columns.keys.key(place), official_reward=reward)
+        for place, reward in columns.sorted()
     )
-    write_lines(folder / REWARDS, lines)
+    write_lines(folder / REWARDS, (line.model_dump_json().encode() + b"\n" for line in lines))
 
 
 def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:

@@ -13,6 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from trajudge.annotations.model import Labels
+from trajudge.eval.data.index.keys import are_equal
 from trajudge.eval.data.inputs import MEMORY, SAMPLE, DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
@@ -148,7 +149,8 @@ def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
     """Return the labels of all runs: one mapping, where they judge the same trajectories of one
     source."""
     first = runs[0].plan
-    if all(p.plan.source is first.source and p.plan.keys == first.keys for p in runs):
+    plans = [planned.plan for planned in runs]
+    if all(p.source is first.source and are_equal(p.keys, first.keys) for p in plans):
         return first.labels
     return {key: label for planned in runs for key, label in planned.plan.labels.items()}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -11,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.keys import KeyColumns, places_among
-from trajudge.eval.data.index.labels import RewardColumns, Rewards
+from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, places_among
+from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
@@ -41,12 +42,24 @@ class JudgmentJob(NamedTuple):
 @dataclass
 class LoadReport:
     """What the files gave besides jobs: the official ``rewards`` of the trajectories that were
-    read. Those that are not read for the judge are read where ``earlier`` lacks their reward."""
+    read. Those that are not read for the judge are read where ``earlier`` lacks their reward. A
+    report belongs to one ``jobs_of``."""
 
     earlier: Rewards = field(default_factory=dict)
-    rewards: dict[TrajectoryKey, float | None] = field(default_factory=dict)
     unreadable: list[Unreadable] = field(default_factory=list)
     repeated: list[TrajectoryKey] = field(default_factory=list)
+    _places: array[int] = field(default_factory=lambda: array("q"))
+    _rewards: array[float] = field(default_factory=lambda: array("d"))
+
+    def add_reward(self, place: int, reward: float | None) -> None:
+        """Note the reward of the trajectory at this place of the plan's keys."""
+        self._places.append(place)
+        self._rewards.append(np.nan if reward is None else reward)
+
+    def rewards(self, keys: KeyColumns) -> RunRewards:
+        """Return the rewards that were noted so far, ``keys`` the plan's."""
+        columns = RewardColumns(keys.at(np.array(self._places)), np.array(self._rewards))
+        return RunRewards(columns)
 
 
 def jobs_done(
@@ -77,9 +90,9 @@ def jobs_of(
     """
     left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
     some = left.any(axis=1)
-    some |= places_among(plan.key_columns, RewardColumns.of(report.earlier).keys) < 0
-    wanted = {plan.keys[place]: place for place in np.flatnonzero(some).tolist()}
-    if not wanted:
+    some |= places_among(plan.keys, RewardColumns.of(report.earlier).keys) < 0
+    wanted = KeyPlaces(plan.keys, np.flatnonzero(some))
+    if not len(wanted):
         return
     read = np.zeros(len(plan.keys), dtype=bool)
     for item in plan.source.read(wanted.__contains__, plan.needs):
@@ -87,15 +100,15 @@ def jobs_of(
             if strict:
                 raise UserError(f"{item.source}: {item.reason} (--strict stops here)")
             report.unreadable.append(item)
-        if item.key is None or (place := wanted.get(item.key)) is None:
+        key = item.key
+        if key is None or (place := wanted.find(key)) is None:
             continue
-        key = plan.keys[place]  # one object for a trajectory, however often it is read
         if read[place]:
             report.repeated.append(key)
             continue
         read[place] = True
         if isinstance(item, Trajectory):
-            report.rewards[key] = item.official_reward
+            report.add_reward(place, item.official_reward)
         for sample in np.flatnonzero(left[place]).tolist():
             yield JudgmentJob(key, item, sample)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +23,7 @@ from trajudge.judges.model import Judge
 from trajudge.judges.registry import find_judge, make_judge, needs_of
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
-from trajudge.trajectories.model import TrajectoryKey, compacted
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
 
@@ -34,7 +34,7 @@ class RunPlan:
     what the judge must see of each."""
 
     source: DataSource
-    keys: tuple[TrajectoryKey, ...]
+    keys: KeyColumns
     known: Labels
     judge_id: str
     judge: Judge
@@ -42,18 +42,13 @@ class RunPlan:
     manifest: RunManifest
     folder: Path
 
-    def with_keys(self, keys: Sequence[TrajectoryKey]) -> RunPlan:
+    def with_keys(self, keys: KeyColumns) -> RunPlan:
         """Return the same plan for some of its trajectories."""
-        return replace(self, keys=tuple(keys))
+        return replace(self, keys=keys)
 
     def below(self, folder: Path) -> RunPlan:
         """Return the same plan, its run in a folder of its own below ``folder``."""
         return replace(self, folder=folder / default_folder(self.manifest).name)
-
-    @cached_property
-    def key_columns(self) -> KeyColumns:
-        """``keys`` as columns, (K,)."""
-        return KeyColumns.of(self.keys)
 
     @property
     def training(self) -> dict[str, set[TrajectoryKey]]:
@@ -66,7 +61,7 @@ class RunPlan:
     def labels(self) -> Labels:
         """The labels of ``keys``, in their order."""
         if isinstance(self.known, RunLabels):
-            return self.known.of(self.key_columns)
+            return self.known.of(self.keys)
         return {key: self.known[key] for key in self.keys if key in self.known}
 
     @property
@@ -133,7 +128,7 @@ def make_plan(
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
-    return RunPlan(source, tuple(keys), labels, made.id, made.judge, made.needs, manifest, folder)
+    return RunPlan(source, keys, labels, made.id, made.judge, made.needs, manifest, folder)
 
 
 def _split(asked: str | None, labels: Labels) -> str:
@@ -147,18 +142,10 @@ def _split(asked: str | None, labels: Labels) -> str:
 
 def _keys(
     data: DataConfig, source: DataSource, labels: Labels, split: str, seed: int
-) -> list[TrajectoryKey]:
-    """Return the selected keys, without reading a trajectory where its key is in its path."""
-    found: list[TrajectoryKey] = []
-
-    def note(key: TrajectoryKey) -> bool:
-        found.append(compacted(key))
-        return False
-
-    for _ in source.read(note):
-        pass
+) -> KeyColumns:
+    """Return the selected keys."""
     return select(
-        found,
+        source.keys(),
         Filters(
             benchmarks=data.benchmark,
             agents=data.agent,
@@ -179,7 +166,7 @@ def _asked(data: DataConfig) -> dict[str, Any]:
     return {name: found[name] for name in names if found[name]}
 
 
-def _trained_on(judge_id: str, judge: Judge, keys: Sequence[TrajectoryKey]) -> list[str]:
+def _trained_on(judge_id: str, judge: Judge, keys: KeyColumns) -> list[str]:
     """Return the hashes of those of ``keys`` that the judge was trained on."""
     hashes = training_hashes(judge)
     if hashes is None:

@@ -136,8 +136,8 @@ async def _price_sample(
         return await _price_all(planned, asked)
     rng = np.random.default_rng(planned.calls.seed)
     count = min(SAMPLED, len(plan.keys))
-    drawn = {plan.keys[i] for i in rng.choice(len(plan.keys), size=count, replace=False)}
-    some = plan.with_keys([key for key in plan.keys if key in drawn])
+    drawn = rng.choice(len(plan.keys), size=count, replace=False)
+    some = plan.with_keys(plan.keys.at(np.sort(drawn)))
     jobs = jobs_of(some, 1, None, LoadReport(), strict=False)
     found = await _price(planned.model, some, islice(jobs, count), asked, batch=batch)
     return found.times(len(plan.keys) * planned.run.samples)

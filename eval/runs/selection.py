@@ -5,11 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
+from trajudge.eval.data.index.keys import KeyColumns, first_of_each
+from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -28,48 +33,59 @@ class Filters:
 
 
 def select(
-    keys: Iterable[TrajectoryKey],
+    keys: KeyColumns,
     filters: Filters,
     *,
     splits: Mapping[tuple[str, str], str],
     benchmark_of: Callable[[TrajectoryKey], str],
     rng: np.random.Generator,
-) -> list[TrajectoryKey]:
+) -> KeyColumns:
     """Return the keys to judge, in the order in which they came, without repeats.
 
     ``splits`` maps (benchmark, task id) to dev or test. Raises UserError for a benchmark, agent
     or task that the data does not have, and if nothing is left.
     """
-    distinct = list(dict.fromkeys(keys))
-    if not distinct:
+    found = keys.at(first_of_each(keys))
+    if not len(found):
         raise UserError("--data: holds no trajectory that can be read: name another folder")
-    names = (name for key in distinct for name in _names(key, benchmark_of))
-    _known("benchmark", filters.benchmarks, names)
-    _known("agent", filters.agents, (key.agent for key in distinct))
-    _known("task", filters.tasks, (key.task_id for key in distinct))
-    wanted = [
-        key
-        for key in distinct
-        if (not filters.benchmarks or _names(key, benchmark_of) & set(filters.benchmarks))
-        and (not filters.agents or key.agent in filters.agents)
-        and (not filters.tasks or key.task_id in filters.tasks)
-        and (filters.split == "all" or splits.get((key.benchmark, key.task_id)) == filters.split)
-    ]
-    if not wanted:
+    wanted = np.ones(len(found), dtype=bool)
+    if filters.benchmarks:
+        named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})
+        _known("benchmark", filters.benchmarks, (name for names in named for name in names))
+        wanted &= [not names.isdisjoint(filters.benchmarks) for names in named]
+    if filters.agents:
+        _known("agent", filters.agents, found.agents)
+        wanted &= _marked(found.agents, filters.agents)[found.agent]
+    if filters.tasks:
+        _known("task", filters.tasks, found.tasks)
+        wanted &= _marked(found.tasks, filters.tasks)[found.task]
+    if filters.split != "all":
+        told = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
+        wanted &= [split == filters.split for split in told]
+    left = found.at(wanted)
+    if not len(left):
         raise UserError(
-            f"no trajectory is left of {len(distinct)} with --split {filters.split} and the "
+            f"no trajectory is left of {len(found)} with --split {filters.split} and the "
             "filters given: loosen one of --split, --benchmark, --agent, --task"
         )
-    if filters.limit is None or filters.limit >= len(wanted):
-        return wanted
+    if filters.limit is None or filters.limit >= len(left):
+        return left
     if filters.stratified:
-        return _stratified(wanted, filters.limit, benchmark_of, rng)
-    return wanted[: filters.limit]
+        return left.at(_stratified(left, filters.limit, benchmark_of, rng))
+    return left.at(np.arange(filters.limit))
 
 
-def _names(key: TrajectoryKey, benchmark_of: Callable[[TrajectoryKey], str]) -> set[str]:
-    """Return the benchmark's names: WorkArena++ is a part of workarena too."""
-    return {key.benchmark, benchmark_of(key)}
+def _by_task(keys: KeyColumns, told: Callable[[TrajectoryKey], T]) -> list[T]:
+    """Return what is told of each of the keys, (K,), looked up once for every task of a
+    benchmark."""
+    pair = keys.benchmark.astype(np.int64) * len(keys.tasks) + keys.task
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    values = [told(keys.key(place)) for place in first.tolist()]
+    return [values[number] for number in which.tolist()]
+
+
+def _marked(names: Sequence[str], wanted: Collection[str]) -> Bools:
+    return np.array([name in wanted for name in names], dtype=bool)
 
 
 def _known(what: str, asked: Collection[str], has: Iterable[str]) -> None:
@@ -88,24 +104,24 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _stratified(
-    keys: Sequence[TrajectoryKey],
+    keys: KeyColumns,
     limit: int,
     benchmark_of: Callable[[TrajectoryKey], str],
     rng: np.random.Generator,
-) -> list[TrajectoryKey]:
-    """Draw ``limit`` keys, each stratum's share rounded by largest remainder, drawn without
-    return."""
+) -> Ints:
+    """Draw the places of ``limit`` keys, in order, each stratum's share rounded by largest
+    remainder, drawn without return."""
     strata: dict[tuple[str, str], list[int]] = {}
-    for position, key in enumerate(keys):
-        strata.setdefault((benchmark_of(key), key.agent), []).append(position)
+    agents = (keys.agents[agent] for agent in keys.agent.tolist())
+    for place, stratum in enumerate(zip(_by_task(keys, benchmark_of), agents, strict=True)):
+        strata.setdefault(stratum, []).append(place)
     groups = [strata[name] for name in sorted(strata)]
     exact = np.array([len(group) for group in groups]) * limit / len(keys)
     shares = np.floor(exact).astype(int)
     for largest in np.argsort(-(exact - shares), kind="stable")[: limit - shares.sum()]:
         shares[largest] += 1
     drawn = [
-        position
+        rng.choice(group, size=share, replace=False)
         for group, share in zip(groups, shares, strict=True)
-        for position in rng.choice(group, size=share, replace=False)
     ]
-    return [keys[position] for position in sorted(drawn)]
+    return np.sort(np.concatenate(drawn))

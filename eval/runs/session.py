@@ -158,7 +158,7 @@ class RunSession:
                 rewards = self._rewards()
                 if rewards is not self.report.earlier or not has_rewards:
                     write_rewards(plan.folder, rewards)
-            judgments = journal.finish(plan.key_columns)
+            judgments = journal.finish(plan.keys)
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
         code = self._code(judgments)
@@ -166,7 +166,7 @@ class RunSession:
 
     def _rewards(self) -> Rewards:
         """Return the official rewards of all sessions: those from before, if there is no news."""
-        earlier, read = self.report.earlier, self.report.rewards
+        earlier, read = self.report.earlier, self.report.rewards(self.plan.keys)
         if all(key in earlier and earlier[key] == reward for key, reward in read.items()):
             return earlier
         return {**earlier, **read} if earlier else read
@@ -175,7 +175,7 @@ class RunSession:
         planned, plan = self.planned, self.plan
         samples, retry_failed = planned.run.samples, planned.run.retry_failed
         earlier = journal.judgments()
-        done = jobs_done(plan.key_columns, samples, earlier.columns, retry_failed=retry_failed)
+        done = jobs_done(plan.keys, samples, earlier.columns, retry_failed=retry_failed)
         jobs = jobs_of(plan, samples, done, self.report, strict=planned.data.strict)
         if self.model and samples > 1:
             jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))

@@ -54,10 +54,8 @@ class CallColumns:
     usage: Ints
     place: Ints
 
-    def of(self, rows: Ints, total: int) -> CallColumns:
-        """Keep the calls of some of ``total`` judgments, which ``rows`` puts into a new order."""
-        if np.array_equal(rows, np.arange(total)):
-            return self
+    def of(self, rows: Ints) -> CallColumns:
+        """Keep the calls of some of the judgments, which ``rows`` puts into a new order."""
         first = np.searchsorted(self.judgment, rows)
         counts = np.searchsorted(self.judgment, rows, side="right") - first
         row = np.repeat(np.arange(len(rows)), counts)
@@ -111,6 +109,8 @@ class JudgmentColumns:
     def at(self, rows: Ints | Bools) -> JudgmentColumns:
         """Keep the judgments at these rows (places or a mask), in that order."""
         chosen = places_of(rows)
+        if np.array_equal(chosen, np.arange(len(self))):
+            return self
         return JudgmentColumns(
             self.keys.at(chosen),
             self.judges,
@@ -123,7 +123,7 @@ class JudgmentColumns:
             self.second_asked[chosen],
             self.offset[chosen],
             self.length[chosen],
-            self.calls.of(chosen, len(self)),
+            self.calls.of(chosen),
         )
 
     def verdict(self, name: str) -> NDArray[np.int8]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -160,6 +161,60 @@ def places_among(keys: KeyColumns, among: KeyColumns) -> Ints:
     number = np.full(len(known), -1, dtype=np.int64)
     number[place[: len(among)]] = np.arange(len(among))
     return np.asarray(number[place[len(among) :]])
+
+
+def first_of_each(keys: KeyColumns) -> Ints:
+    """Return the rows at which a key comes for the first time, in order."""
+    return np.sort(np.unique(distinct(keys)[1], return_index=True)[1])
+
+
+class KeyPlaces:
+    """Finds keys among ``places`` of distinct ``keys``: eight bytes a key, where a dict of records
+    takes four hundred."""
+
+    def __init__(self, keys: KeyColumns, places: Ints) -> None:
+        known, attempt = np.unique(keys.attempt, return_inverse=True)
+        self._benchmarks, self._agents, self._tasks = (
+            {name: number for number, name in enumerate(names)}
+            for names in (keys.benchmarks, keys.agents, keys.tasks)
+        )
+        self._attempts = {value: number for number, value in enumerate(known.tolist())}
+        agent, task = keys.agent.astype(np.int64), keys.task.astype(np.int64)
+        codes = self._code(keys.benchmark.astype(np.int64), agent, task, attempt)[places]
+        order = np.argsort(codes, kind="stable")
+        self._codes = array("q", codes[order].tobytes())
+        self._places = array("q", places[order].astype(np.int64).tobytes())
+
+    def _code(self, benchmark: Any, agent: Any, task: Any, attempt: Any) -> Any:
+        """Return one number for the four, of one key or of a column of them."""
+        whole = (benchmark * len(self._agents) + agent) * len(self._tasks) + task
+        return whole * len(self._attempts) + attempt
+
+    def find(self, key: TrajectoryKey) -> int | None:
+        """Return the key's place, None for one that is not there."""
+        try:
+            code = self._code(
+                self._benchmarks[key.benchmark],
+                self._agents[key.agent],
+                self._tasks[key.task_id],
+                self._attempts[key.attempt],
+            )
+        except KeyError:
+            return None
+        row = bisect_left(self._codes, code)
+        found = row < len(self._codes) and self._codes[row] == code
+        return self._places[row] if found else None
+
+    def __contains__(self, key: TrajectoryKey) -> bool:
+        return self.find(key) is not None
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def are_equal(one: KeyColumns, other: KeyColumns) -> bool:
+    """Tell whether they are the same distinct keys in the same order."""
+    return np.array_equal(places_among(one, other), np.arange(len(other)))
 
 
 def column_of(values: array[Any]) -> NDArray[Any]:

@@ -29,6 +29,7 @@ from trajudge.eval.data.index.labels import (
 )
 from trajudge.eval.data.index.lines import JournalLine, whole_lines
 from trajudge.eval.data.index.opened_file import OpenedFile
+from trajudge.eval.data.index.saved_labels import SavedLabels, SavedRewards
 from trajudge.trajectories.model import canonical_task_id
 from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
@@ -96,7 +97,16 @@ T = TypeVar("T", FirstLabelFields, RewardFields)
 def read_label_columns(path: Path) -> RunLabels | None:
     """Read the primary labels of a file in trajudge's own format; None where only reading the
     records settles what it holds: another header, two primary labels of a trajectory, one that was
-    adjudicated, a line that the decoder does not take."""
+    adjudicated, a line that the decoder does not take. The columns of a large file are kept in the
+    user's cache."""
+    saved = SavedLabels(path)
+    labels = saved.load()
+    if labels is None and (labels := _read_labels(path)):
+        saved.keep(labels)
+    return labels
+
+
+def _read_labels(path: Path) -> RunLabels | None:
     keys, verdicts = KeyColumnsBuilder(), array("b")
     offset, length, split, plain = array("q"), array("q"), array("b"), array("b")
     are_all = True
@@ -151,7 +161,15 @@ def _is_as_written(line: bytes, label: FirstLabelFields) -> bool:
 
 
 def read_reward_columns(path: Path) -> RunRewards | None:
-    """Read the official rewards of a run; None as ``read_label_columns``."""
+    """Read the official rewards of a run; None as ``read_label_columns``, which keeps as well."""
+    saved = SavedRewards(path)
+    known = saved.load()
+    if known is None and (known := _read_rewards(path)):
+        saved.keep(known)
+    return known
+
+
+def _read_rewards(path: Path) -> RunRewards | None:
     keys, rewards = KeyColumnsBuilder(), array("d")
     try:
         for _, reward in _decoded(path, whole_lines(path), _REWARD.decode):

@@ -58,6 +58,12 @@ class RewardColumns:
         values = [np.nan if reward is None else reward for reward in rewards.values()]
         return cls(KeyColumns.of(rewards), np.array(values, dtype=float))
 
+    def sorted(self) -> Iterator[tuple[int, float | None]]:
+        """Yield place and reward (None: unknown) in the order of the keys."""
+        for place in sorted_places(self.keys).tolist():
+            reward = float(self.reward[place])
+            yield place, None if np.isnan(reward) else reward
+
 
 SPLITS = (None, "dev", "test")
 
@@ -115,7 +121,7 @@ class RunLabels(_ByKey[Annotation]):
         self.columns = columns
         self.are_all = are_all
         self._file = file
-        self._lines = lines
+        self.lines = lines
 
     def __getitem__(self, key: TrajectoryKey) -> Annotation:
         return self.at(self._places[key])
@@ -123,7 +129,7 @@ class RunLabels(_ByKey[Annotation]):
     def at(self, place: int) -> Annotation:
         """Decode the label at this place of the file's order. Raises UserError for a file that was
         changed."""
-        line = int(self._lines.offset[place]), int(self._lines.length[place])
+        line = int(self.lines.offset[place]), int(self.lines.length[place])
         label = self._file.record(Annotation, *line)
         compacted(label.key)
         return compacted(label)
@@ -133,11 +139,11 @@ class RunLabels(_ByKey[Annotation]):
         places = places_among(keys, self.columns.keys)
         places = places[places >= 0]
         columns = LabelColumns(self.columns.keys.at(places), self.columns.verdicts[:, places])
-        return RunLabels(columns, self._file, _at(self._lines, places))
+        return RunLabels(columns, self._file, _at(self.lines, places))
 
     def splits(self) -> dict[tuple[str, str], str]:
         """Return dev or test by benchmark and task id, where a label has one."""
-        keys, lines = self.columns.keys, self._lines
+        keys, lines = self.columns.keys, self.lines
         return {
             (keys.benchmarks[keys.benchmark[place]], keys.tasks[keys.task[place]]): split
             for place in np.flatnonzero(lines.split).tolist()
@@ -147,8 +153,8 @@ class RunLabels(_ByKey[Annotation]):
     def sorted_lines(self) -> Iterator[bytes]:
         """Yield the lines of their records in the order of the keys, newlines included."""
         for place in sorted_places(self.columns.keys).tolist():
-            if self._lines.as_written[place]:
-                offset, length = self._lines.offset[place], self._lines.length[place]
+            if self.lines.as_written[place]:
+                offset, length = self.lines.offset[place], self.lines.length[place]
                 yield self._file.line(int(offset), int(length))
             else:
                 yield annotation_line(self.at(place))

@@ -12,7 +12,7 @@ import pytest
 from tests.eval.data.index.test_judgments import equal, made
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.index import judgments as reading
-from trajudge.eval.data.index import saved_columns
+from trajudge.eval.data.index import saved_tables
 from trajudge.eval.data.index.cache_place import SETTLED
 from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
 from trajudge.eval.data.index.saved_columns import SavedColumns
@@ -23,7 +23,7 @@ NOW = time.time()
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(saved_columns, "LARGE", 1)
+    monkeypatch.setattr(saved_tables, "LARGE", 1)
     monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "cache" / "replies.sqlite"))
     run = tmp_path / "run"
     run.mkdir()
@@ -84,7 +84,7 @@ def test_a_copy_of_the_run_and_a_damaged_side_file_are_read_anew(run: Path) -> N
     assert not saved(copied)
     (side,) = (run.parent / "cache").iterdir()
     whole = side.read_bytes()
-    side.rename(side.with_name(SavedColumns(copied / JUDGMENTS, copied / CALLS)._place.name))  # type: ignore[union-attr]
+    side.rename(side.with_name(SavedColumns(copied / JUDGMENTS, copied / CALLS)._table.place.name))  # type: ignore[union-attr]
     assert not saved(copied), "a side file that somebody put there"
     for damaged in (b"", whole[:100], whole[:-1] + bytes([whole[-1] ^ 1]), b"TJC0" + whole[4:]):
         side.write_bytes(damaged)
@@ -98,7 +98,7 @@ def test_small_and_unsettled_files_leave_nothing(
     monkeypatch.undo()
     monkeypatch.setenv("TRAJUDGE_CACHE", str(run.parent / "cache" / "replies.sqlite"))
     read(run)
-    monkeypatch.setattr(saved_columns, "LARGE", 1)
+    monkeypatch.setattr(saved_tables, "LARGE", 1)
     (run / JUDGMENTS).touch()
     read(run)
     assert not (run.parent / "cache").exists()
