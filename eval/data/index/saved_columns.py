@@ -11,7 +11,7 @@ from trajudge.eval.data.index.columns import VERDICTS, CallColumns, JudgmentColu
 from trajudge.eval.data.index.saved_tables import (
     KEY_TYPES,
     SavedTable,
-    Table,
+    NamedColumns,
     check_lengths,
     key_columns,
     key_names,
@@ -52,10 +52,10 @@ class SavedColumns:
         keys, calls = columns.keys, columns.calls
         kept = key_columns(keys) | {name: getattr(columns, name) for name in _JUDGMENTS}
         kept |= {_OF_CALLS + name: getattr(calls, name) for name in _CALLS}
-        self._table.keep(Table((*key_names(keys), columns.judges, calls.stages), kept))
+        self._table.keep(NamedColumns((*key_names(keys), columns.judges, calls.stages), kept))
 
 
-def _columns(table: Table) -> JudgmentColumns:
+def _columns(table: NamedColumns) -> JudgmentColumns:
     """Make the columns. Raises ValueError for unequal lengths."""
     *_, judges, stages = table.names
     judgment: dict[str, Any] = {name: table.columns[name] for name in _JUDGMENTS}

@@ -18,7 +18,7 @@ from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.index.saved_tables import (
     KEY_TYPES,
     SavedTable,
-    Table,
+    NamedColumns,
     check_lengths,
     key_columns,
     key_names,
@@ -61,7 +61,7 @@ class SavedLabels:
         columns = {**key_columns(keys), "verdicts": labels.columns.verdicts}
         columns |= labels.lines._asdict()
         others = () if labels.are_all else ("others",)
-        self._table.keep(Table((*key_names(keys), others), columns))
+        self._table.keep(NamedColumns((*key_names(keys), others), columns))
 
 
 class SavedRewards:
@@ -86,7 +86,7 @@ class SavedRewards:
         """Keep them."""
         keys = rewards.columns.keys
         columns = {**key_columns(keys), "reward": rewards.columns.reward}
-        self._table.keep(Table(key_names(keys), columns))
+        self._table.keep(NamedColumns(key_names(keys), columns))
 
 
 class SavedKeys:
@@ -105,4 +105,4 @@ class SavedKeys:
 
     def keep(self, keys: KeyColumns) -> None:
         """Keep them."""
-        self._table.keep(Table(key_names(keys), key_columns(keys)))
+        self._table.keep(NamedColumns(key_names(keys), key_columns(keys)))

@@ -35,7 +35,7 @@ KEY_TYPES = {"benchmark": "i4", "agent": "i4", "task": "i4", "attempt": "i8"}
 Names = tuple[str, ...]
 
 
-class Table(NamedTuple):
+class NamedColumns(NamedTuple):
     """Columns by name, and the lists of names that they index."""
 
     names: tuple[Names, ...]
@@ -76,7 +76,7 @@ class SavedTable:
             self.place = place_in_cache(files[0], name)
         self._settled = written_here or all(map(is_settled, self._identity))
 
-    def load(self) -> Table | None:
+    def load(self) -> NamedColumns | None:
         """Return what was kept; None where nothing was, or the files have changed since."""
         try:
             if self.place is None or not self.place.is_file():
@@ -92,11 +92,11 @@ class SavedTable:
                 name: np.frombuffer(saved.columns[name], dtype=f"<{kind}")
                 for name, kind in self._types.items()
             }
-            return Table(saved.names, columns)
+            return NamedColumns(saved.names, columns)
         except (OSError, ValueError, KeyError):
             return None
 
-    def keep(self, table: Table) -> None:
+    def keep(self, table: NamedColumns) -> None:
         """Keep the columns."""
         if self.place is None or not self._settled:
             return
@@ -120,7 +120,7 @@ def key_names(keys: KeyColumns) -> tuple[Names, Names, Names]:
     return keys.benchmarks, keys.agents, keys.tasks
 
 
-def keys_of(table: Table) -> KeyColumns:
+def keys_of(table: NamedColumns) -> KeyColumns:
     """Return the keys of a table with the columns KEY_TYPES. Raises ValueError for unequal
     lengths."""
     benchmarks, agents, tasks, *_ = table.names
