@@ -59,11 +59,13 @@ class RewardFunction:
 
     @property
     def base_rate(self) -> float | None:
-        """Share of successes among the trajectories that the calibration was measured on."""
+        """Share of successes among the trajectories that the calibration was measured on; None
+        where it was measured on none."""
         if self.calibration is None:
             return None
         bins = self.calibration.raw.bins
-        return sum(one.n * one.rate for one in bins) / sum(one.n for one in bins)
+        count = sum(one.n for one in bins)
+        return sum(one.n * one.rate for one in bins) / count if count else None
 
     @property
     def neutral_value(self) -> float | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Awaitable, Callable
+from functools import lru_cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from aiohttp import web
@@ -88,12 +90,21 @@ async def json_object(request: web.Request) -> dict[str, Any]:
     return content
 
 
+@lru_cache(maxsize=64)
+def _host_of(header: str) -> str | None:
+    """Return the name in a header ``Host``, without its port."""
+    try:
+        return urlsplit(f"//{header}").hostname
+    except ValueError:
+        return header
+
+
 def _check_token(request: web.Request) -> None:
     config = request.app[SERVICE].config
     token = config.token
     if token is None:
         # A name that leads to this machine lets a page in a browser ask from elsewhere.
-        if (name := request.url.host) not in {*_LOCAL, config.host}:
+        if (name := _host_of(request.host)) not in _LOCAL and name != config.host:
             raise RequestRefused(403, f"the host {name!s:.80} is not this server's: ask 127.0.0.1")
         return
     if request.path in _OPEN:

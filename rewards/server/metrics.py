@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from trajudge.rewards.reward import Reward
 
@@ -24,13 +26,13 @@ class Histogram:
         """Count a value."""
         self._number += 1
         self._sum += value
-        for place, bound in enumerate(self._bounds):
-            self._counts[place] += value <= bound
+        if (place := bisect_left(self._bounds, value)) < len(self._counts):
+            self._counts[place] += 1
 
     def lines(self, name: str) -> Iterator[str]:
         """Write it in the text format of Prometheus."""
         yield f"# TYPE {name} histogram"
-        for bound, count in zip(self._bounds, self._counts, strict=True):
+        for bound, count in zip(self._bounds, accumulate(self._counts), strict=True):
             yield f'{name}_bucket{{le="{bound:g}"}} {count}'
         yield f'{name}_bucket{{le="+Inf"}} {self._number}'
         yield f"{name}_sum {self._sum:.6f}"

@@ -117,7 +117,7 @@ async def post_trajectory(request: web.Request) -> web.Response:
     if not isinstance(record, dict):
         raise RequestRefused(400, 'there is no "trajectory": send a line of trajectories.jsonl')
     try:
-        missing = await request.app[SERVICE].recorded.push(named(body.get("id")), record)
+        missing = await request.app[SERVICE].push(named(body.get("id")), record)
     except NoTrajectory as error:
         raise RequestRefused(422, str(error)) from error
     return json_response({"missing_images": missing}, status=201)

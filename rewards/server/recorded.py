@@ -81,6 +81,10 @@ class RecordedTrajectories:
         self._kept.move_to_end(name)
         return self._kept[name]
 
+    def is_kept(self, name: str, trajectory: Trajectory) -> bool:
+        """Tell whether an id still names this trajectory, of which no image is missing."""
+        return self._kept.get(name) is trajectory
+
     def _path(self, name: str) -> Path:
         digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return self.folder / "pushed" / f"{digest}.json"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.server.given import GivenRewards
 from trajudge.rewards.server.groups import RewardGroups
 from trajudge.rewards.server.metrics import ServerMetrics
 from trajudge.rewards.server.recorded import RecordedTrajectories
@@ -26,6 +28,7 @@ class RewardService:
         self.config = config
         self.rewarder = rewarder
         self.recorded = RecordedTrajectories(config.folder)
+        self.given = GivenRewards()
         self.groups = RewardGroups()
         self.metrics = ServerMetrics()
         self.at_work = 0
@@ -38,15 +41,30 @@ class RewardService:
         if self.at_work + len(wanted) > self.config.queue:
             raise TooBusy
         limits = [limit for limit in (deadline, self.config.reward.deadline) if limit is not None]
-        self.at_work += len(wanted)
+        known = [self._given(one) for one in wanted]
+        rest = [one for one, reward in zip(wanted, known, strict=True) if reward is None]
+        self.at_work += len(rest)
         try:
-            given = (self._reward(one, min(limits, default=None)) for one in wanted)
-            rewards = list(await asyncio.gather(*given))
+            asked = (self._reward(one, min(limits, default=None)) for one in rest)
+            judged = iter(await asyncio.gather(*asked) if rest else ())
         finally:
-            self.at_work -= len(wanted)
+            self.at_work -= len(rest)
+        rewards = [next(judged) if reward is None else reward for reward in known]
         for reward in rewards:
             self.metrics.add(reward)
         return rewards
+
+    async def push(self, name: str, record: Mapping[str, Any]) -> list[str]:
+        """Keep a trajectory under an id; the hashes of images that are not here yet. Raises
+        NoTrajectory, OSError."""
+        missing = await self.recorded.push(name, record)
+        self.given.forget(name)
+        return missing
+
+    def _given(self, wanted: Trajectory | str) -> Reward | None:
+        if isinstance(wanted, Trajectory) or self.rewarder.watch.monitor.stopped:
+            return None
+        return self.given.get(wanted)
 
     async def _reward(self, wanted: Trajectory | str, limit: float | None) -> Reward:
         started = time.monotonic()
@@ -61,4 +79,7 @@ class RewardService:
             return self.rewarder.function.abstention(key, "late", never, waited)
         rest = None if limit is None else max(0.0, limit - waited)
         reward = await self.rewarder.reward(found, deadline=rest, name=wanted)
-        return reward.model_copy(update={"seconds": reward.seconds + waited})
+        reward = reward.model_copy(update={"seconds": reward.seconds + waited})
+        if self.recorded.is_kept(wanted, found):  # not pushed again meanwhile, and whole
+            self.given.add(wanted, reward)
+        return reward

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from socket import socket
 
 from aiohttp import web
 
@@ -15,7 +16,6 @@ from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import is_loopback
 
 PAYMENTS = "payments.jsonl"
 
@@ -33,10 +33,9 @@ def application(config: RewardServerConfig, rewarder: Rewarder) -> web.Applicati
     return made
 
 
-async def serve(config: RewardServerConfig) -> None:
-    """Serve until SIGINT or SIGTERM; the address is one line on standard output. Raises
-    UserError."""
-    check_address(config)
+async def serve(config: RewardServerConfig, listening: socket) -> None:
+    """Serve on a socket until SIGINT or SIGTERM; the address is one line on standard output.
+    Raises UserError."""
     try:
         config.folder.mkdir(parents=True, exist_ok=True)
         ledger = config.folder / PAYMENTS
@@ -51,13 +50,7 @@ async def serve(config: RewardServerConfig) -> None:
     runner = web.AppRunner(application(config, rewarder), access_log=None)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, config.host, config.port)
-        try:
-            await site.start()
-        except OSError as error:
-            raise UserError(
-                f"--port {config.port}: {config.host} cannot be listened on ({error.strerror})"
-            ) from error
+        await web.SockSite(runner, listening).start()
         host, port = runner.addresses[0][:2]
         shown = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"http://{shown}:{port}\n")
@@ -66,15 +59,6 @@ async def serve(config: RewardServerConfig) -> None:
     finally:
         await runner.cleanup()
         payments.close()
-
-
-def check_address(config: RewardServerConfig) -> None:
-    """Raise UserError for an address that others reach and that no token guards."""
-    if config.token is None and not is_loopback(config.host):
-        raise UserError(
-            f"--host {config.host} can be reached by others, who could spend your money: give "
-            "--token-file FILE"
-        )
 
 
 async def _interrupted() -> None:

@@ -62,8 +62,7 @@ class RewardMonitor:
     @property
     def state(self) -> WatchState:
         """The state now."""
-        largest = max(bet.largest for bet in (self.moved, self.ahead, self.failing))
-        stop = _TESTS / self.config.alpha
+        largest, stop = self._largest, _TESTS / self.config.alpha
         if largest >= stop:
             return WatchState.STOP
         is_odd = largest >= stop / _WATCH or next(self._signs(), "")
@@ -78,7 +77,12 @@ class RewardMonitor:
     @property
     def stopped(self) -> bool:
         """Whether rewards abstain as "drift"."""
-        return self.state is WatchState.STOP and not self.config.keep_going
+        return self._largest >= _TESTS / self.config.alpha and not self.config.keep_going
+
+    @property
+    def _largest(self) -> float:
+        """Return the most evidence that a test has."""
+        return max(self.moved.largest, self.ahead.largest, self.failing.largest)
 
     @property
     def reason(self) -> str:

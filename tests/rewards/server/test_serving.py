@@ -6,6 +6,9 @@ import hashlib
 import json
 import re
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,7 +20,7 @@ from PIL import Image
 
 from tests.llm_server import LlmServer
 from tests.rewards.cases import trajectory
-from tests.rewards.server.conftest import Server, record_of, serving
+from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from tests.rewards.test_rewarder import calibration_file
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.serve import main
@@ -174,6 +177,49 @@ def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> No
         assert model.stats.requests == 1, "nothing that was answered is paid again"
     assert len(first) == 64
     assert {one["value"] for one in first} == {one["value"] for one in again}
+
+
+def test_an_id_is_judged_again_once_another_trajectory_is_pushed_under_it(tmp_path: Path) -> None:
+    with LlmServer() as model, serving(tmp_path, *at_the_model(model)) as server:
+
+        def reward_of(number: int) -> dict[str, object]:
+            record = record_of(trajectory(number))
+            assert server.ask("/v1/trajectories", {"id": "x", "trajectory": record}).status == 201
+            (found,) = server.ask("/v1/rewards", {"items": [{"id": "x"}]}).content["rewards"]
+            return dict(found)
+
+        first, again, other = reward_of(1), reward_of(1), reward_of(2)
+        asked = model.stats.requests
+        (given,) = server.ask("/v1/rewards", {"items": [{"id": "x"}]}).content["rewards"]
+    assert (first["cached"], again["cached"], given["cached"]) == (False, True, True)
+    assert (first["value"], given["key"]) == (again["value"], other["key"])
+    assert asked == 2
+
+
+def test_who_asks_while_the_server_starts_waits_for_the_answer(tmp_path: Path) -> None:
+    """OpenRLHF's client gives up after five refusals."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    words = ["--judge", "heuristic", "--port", str(port), "--store", str(tmp_path)]
+    command = [sys.executable, "-m", "trajudge.rewards.serve", *words]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        refusals, began = 0, time.monotonic()
+        while True:
+            try:
+                with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                    accepted = time.monotonic() - began
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                    answer = connection.recv(100)
+                break
+            except ConnectionRefusedError:
+                refusals += 1
+                time.sleep(0.01)
+        answered = time.monotonic() - began
+        process.terminate()
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert refusals
+    assert accepted < answered / 2, "the address is there long before the server"
 
 
 def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> None:

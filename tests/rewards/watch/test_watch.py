@@ -117,8 +117,7 @@ def test_audits_are_asked_for_and_answered_over_http(tmp_path: Path) -> None:
         for number in range(3):
             item = {"id": f"r{number}", "trajectory": record_of(trajectory(number))}
             assert server.ask("/v1/trajectories", item).status == 201
-        items = [{"id": f"r{number}"} for number in range(3)]
-        server.ask("/v1/rewards", {"items": items})
+            server.ask("/v1/rewards", {"items": [{"id": f"r{number}"}]})
         waiting = server.ask("/v1/audits").content["audits"]
         assert [one["id"] for one in waiting] == ["r0", "r1", "r2"]
         answer = server.ask("/v1/audits", {"id": "r1", "success": False})
