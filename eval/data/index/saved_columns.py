@@ -10,8 +10,8 @@ import numpy as np
 from trajudge.eval.data.index.columns import VERDICTS, CallColumns, JudgmentColumns
 from trajudge.eval.data.index.saved_tables import (
     KEY_TYPES,
-    SavedTable,
     NamedColumns,
+    SavedTable,
     check_lengths,
     key_columns,
     key_names,

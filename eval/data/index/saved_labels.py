@@ -17,8 +17,8 @@ from trajudge.eval.data.index.labels import (
 from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.index.saved_tables import (
     KEY_TYPES,
-    SavedTable,
     NamedColumns,
+    SavedTable,
     check_lengths,
     key_columns,
     key_names,
