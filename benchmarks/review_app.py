@@ -1,12 +1,15 @@
 """``trajudge inspect`` over a large run: pages, memory, the index, lines that are appended.
 
-``python -m benchmarks.review_app [--judgments N] [--requests N] [--folder DIR] [--out FILE]``
+``python -m benchmarks.review_app [--judgments N] [--steps N] [--requests N] [--folder DIR]
+[--out FILE]``
 
-A synthetic run (seeded; ten judges, N / 10 trajectories) is read once by the validating reader and
-once into the index, both in this process, CPU and wall time. Then the command serves it in a
-process of its own, and each kind of page is asked for over loopback, one request after the other:
-the first after the start, and the median and 95th percentile of ``--requests``. Memory is the peak
-that the kernel tells of the server.
+A synthetic run (seeded; ten judges, N / 10 trajectories of ``--steps`` steps, each with a
+screenshot in a sparse file) is read once by the reader of the other commands, once by pydantic line
+by line, and once into the index, all in this process, CPU and wall time. Then the command serves it
+in a process of its own, and each kind of page is asked for over loopback, one request after the
+other: the first after the start, and the median and 95th percentile of ``--requests``. Memory is
+the peak that the kernel tells of the server. Goals 1 and 2 of the application; ``review_goals``
+prints the others.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from urllib.parse import urlencode
 import numpy as np
 
 from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
+from benchmarks.review_data import write_trajectories
 from trajudge.annotations import Annotation
+from trajudge.app.server.links import trajectory_link
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -194,6 +199,25 @@ def next_pages(port: int, process: int, run: str, count: int) -> Timing:
     return _timing(took, cpu_milliseconds(process) - cpu)
 
 
+def step_changes(port: int, process: int, count: int) -> Timing:
+    """Open trajectories and go from step to step; the first step of each is not counted."""
+    took, cpu = [0.0], cpu_milliseconds(process)
+    for number in range(count):
+        for step in (1, 2, 3):
+            path = f"{trajectory_link(key(number % 7))}?step={step + 3 * (number // 7 % 5)}"
+            milliseconds, _ = ask(port, path)
+            if number >= 7 and step > 1:
+                took.append(milliseconds)
+        time.sleep(0.02)
+    return _timing(took, (cpu_milliseconds(process) - cpu) / 3)
+
+
+def _validated(path: Path) -> None:
+    with path.open("rb") as file:
+        for line in file:
+            Judgment.model_validate_json(line)
+
+
 def until_shown(port: int, run: str, folder: Path) -> float:
     """Append a judgment; give the milliseconds until the table counts it."""
     path = f"/run/{run}/judgments?limit=1"
@@ -225,6 +249,7 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
     """Measure and print; the figures."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--judgments", type=int, default=100_000)
+    options.add_argument("--steps", type=int, default=20)
     options.add_argument("--requests", type=int, default=100)
     options.add_argument("--folder", type=Path)
     options.add_argument("--out", type=Path)
@@ -232,7 +257,9 @@ def main(arguments: list[str] | None = None) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as temporary:
         place = chosen.folder or Path(temporary)
         os.environ["TRAJUDGE_CACHE"] = str(place / "cache" / "replies.sqlite")
-        run = write_run(place / "run", chosen.judgments)
+        data, count = place / "data", -(-chosen.judgments // len(JUDGES))
+        write_trajectories(data, count, chosen.steps, key)
+        run = write_run(place / "run", chosen.judgments, data=f"trajudge:{data}")
         figures = _figures(run, chosen.requests)
     if chosen.out:
         chosen.out.write_text(json.dumps(figures, indent=1))
@@ -244,23 +271,32 @@ def _figures(run: Path, requests: int) -> dict[str, object]:
     index = RunIndex(run)
     built = measured(index.refresh)
     read = measured(lambda: read_judgments(run))
+    validated = measured(lambda: _validated(run / JUDGMENTS))
     print(f"{size:.0f} MB; index {index.place.stat().st_size / 1e6:.0f} MB")
     print(f"validating read  CPU {read[0]:6.2f} s  wall {read[1]:6.2f} s")
     print(f"index            CPU {built[0]:6.2f} s  wall {built[1]:6.2f} s")
-    print(f"index / read     CPU {built[0] / read[0]:6.2f}")
+    print(f"pydantic         CPU {validated[0]:6.2f} s  wall {validated[1]:6.2f} s")
+    print(
+        f"index / read     CPU {built[0] / read[0]:6.2f}, / pydantic {built[0] / validated[0]:.2f}"
+    )
     figures: dict[str, object] = {"read": read, "index": built, "megabytes": size}
     start = time.perf_counter()
     with serving(run) as (port, process):
         started = time.perf_counter() - start
         first = ask(port, f"/run/{run.name}/judgments")[0]
         print(f"start {started:.2f} s, first page after it {first:.0f} ms")
-        figures |= {"start": started, "first page": first}
+        print(
+            f"read / first page {1e3 * read[1] / first:.0f}, pydantic / first page "
+            f"{1e3 * validated[1] / first:.0f}"
+        )
+        figures |= {"start": started, "first page": first, "pydantic": validated}
         scored = measured(lambda: ask(port, f"/run/{run.name}", "application/json"))
         print(f"scores after {scored[1]:.1f} s")
         figures["scores"] = scored[1]
         for name, address in pages(run.name, random.Random(2)).items():
             figures[name] = _shown(name, timed(port, process, address, requests))
         figures["next page"] = _shown("next page", next_pages(port, process, run.name, requests))
+        figures["step change"] = _shown("step change", step_changes(port, process, requests))
         figures["appended"] = until_shown(port, run.name, run)
         figures["peak"] = peak_megabytes(process)
     print(f"an appended line is shown after {figures['appended']:.0f} ms")
