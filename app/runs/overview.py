@@ -74,10 +74,12 @@ class EndingRow(NamedTuple):
     unlabelled: int
 
 
-def table_link(run: str, *terms: tuple[str, str, str] | tuple[str, str, str, bool]) -> str:
+def table_link(
+    run: str, *terms: tuple[str, str, str] | tuple[str, str, str, bool], sort: str = ""
+) -> str:
     """Return the address of the table of judgments under a filter of these terms."""
     chosen = Filter(tuple(FilterTerm(*term) for term in terms))
-    return address("run", run, "judgments", f=str(chosen))
+    return address("run", run, "judgments", f=str(chosen), sort=sort)
 
 
 def headline(run: str, scored: ScoredRun) -> list[HeadlineRow]:

@@ -164,7 +164,7 @@ def test_everything_works_without_scripts(browser: Browser, site: Served) -> Non
     page.get_by_role("link", name="Next page").click()
     assert page.locator("tbody tr").count() == 10
     page.get_by_role("link", name="score").click()
-    assert page.locator("th[aria-sort=descending]").count() == 1
+    assert page.locator("th[aria-sort=ascending]").count() == 1
     assert events == []
 
 
