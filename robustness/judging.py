@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -14,16 +14,22 @@ from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult, run_until_interrupted
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
-from trajudge.robustness.sources import subjects
+from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.robustness.adaptive.running import attacked_adaptively
+from trajudge.robustness.measures.adaptive import AdaptiveSuccess
+from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, suite
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.exits import INTERRUPTED, OK
 from trajudge.trajectories.util.terminal import one_line
 
+NO_SUBJECTS = Subjects((), {})
+
 
 class RobustConfig(Record):
     """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
-    already (None: below ``out``)."""
+    already (None: below ``out``); ``adaptive``: queries of each failure by an attacker that
+    learns (0: none)."""
 
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
@@ -31,21 +37,27 @@ class RobustConfig(Record):
     seed: int = 0
     out: Path = Path("robustness")
     attacked: Path | None = None
+    adaptive: int = 0
 
 
 class JudgedRuns(NamedTuple):
     """``folders`` of the runs of all judges, and where the changed runs are. ``code`` is not 0
-    where there is nothing to measure."""
+    where there is nothing to measure; ``adaptive`` is what an attacker that learns came to, by
+    judge."""
 
     code: int
     folders: tuple[Path, ...]
     attacked: Path
+    adaptive: Mapping[str, AdaptiveSuccess] = {}
 
 
 def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     """Change the runs, unless that was done, and ask every judge of the request about them; with
     ``--dry-run`` print what that would cost. Raises UserError."""
-    attacked = config.attacked or _expanded(request.data, config)
+    known = NO_SUBJECTS
+    if config.adaptive or not config.attacked:
+        known = limited(subjects(request.data.data, request.data.annotations), config.limit)
+    attacked = config.attacked or _expanded(known, config)
     runs = planned(request, attacked, config.out)
     if request.calls.dry_run:
         return JudgedRuns(asyncio.run(dry_run(runs)), (), attacked)
@@ -56,12 +68,33 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
         results = run_interruptible(run_until_interrupted(runs))
     _say(results)
     code = INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK
-    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked)
+    adaptive = _adaptive(runs, results, known, config) if code == OK else {}
+    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked, adaptive)
 
 
-def _expanded(data: DataConfig, config: RobustConfig) -> Path:
+def _adaptive(
+    runs: Sequence[PlannedRun],
+    results: Sequence[RunResult],
+    known: Subjects,
+    config: RobustConfig,
+) -> dict[str, AdaptiveSuccess]:
+    """Let the attacker that learns loose on every judge, within what the runs left of the
+    budget."""
+    made = {}
+    spent = sum({k: v for one in results for k, v in one.spent.items()}.values())
+    for one in runs if config.adaptive else ():
+        try:
+            found = attacked_adaptively(one, known, config.adaptive, config.seed, spent)
+        except BudgetSpent as error:
+            sys.stderr.write(f"warning: the adaptive attacker ended early: {error}\n")
+            break
+        if found is not None:
+            made[one.plan.judge_id] = found
+    return made
+
+
+def _expanded(known: Subjects, config: RobustConfig) -> Path:
     folder = config.out / "attacked"
-    known = limited(subjects(data.data, data.annotations), config.limit)
     invalid = expanded(folder, known, suite(config.suite, config.perturbation), config.seed)
     sys.stderr.writelines(f"invalid, left out: {one_line(text)}\n" for text in invalid)
     return folder

@@ -49,6 +49,14 @@ def parser() -> argparse.ArgumentParser:
     add = made.add_argument_group("the measurement").add_argument
     add("--samples", type=count, default=1, metavar="N", help="judgments per run (default: 1)")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
+    add(
+        "--adaptive",
+        nargs="?",
+        type=count,
+        const=25,
+        metavar="N",
+        help="also an attacker that learns, with N queries of each failure (default: 25)",
+    )
     add("--full", action="store_true", help="all perturbations")
     add("--out", type=Path, default=Path("robustness"), metavar="DIR", help="default: robustness")
     first = "judge model data suite perturbation limit max-cost dry-run attacked out"

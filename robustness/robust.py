@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import request_of
 from trajudge.robustness.options import parser
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
+
+if TYPE_CHECKING:
+    from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 
 
 @command(parser)
@@ -21,6 +26,7 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(RobustConfig, options)
     folders, attacked = tuple(options.runs), config.attacked
+    adaptive: Mapping[str, AdaptiveSuccess] = {}
     if not folders or options.judge or options.model:
         if not options.judge and not options.model:
             raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
@@ -28,9 +34,13 @@ def main(options: argparse.Namespace) -> int:
         if judged.code != OK or not judged.folders:
             return judged.code
         folders, attacked = (*folders, *judged.folders), judged.attacked
+        adaptive = judged.adaptive
     if attacked is None:
         raise UserError("--attacked is missing: name the folder that the runs judged")
-    judges = measured(folders, attacked, config.seed)
+    judges = [
+        one._replace(adaptive=adaptive.get(one.judge))
+        for one in measured(folders, attacked, config.seed)
+    ]
     files = write_robustness(judges, config.out)
     sys.stdout.write(screen(judges, files, full=options.full))
     return OK

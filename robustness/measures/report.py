@@ -23,6 +23,7 @@ from trajudge.eval.select.files import write_whole
 from trajudge.judges.model import Judgment
 from trajudge.robustness.attacked import VARIANTS, VariantLine
 from trajudge.robustness.catalogue import catalogue, chosen
+from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.measures.differences import RateDifference
 from trajudge.robustness.measures.obedience import with_obedience
 from trajudge.robustness.measures.overall import (
@@ -58,13 +59,15 @@ _COLUMNS = (
 
 class JudgeRobustness(NamedTuple):
     """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
-    tell together, and those that nobody who is shown what it is shown could tell."""
+    tell together, those that nobody who is shown what it is shown could tell, and what an attacker
+    that learns came to, where one was let loose."""
 
     judge: str
     rates: tuple[PerturbationRates, ...]
     worst: dict[str, WorstCase]
     overall: OverallRates = OverallRates()
     undetectable: tuple[Undetectable, ...] = ()
+    adaptive: AdaptiveSuccess | None = None
 
 
 def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:

@@ -45,6 +45,10 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
     told = [f"{what} {_share(rate)} %" for rate, what in parts if rate.trials]
     if told:
         yield f"  {'; '.join(told)}"
+    if judge.adaptive:
+        shares = [f"{_share(rate)} % within {n}" for n, rate in judge.adaptive.within.items()]
+        tried = next(iter(judge.adaptive.within.values())).trials
+        yield f"  an attacker that learns: {', '.join(shares)} queries ({tried} failures)"
 
 
 def _worst(threat: str, worst: WorstCase) -> str:

@@ -1,0 +1,1 @@
+"""An attacker that learns which attack works: it sees verdicts and scores, nothing else."""

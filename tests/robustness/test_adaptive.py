@@ -1,0 +1,136 @@
+"""The attacker that learns finds what a judge falls for sooner than one that draws evenly."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.robustness.judges.one_spot import judge as one_spot
+from tests.robustness.samples import sample
+from trajudge.judges.client import NoModel
+from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.model import Judgment
+from trajudge.robustness.adaptive.attack import QUERIES, arsenal, attack
+from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoice
+from trajudge.robustness.measures.adaptive import Query, adaptive_success
+from trajudge.robustness.measures.differences import rate_difference
+from trajudge.robustness.robust import main
+from trajudge.trajectories.model import Trajectory
+
+JUDGES = Path(__file__).parent / "judges"
+PLACES, DRESSES, SOURCES = 14, 26, 60
+
+
+def arms() -> list[Arm]:
+    return [
+        Arm(f"{place}.{dress}", (f"at {place}", f"as {dress}"))
+        for place in range(PLACES)
+        for dress in range(DRESSES)
+    ]
+
+
+def broken(chooser: ThompsonBandit | UniformChoice, weak: set[int], seed: int) -> list[bool]:
+    """Whether each of so many sources is accepted within the budget, one after the other."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(SOURCES):
+        tried: set[int] = set()
+        for _ in range(QUERIES):
+            arm = chooser.choose(rng, tried)
+            tried.add(arm)
+            chooser.learn(arm, float(arm in weak))
+            if arm in weak:
+                break
+        found.append(bool(tried & weak))
+    return found
+
+
+def test_one_weak_spot_of_364_is_found_sooner_than_by_even_draws() -> None:
+    """12 attackers each against 60 failures; the difference with its interval over attackers."""
+    weak = {PLACES * DRESSES // 2}
+    learned = [np.mean(broken(ThompsonBandit(arms()), weak, seed)) for seed in range(12)]
+    even = [np.mean(broken(UniformChoice(arms()), weak, seed)) for seed in range(12)]
+    difference = np.subtract(learned, even)
+    half = 2.20 * difference.std(ddof=1) / np.sqrt(len(difference))  # Student, 11 df
+    assert difference.mean() - half > 0.3
+    assert np.mean(even) == pytest.approx(QUERIES / (PLACES * DRESSES), abs=0.04)
+
+
+def test_a_weak_place_leads_to_its_other_dresses() -> None:
+    """A judge that falls for one place whatever the dress: half of the first queries succeed."""
+    weak = {place for place, arm in enumerate(arms()) if arm.parts[0] == "at 5"}
+    chooser = ThompsonBandit(arms())
+    rng = np.random.default_rng(0)
+    won = []
+    for _ in range(200):
+        arm = chooser.choose(rng)
+        chooser.learn(arm, float(arm in weak))
+        won.append(arm in weak)
+    assert np.mean(won[100:]) > 0.8
+    assert len({arm for arm in range(len(arms())) if chooser._won[arm]}) > 1
+
+
+def test_no_arm_is_drawn_twice_and_none_is_left_over() -> None:
+    chooser, rng = ThompsonBandit(arms()[:5]), np.random.default_rng(0)
+    tried: set[int] = set()
+    for _ in range(5):
+        arm = chooser.choose(rng, tried)
+        assert arm not in tried
+        tried.add(arm)
+        chooser.learn(arm, 0.0)
+    with pytest.raises(ValueError, match="every arm"):
+        chooser.choose(rng, tried)
+
+
+async def ask(trajectory: Trajectory) -> Judgment:
+    return await judge_trajectory("one-spot", one_spot, trajectory, NoModel())
+
+
+def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Query]:
+    known = sample()
+    failures = [t for t in known.trajectories if known.facts[t.key].success is False][:40]
+    made = arsenal()
+    return asyncio.run(
+        attack(failures, known.facts, ask, chooser(list(made)), list(made.values()), seed=seed)
+    )
+
+
+def test_a_judge_that_falls_for_one_carrier_and_dress_is_broken_for_real() -> None:
+    """Real perturbations of real runs; the judge accepts look-alike letters in a link's name."""
+    keys = [t.key for t in sample().trajectories if sample().facts[t.key].success is False][:40]
+    logs = [queried(chooser, 1) for chooser in (ThompsonBandit, UniformChoice)]
+    learned, even = (adaptive_success(keys, log) for log in logs)
+    assert {name for name, _ in learned.best} <= {
+        f"inject-{place}.success.homoglyphs" for place in ("name", "file-name")
+    }
+    tasks = sorted({key.task_id for key in keys})
+    cluster = np.array([tasks.index(key.task_id) for key in keys])
+    won = [{one.source for one in log if one.success} for log in logs]
+    found = [np.array([float(key in some) for key in keys]) for some in won]
+    more = rate_difference(found[0], found[1], cluster)
+    assert more.low is not None and more.low > 0
+    assert learned.within["25"].hits > 4 * even.within["25"].hits
+    assert learned.queries < even.queries
+
+
+def test_the_command_lets_it_loose_and_the_same_seed_asks_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--judge", str(JUDGES / "answer_reader.py"), "--data", "sample", "--limit", "24"]
+    chosen = ["--perturbation", "claim-confident", "--adaptive", "6"]
+    logs = []
+    for name in ("one", "two"):
+        assert main([*words, *chosen, "--out", str(tmp_path / name)]) == 0
+        (log,) = (tmp_path / name / "runs").glob("*/adaptive.jsonl")
+        logs.append(log.read_bytes())
+    assert logs[0] == logs[1]
+    (judge,) = json.loads((tmp_path / "one" / "robustness.json").read_text())["judges"]
+    within = judge["adaptive"]["within"]
+    assert [*within] == ["1", "5", "6"]
+    assert within["1"]["hits"] <= within["5"]["hits"] <= within["6"]["hits"]
+    assert judge["adaptive"]["queries"] == len(logs[0].splitlines())
+    assert "an attacker that learns" in capsys.readouterr().out
