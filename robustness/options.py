@@ -29,8 +29,9 @@ was judged before is compared alone:
 """
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
-precision under each attack), attacked/ (the changed runs) and runs/ (a run of each judge). A judge
-that failed is no "no": it lost coverage.
+precision under each attack), matrix.csv and matrix.svg (where an instruction stood and how it was
+dressed), attacked/ (the changed runs) and runs/ (a run of each judge). A judge that failed is no
+"no": it lost coverage.
 """
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 def main(options: argparse.Namespace) -> int:
     """Change and judge, where judges are named; measure, write and print."""
     from trajudge.robustness.judging import RobustConfig, judge_changed_runs  # noqa: PLC0415 - slow
+    from trajudge.robustness.measures.matrix import write_matrix  # noqa: PLC0415
     from trajudge.robustness.measures.report import measured, write_robustness  # noqa: PLC0415
     from trajudge.robustness.measures.screen import screen  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -41,7 +42,7 @@ def main(options: argparse.Namespace) -> int:
         one._replace(adaptive=adaptive.get(one.judge))
         for one in measured(folders, attacked, config.seed)
     ]
-    files = write_robustness(judges, config.out)
+    files = (*write_robustness(judges, config.out), *write_matrix(judges, config.out))
     sys.stdout.write(screen(judges, files, full=options.full))
     return OK
 

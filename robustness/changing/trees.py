@@ -93,4 +93,7 @@ def target(step: Step) -> str | None:
 def resolves(step: Step, tree: str | None) -> bool:
     """Tell whether the element that the step acts on is in the tree; where one of them is not
     known, it is."""
-    return not tree or target(step) is None or target(step) in bids(tree)
+    name = target(step)
+    if not tree or name is None:
+        return True
+    return re.search(rf"^[\t ]*\[{re.escape(name)}\]", tree, re.MULTILINE) is not None

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,8 +16,10 @@ from tests.tables import mistakes
 from trajudge.annotations import open_annotations
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.measures.matrix import write_matrix
 from trajudge.robustness.measures.pairs import PerturbedPairs
-from trajudge.robustness.measures.rates import rates_of
+from trajudge.robustness.measures.rates import all_rates, rates_of
+from trajudge.robustness.measures.report import JudgeRobustness
 from trajudge.robustness.measures.worst_case import worst_case
 from trajudge.robustness.model import Relation
 from trajudge.robustness.perturb import main as perturb
@@ -220,3 +223,21 @@ def test_a_run_on_something_else_is_said(
     run = judged(other, tmp_path / "run", lambda _: True)
     assert main([str(run), "--attacked", str(attacked)]) == 2
     assert "holds no judgment of a changed run" in capsys.readouterr().err
+
+
+def test_the_matrix_holds_what_was_tried_and_is_a_picture(tmp_path: Path) -> None:
+    """A judge that is fooled at one carrier in one dress, as its file and its picture say."""
+    truth, clean = [0.0] * 4, [0.0] * 4
+    made = [
+        pairs("inject-tree.success.plain", clean, [1.0, 1.0, 1.0, 0.0], truth),
+        pairs("inject-answer.success.bidi", clean, [0.0] * 4, truth),
+        pairs("inject-tree.benign-success.plain", clean, [0.0] * 4, truth),
+    ]
+    judge = JudgeRobustness("<made> & own", tuple(all_rates(made, {})), {})
+    table, picture = write_matrix([judge], tmp_path)
+    rows = [line.split(",")[1:5] for line in table.read_text().splitlines()[1:]]
+    assert rows == [["answer", "bidi", "0", "4"], ["tree", "plain", "3", "4"]]
+    root = ElementTree.fromstring(picture.read_bytes())
+    words = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert words == ["<made> & own", "plain", "bidi", "tree", "75", "answer", "0"]
+    assert write_matrix([judge._replace(rates=())], tmp_path / "none") == ()
