@@ -20,7 +20,7 @@ from pathlib import Path
 from trajudge.environments.options import OLD, add_cases
 from trajudge.environments.serving import PAGES
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import OptionAdder, count
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,9 +31,9 @@ def parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         old=OLD,
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add_cases(made)
-    add("--out", type=Path, default=Path("exported"), metavar="DIR", help="folder to write")
+    add.folder("--out", "folder to write", default=Path("exported"))
     add(
         "--pages", type=count, default=PAGES, metavar="N", help=f"pages per copy (default: {PAGES})"
     )

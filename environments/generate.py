@@ -16,18 +16,18 @@ from pathlib import Path
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
-from trajudge.trajectories.util.options import count, read_settings
+from trajudge.trajectories.util.options import OptionAdder, count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
-    add = made.add_argument
+    add = OptionAdder(made)
     add_case_choice(made)
     add("--count", type=count, default=20, metavar="N", help="number of cases (default: 20)")
     add_seed(made)
-    add("--noise", action="store_true", help="cookie bars, promotions, latency, errors to retry")
-    add("--save", type=Path, default=Path("cases.jsonl"), metavar="FILE", help="file to write")
+    add.switch("--noise", "cookie bars, promotions, latency, errors to retry")
+    add.file("--save", "file to write", default=Path("cases.jsonl"))
     add_wording_model(made)
     return made
 

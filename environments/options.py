@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.options import count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, whole
 
 # Spellings of the version before.
 OLD = {"--configs": "--cases"}
@@ -37,20 +37,16 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
     """Add what a recording meets beside its task: faults, and payloads in the pages."""
-    add = parser.add_argument
-    add(
+    add = OptionAdder(parser)
+    add.file(
         "--faults",
-        type=Path,
-        metavar="FILE",
-        help="record a clean arm and one for each fault of this plan, by default with the agents "
+        "record a clean arm and one for each fault of this plan, by default with the agents "
         "that recover (resilient)",
     )
-    add("--text-only", action="store_true", help="with --faults: no pictures")
-    add(
+    add.switch("--text-only", "with --faults: no pictures")
+    add.file(
         "--payloads",
-        type=Path,
-        metavar="FILE",
-        help="YAML of instructions to a judge (goals: {NAME: [TEXT]}) that stand in what the "
+        "YAML of instructions to a judge (goals: {NAME: [TEXT]}) that stand in what the "
         "applications' users wrote, one a run",
     )
 
@@ -80,13 +76,13 @@ def add_wording_model(parser: argparse.ArgumentParser) -> None:
 def add_model_agent(parser: argparse.ArgumentParser) -> None:
     """Add the model that acts as an agent, what it sees, and how it is called."""
     group = parser.add_argument_group("a model as agent")
-    add = group.add_argument
+    add = OptionAdder(group)
     add("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
-    add(
+    add.choice(
         "--representation",
-        choices=("axtree", "screenshot", "both"),
+        ("axtree", "screenshot", "both"),
+        "what the model sees of a page (default: axtree)",
         default="axtree",
-        help="what the model sees of a page (default: axtree)",
     )
     add("--attempts", type=count, default=1, metavar="N", help="runs per case (default: 1)")
     call_options(group, *(name for name in CALL_OPTIONS if name not in _NOT_OF_AGENTS))

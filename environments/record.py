@@ -26,7 +26,7 @@ from trajudge.environments.options import (
     add_seed,
 )
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
-from trajudge.trajectories.util.options import count, read_settings
+from trajudge.trajectories.util.options import OptionAdder, count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,9 +36,9 @@ def parser() -> argparse.ArgumentParser:
         description=__doc__,
         old={**OLD, "--agents": "--agent", "--see": "--representation"},
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add_cases(made)
-    add("--out", type=Path, default=Path("recorded"), metavar="DIR", help="folder to write")
+    add.folder("--out", "folder to write", default=Path("recorded"))
     add(
         "--agent",
         nargs="+",

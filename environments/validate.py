@@ -15,16 +15,16 @@ from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import OptionAdder, count
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env validate", description=__doc__, old=OLD)
-    add = made.add_argument
+    add = OptionAdder(made)
     add_cases(made)
-    add("--out", type=Path, default=Path("validated"), metavar="DIR", help="folder to write")
-    add("--thorough", action="store_true", help="every viewport with every noise")
+    add.folder("--out", "folder to write", default=Path("validated"))
+    add.switch("--thorough", "every viewport with every noise")
     add_seed(made)
     add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
     return made

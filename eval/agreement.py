@@ -7,6 +7,7 @@ import sys
 
 from trajudge.eval.reporting.score_options import add_format
 from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
@@ -19,16 +20,16 @@ alpha, each with 95 % limits over tasks, by label and benchmark.
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = TextParser(prog="trajudge run agreement", description=_DESCRIPTION)
-    add = options.add_argument
+    add = OptionAdder(options)
     add(
         "--annotations",
         metavar="KIND:PATH",
         default="agentrewardbench",
         help="expert labels (default: those of the installed package agent-reward-bench)",
     )
-    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
     add_format(options, "table")
-    add("--json", action="store_true", help="print JSON instead of the table")
+    add.switch("--json", "print JSON instead of the table")
     return options
 
 

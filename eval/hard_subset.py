@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import count, read_settings, whole
+from trajudge.trajectories.util.options import OptionAdder, count, read_settings, whole
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
 
@@ -20,9 +20,9 @@ def parser() -> argparse.ArgumentParser:
         description="Select a hard, category-balanced subset of single-site tasks from the "
         "attempts of several agents. Append multi-site tasks yourself.",
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
-    add("--save", type=Path, metavar="FILE", help="CSV of all tasks, hardness, and who is selected")
+    add.file("--save", "CSV of all tasks, hardness, and who is selected")
     add("--hard", type=float, default=0.20, metavar="RATE", help="reference success of a hard task")
     add("--easy", type=float, default=0.85, metavar="RATE", help="of a very easy category")
     add("--cap", type=count, metavar="N", default=3, help="tasks of a category")
@@ -31,12 +31,11 @@ def parser() -> argparse.ArgumentParser:
     add("--budget", type=count, metavar="N", default=30, help="step cap of the agents")
     add("--resamples", type=whole, metavar="N", default=500, help="of tasks, for validation")
     add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
-    add(
+    add.choice(
         "--fit",
-        choices=("laplace", "nuts"),
+        ("laplace", "nuts"),
+        "penalised likelihood (seconds), or sampling as published (minutes; needs the extra bayes)",
         default="laplace",
-        help="penalised likelihood (seconds), or sampling as published (minutes; needs the extra "
-        "bayes)",
     )
     add("--chains", type=count, metavar="N", default=4, help="of --fit nuts")
     add(
@@ -46,8 +45,8 @@ def parser() -> argparse.ArgumentParser:
         default=1000,
         help="a chain of --fit nuts, after as many of warm-up",
     )
-    add("--leave-one-out", action="store_true", help="select again without each agent")
-    add("--full", action="store_true", help="print all lines, not one screen")
+    add.switch("--leave-one-out", "select again without each agent")
+    add.switch("--full", "print all lines, not one screen")
     return made
 
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 _DESCRIPTION = """\
 Read the replies that a run recorded again, as this version of trajudge reads them, and write the
@@ -21,9 +21,9 @@ gave no reply, or where this version of the judge asks for something that was no
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run reparse", description=_DESCRIPTION)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("run", type=Path, metavar="RUN", help="folder of a run")
-    add("--out", type=Path, required=True, metavar="DIR", help="a new folder for the judgments")
+    add.folder("--out", "a new folder for the judgments", required=True)
     add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
     add("--judge", metavar="NAME", help="the judge, where the run's is in a file of your own")
     add("--cache", metavar="FILE", help="replies with token probabilities, as of eval.judge")

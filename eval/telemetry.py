@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import count, read_settings, whole
+from trajudge.trajectories.util.options import OptionAdder, count, read_settings, whole
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert
@@ -24,12 +23,12 @@ def parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         old={"--train": "--train-split", "--apply": "--eval-split", "--out": "--save"},
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add("--data", metavar="KIND:PATH", help="the trajectories (default: as eval.judge)")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
-    add("--train-split", choices=("dev", "test"), help="train on this split")
-    add("--eval-split", choices=("dev", "test"), help="evaluate on this split")
-    add("--cross-validate", action="store_true", help="task-grouped folds over all (the default)")
+    add.choice("--train-split", ("dev", "test"), "train on this split")
+    add.choice("--eval-split", ("dev", "test"), "evaluate on this split")
+    add.switch("--cross-validate", "task-grouped folds over all (the default)")
     add("--folds", type=count, default=5, metavar="N", help="default: 5")
     add("--seeds", type=count, default=20, metavar="N", help="repetitions (default: 20)")
     add("--seed", type=whole, default=0, metavar="N", help="the first seed (default: 0)")
@@ -40,13 +39,11 @@ def parser() -> argparse.ArgumentParser:
         metavar="RATE",
         help="the threshold aims at this precision, on training data only (default: 0.85)",
     )
-    add("--without", action="append", default=[], metavar="FEATURE", help="leave a feature out")
-    add("--save", type=Path, metavar="FILE", help="the model, trained on all training data")
-    add(
+    add.repeated("--without", "FEATURE", "leave a feature out", default=[])
+    add.file("--save", "the model, trained on all training data")
+    add.folder(
         "--cross-fit",
-        type=Path,
-        metavar="DIR",
-        help="write a run for trajudge score in which every trajectory is judged by a model that "
+        "write a run for trajudge score in which every trajectory is judged by a model that "
         "saw nothing of its task (one division into folds, that of --seed)",
     )
     return made

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, whole
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
@@ -65,28 +65,26 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     add_horizon(parser)
     add_seed(parser)
-    add = parser.add_argument
-    add(
+    add = OptionAdder(parser)
+    add.repeated(
         "--site",
-        action="append",
-        default=[],
-        metavar="SITE=URL",
-        help="host of the site, with the address of its server if the name leads elsewhere; "
+        "SITE=URL",
+        "host of the site, with the address of its server if the name leads elsewhere; "
         "other hosts are answered 403 (default: localhost, *.localhost and 127.0.0.1)",
-    )
-    add(
-        "--backend",
-        choices=("embedded", "mitm"),
-        default="embedded",
-        help="embedded: plain HTTP; mitm: HTTPS as well, by mitmproxy, which the first use "
-        "installs into an environment of its own (default: embedded)",
-    )
-    add(
-        "--api",
-        action="append",
         default=[],
-        metavar="NAME",
-        help="measure the calls of a model API: openai or anthropic, or openai=URL",
+    )
+    add.choice(
+        "--backend",
+        ("embedded", "mitm"),
+        "embedded: plain HTTP; mitm: HTTPS as well, by mitmproxy, which the first use "
+        "installs into an environment of its own (default: embedded)",
+        default="embedded",
+    )
+    add.repeated(
+        "--api",
+        "NAME",
+        "measure the calls of a model API: openai or anthropic, or openai=URL",
+        default=[],
     )
     add(
         "--task-signature",
@@ -101,12 +99,7 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "what is a page",
     )
     add("--port", type=whole, default=0, metavar="N", help="port to listen on (default: any free)")
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="where events and traces go (default: proxy-runs/ and the time)",
-    )
+    add.folder("--out", "where events and traces go (default: proxy-runs/ and the time)")
 
 
 def proxy_settings(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import amount, count, positive, whole
+from trajudge.trajectories.util.options import OptionAdder, amount, count, positive, whole
 
 _DESCRIPTION = """\
 Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend more
@@ -40,35 +40,27 @@ def parser() -> TextParser:
     _value(made.add_argument_group("the value"))
     _watch(made.add_argument_group("the watch"))
     _server(made.add_argument_group("the server"))
-    call_options(made.add_argument_group("the calls"), *(CALL_OPTIONS.keys() - _ONLY_OF_RUNS))
+    calls = (name for name in CALL_OPTIONS if name not in _ONLY_OF_RUNS)
+    call_options(made.add_argument_group("the calls"), *calls)
     first = "judge model base-url calibration-file decision form deadline max-cost port token-file"
     return made.show_first(*first.split())
 
 
 def _value(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--calibration-file",
-        type=Path,
-        metavar="FILE",
-        help="what  trajudge score --calibration-out  wrote of this judge",
+    add = OptionAdder(group)
+    add.file("--calibration-file", "what  trajudge score --calibration-out  wrote of this judge")
+    add.folder("--decision", "take the threshold of this selection")
+    add.switch(
+        "--unqualified", "take the nearest candidate of a decision in which no judge qualified"
     )
-    add("--decision", type=Path, metavar="DIR", help="take the threshold of this selection")
-    add(
-        "--unqualified",
-        action="store_true",
-        help="take the nearest candidate of a decision in which no judge qualified",
+    add.switch(
+        "--assume-same-judge", "what a decision does not record of its judge is as it is here"
     )
-    add(
-        "--assume-same-judge",
-        action="store_true",
-        help="what a decision does not record of its judge is as it is here",
-    )
-    add(
+    add.choice(
         "--form",
-        choices=("identity", "verdict", "gate", "logit"),
+        ("identity", "verdict", "gate", "logit"),
+        "probability of success (default), 0 or 1, 0 or 1 or none, or log-odds",
         default="identity",
-        help="probability of success (default), 0 or 1, 0 or 1 or none, or log-odds",
     )
     add("--threshold", type=float, metavar="T", help="accept from this score on")
     add("--reject-below", type=amount, metavar="T", help="of a gate: 0 below this (default: 0.5)")
@@ -87,7 +79,7 @@ def _value(group: argparse._ArgumentGroup) -> None:
 
 
 def _watch(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     add(
         "--canaries",
         metavar="KIND:PATH",
@@ -100,11 +92,11 @@ def _watch(group: argparse._ArgumentGroup) -> None:
         metavar="SHARE",
         help="of the rewards, listed at /v1/audits (default: 0.005)",
     )
-    add("--keep-going", action="store_true", help="report what would stop the rewards")
+    add.switch("--keep-going", "report what would stop the rewards")
 
 
 def _server(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     add(
         "--host",
         default="127.0.0.1",
@@ -112,13 +104,11 @@ def _server(group: argparse._ArgumentGroup) -> None:
         help="address to listen on (default: 127.0.0.1)",
     )
     add("--port", type=whole, default=8377, metavar="N", help="0: a free one (default: 8377)")
-    add("--token-file", type=Path, metavar="FILE", help="whoever asks must know this file's text")
-    add(
+    add.file("--token-file", "whoever asks must know this file's text")
+    add.folder(
         "--store",
-        type=Path,
+        "pushed trajectories, their images and what was paid (default: rewards)",
         default=Path("rewards"),
-        metavar="DIR",
-        help="pushed trajectories, their images and what was paid (default: rewards)",
     )
     add(
         "--deadline",

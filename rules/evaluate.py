@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import count, positive, read_settings
+from trajudge.trajectories.util.options import OptionAdder, count, positive, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         "in the call or its files, 130 interrupted",
         old=OLD_SITES,
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add_task_options(made)
     add(
         "--runs",
@@ -39,15 +39,15 @@ def parser() -> argparse.ArgumentParser:
         metavar="PATH",
         help="a folder, submission, study, or file",
     )
-    add("--out", type=Path, metavar="DIR", help="where results go (default: below evaluated/)")
-    add("--task", action="append", metavar="ID", help="only this task; may be repeated")
+    add.folder("--out", "where results go (default: below evaluated/)")
+    add.repeated("--task", "ID", "only this task; may be repeated")
     add("--subset", metavar="NAME|FILE", help="only the tasks of this subset; checked by its sum")
     add_site_options(made)
-    add("--require-activity", action="store_true", help="fail runs that never visit the site")
-    add("--probes", type=Path, metavar="FILE", help="ask the sites for their state now")
-    add("--steps", type=Path, metavar="FILE", help="steps of each run (default: pages loaded)")
+    add.switch("--require-activity", "fail runs that never visit the site")
+    add.file("--probes", "ask the sites for their state now")
+    add.file("--steps", "steps of each run (default: pages loaded)")
     add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
-    add("--full", action="store_true", help="print all tables instead of one screen")
+    add.switch("--full", "print all tables instead of one screen")
     add("--seconds", type=positive, metavar="S", help="time limit of one run")
     first = "tasks runs out task subset mode sites workers full seconds"
     return made.show_first(*first.split())

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from trajudge.rules.options import rules_parser
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,10 +24,10 @@ def parser() -> argparse.ArgumentParser:
         "0 done, 2 a mistake in the call or its files, 130 interrupted",
         old={"--out": "--save"},
     )
-    add = made.add_argument
-    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
+    add = OptionAdder(made)
+    add.file("--tasks", "the task file", required=True)
     add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
-    add("--save", type=Path, required=True, metavar="FILE", help="file to write")
+    add.file("--save", "file to write", required=True)
     return made
 
 

@@ -23,7 +23,7 @@ from trajudge.rules.options import (
 )
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import whole
+from trajudge.trajectories.util.options import OptionAdder, whole
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -35,13 +35,13 @@ def parser() -> argparse.ArgumentParser:
         "0 done, 2 a mistake in the call or its files, 130 interrupted",
         old={**OLD_SITES, "--limit": "--show"},
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add_task_options(made)
     add("--runs", type=Path, metavar="PATH", help="correct runs (default: built from the tasks)")
-    add("--passing-only", action="store_true", help="leave out runs that the rule does not pass")
+    add.switch("--passing-only", "leave out runs that the rule does not pass")
     add_site_options(made)
     add("--show", type=whole, default=10, metavar="N", help="misjudgments shown (default: 10)")
-    add("--out", type=Path, metavar="DIR", help="write mutation.json and mutation.csv")
+    add.folder("--out", "write mutation.json and mutation.csv")
     return made
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.options import OptionAdder
 
 if TYPE_CHECKING:
     from trajudge.rules.verified.network.sites import Hosts
@@ -32,9 +33,9 @@ def rules_parser(
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--tasks``, ``--kind`` and ``--mode``."""
-    add = parser.add_argument
-    add("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
-    add("--kind", choices=tuple(KINDS), help="kind of the tasks (default: detected)")
+    add = OptionAdder(parser)
+    add.file("--tasks", "the task file", required=True)
+    add.choice("--kind", tuple(KINDS), "kind of the tasks (default: detected)")
     add(
         "--mode",
         metavar="MODE",
@@ -44,14 +45,13 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
 
 def add_site_options(parser: argparse.ArgumentParser) -> None:
     """Add ``--sites`` and ``--site``."""
-    add = parser.add_argument
-    add("--sites", type=Path, metavar="FILE", help="the sites' addresses, as the package has them")
-    add(
+    add = OptionAdder(parser)
+    add.file("--sites", "the sites' addresses, as the package has them")
+    add.repeated(
         "--site",
-        action="append",
+        "SITE=URL",
+        "one site's address (default: the page's on the benchmark's own port for the site)",
         default=[],
-        metavar="SITE=URL",
-        help="one site's address (default: the page's on the benchmark's own port for the site)",
     )
 
 

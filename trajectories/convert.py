@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 if TYPE_CHECKING:
     from trajudge.trajectories.loading import Loaded
@@ -26,14 +27,11 @@ trajectory and the pictures beside it. Labels are not part of it.
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     made = TextParser(prog="trajudge data convert", description=_DESCRIPTION)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("source", metavar="IN", help="KIND:PATH, a path whose kind is detected, or FILE.py:PATH")
     add("target", type=Path, metavar="OUT", help="a new folder, or one without trajectories")
-    add(
-        "--goals",
-        type=Path,
-        metavar="FILE",
-        help="JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them",
+    add.file(
+        "--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"
     )
     return made
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.eval.reporting.score_options import scored_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import positive, whole
+from trajudge.trajectories.util.options import OptionAdder, positive, whole
 
 _DESCRIPTION = """\
 Write one HTML file about runs: the judges' precision with intervals, figures, comparisons, and the
@@ -30,24 +30,16 @@ def parser() -> TextParser:
 
 
 def _page(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--out",
-        type=Path,
-        metavar="FILE",
-        help="the file to write (default: report.html)",
-    )
-    add(
+    add = OptionAdder(group)
+    add.file("--out", "the file to write (default: report.html)")
+    add.folder(
         "--folder",
-        type=Path,
-        metavar="DIR",
-        help="write DIR/index.html with every screenshot as a file in DIR/img, instead of one file",
+        "write DIR/index.html with every screenshot as a file in DIR/img, instead of one file",
     )
-    add(
+    add.repeated(
         "--data",
-        action="append",
-        metavar="KIND:PATH",
-        help="trajectories of the cases (default: those of the runs); may be repeated",
+        "KIND:PATH",
+        "trajectories of the cases (default: those of the runs); may be repeated",
     )
     add(
         "--show",
@@ -57,7 +49,7 @@ def _page(group: argparse._ArgumentGroup) -> None:
         help="trajectories with wrong verdicts that are shown, those that most judges wrongly "
         "accept first (default: 100)",
     )
-    add("--no-images", action="store_true", help="leave the screenshots out")
+    add.switch("--no-images", "leave the screenshots out")
     add(
         "--redact",
         metavar="WHAT,...",

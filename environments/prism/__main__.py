@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import OptionAdder, count
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded, Report
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
-    add = made.add_argument
+    add = OptionAdder(made)
     add("reports", nargs="*", type=Path, metavar="REPORT", help="a benchmark's answers (JSON)")
-    add("--save", type=Path, default=Path("prism.json"), metavar="FILE", help="file to write")
+    add.file("--save", "file to write", default=Path("prism.json"))
     add(
         "--checked",
         type=count,

@@ -8,7 +8,7 @@ from typing import get_args
 
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, whole
 
 _ACCEPT = """\
 Apply a choice of judge and threshold: write the accepted trajectories as conversations for
@@ -50,40 +50,34 @@ _EXIT_CODES = (
 def accept_parser() -> TextParser:
     """Make the parser of ``trajudge accept``."""
     made = TextParser(prog="trajudge accept", description=_ACCEPT, epilog=_FILES)
-    add = made.add_argument
-    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
+    add = OptionAdder(made)
+    add.folder("--decision", "what trajudge select wrote")
     add("--judge", metavar="NAME", help="the judge, instead of a decision")
     add("--threshold", type=float, metavar="T", help="accept scores of at least T (a verdict: 1)")
     add("--run", type=Path, action="append", default=[], help="folder of a run; may be repeated")
-    add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
+    add.folder("--judgments", "in AgentRewardBench's published layout")
     add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
-    add("--out", type=Path, default=Path("accepted"), metavar="DIR", help="default: accepted")
-    add("--dataset", type=Path, metavar="DIR", help="the accepted ones as a datasets dataset, too")
-    add("--page", choices=("pruned", "full", "none"), default="pruned", help="accessibility tree")
-    add(
+    add.folder("--out", "default: accepted", default=Path("accepted"))
+    add.folder("--dataset", "the accepted ones as a datasets dataset, too")
+    add.choice("--page", ("pruned", "full", "none"), "accessibility tree", default="pruned")
+    add.switch(
         "--without-observations",
-        action="store_true",
-        help="also export runs with steps whose page was not recorded (their user turns are bare)",
+        "also export runs with steps whose page was not recorded (their user turns are bare)",
     )
-    add("--system", type=Path, metavar="FILE", help="another text of the system turn")
-    add(
-        "--any-benchmark",
-        action="store_true",
-        help="also where the decision was not shown to hold",
-    )
-    add(
+    add.file("--system", "another text of the system turn")
+    add.switch("--any-benchmark", "also where the decision was not shown to hold")
+    add.choice(
         "--agents",
-        choices=("same", "any"),
-        help="runs of agents that the decision was not made on: same rejects them, any takes them "
+        ("same", "any"),
+        "runs of agents that the decision was not made on: same rejects them, any takes them "
         "(default: take them, and ask for a sample to recertify)",
     )
-    add(
+    add.switch(
         "--assume-same-judge",
-        action="store_true",
-        help="where the decision or the run does not record the judge's settings: they are the "
+        "where the decision or the run does not record the judge's settings: they are the "
         "same (what both record is compared all the same)",
     )
-    add("--held-out", type=Path, metavar="FILE", help="reject runs on the tasks that it lists")
+    add.file("--held-out", "reject runs on the tasks that it lists")
     _training_options(made.add_argument_group("training data"))
     return made.show_first(
         *("decision", "run", "data", "judge", "threshold", "out", "format", "per", "per-task"),
@@ -92,15 +86,10 @@ def accept_parser() -> TextParser:
 
 
 def _training_options(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--format", choices=get_args(FormatName), help="also write rows in a trainer's layout")
-    add("--per", choices=get_args(Per), help="a row is a trajectory or a step")
-    add(
-        "--with-screenshots",
-        action="store_true",
-        default=None,
-        help="rows hold the screenshots of the pages",
-    )
+    add = OptionAdder(group)
+    add.choice("--format", get_args(FormatName), "also write rows in a trainer's layout")
+    add.choice("--per", get_args(Per), "a row is a trajectory or a step")
+    add.switch("--with-screenshots", "rows hold the screenshots of the pages", default=None)
     add("--per-task", type=count, metavar="N", help="at most N runs of a task")
     add("--test-share", type=float, metavar="SHARE", help="of the tasks, in a file of their own")
     add(
@@ -115,18 +104,17 @@ def _training_options(group: argparse._ArgumentGroup) -> None:
 def recertify_parser() -> argparse.ArgumentParser:
     """Make the parser of ``trajudge run recertify``."""
     made = TextParser(prog="trajudge run recertify", description=_RECERTIFY, epilog=_EXIT_CODES)
-    add = made.add_argument
-    add("--decision", type=Path, metavar="DIR", help="what trajudge select wrote")
-    add("--accepted", type=Path, metavar="DIR", help="what trajudge accept wrote")
-    add(
+    add = OptionAdder(made)
+    add.folder("--decision", "what trajudge select wrote")
+    add.folder("--accepted", "what trajudge accept wrote")
+    add.repeated(
         "--agent",
-        action="append",
-        metavar="NAME",
-        help="certify for this agent; may be repeated (default: those the decision does not know)",
+        "NAME",
+        "certify for this agent; may be repeated (default: those the decision does not know)",
     )
     add("--size", type=count, metavar="N", help="runs to label (default: planned, power 0.8)")
     add("--seed", type=whole, default=0, metavar="N", help="seed of the sample (default: 0)")
-    add("--out", type=Path, metavar="DIR", help="a new folder for the sample")
-    add("--sample", type=Path, metavar="DIR", help="test this sample with --annotations")
+    add.folder("--out", "a new folder for the sample")
+    add.folder("--sample", "test this sample with --annotations")
     add("--annotations", metavar="KIND:PATH", help="labels of the sampled runs")
     return made

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Find where a rule-based evaluator is wrong, and what that changes. Compares the official rewards
@@ -24,19 +25,19 @@ def parser() -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         old={"--rule": "--evaluator", "--tasks": "--task-tables"},
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
+    add.folder("--judgments", "judgments in the published layout")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the run)")
-    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
+    add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
     add("--evaluator", metavar="NAME", help="audit this judge instead of the official reward")
     add(
         "--data",
         metavar="KIND:PATH",
         help="trajectories, for goals and last steps of the cases (default: those of the runs)",
     )
-    add("--task-tables", type=Path, metavar="DIR", help="folder with webarena.csv and the like")
-    add("--templates", type=Path, metavar="FILE", help="WebArena's tasks, for their templates")
-    add("--full", action="store_true", help="print all tables and sentences instead of one screen")
-    add("--out", type=Path, default=Path("audit"), metavar="DIR", help="default: audit/")
+    add.folder("--task-tables", "folder with webarena.csv and the like")
+    add.file("--templates", "WebArena's tasks, for their templates")
+    add.switch("--full", "print all tables and sentences instead of one screen")
+    add.folder("--out", "default: audit/", default=Path("audit"))
     return made

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
+
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def batch_options(group: Any) -> None:
     """Add the options. Their fields are those of ``eval.batches.settings.BatchConfig``."""
-    add = group.add_argument
-    add(
-        "--batch",
-        action="store_true",
-        help="ask through the provider's batch interface (OpenAI, Azure, Anthropic)",
-    )
-    add(
+    add = OptionAdder(group)
+    add.switch("--batch", "ask through the provider's batch interface (OpenAI, Azure, Anthropic)")
+    add.folder(
         "--batch-files",
-        type=Path,
-        metavar="DIR",
-        help="write the requests into files for  vllm run-batch; started again, read its output",
+        "write the requests into files for  vllm run-batch; started again, read its output",
     )
-    add(
-        "--batch-submit-only",
-        action="store_true",
-        help="submit and leave: the same command collects and goes on",
-    )
-    add(
+    add.switch("--batch-submit-only", "submit and leave: the same command collects and goes on")
+    add.choice(
         "--batch-fallback",
-        choices=("live",),
-        help="ask the last 1%% singly, at the full price, when a batch expired before their turn",
+        ("live",),
+        "ask the last 1%% singly, at the full price, when a batch expired before their turn",
     )
     add(
         "--batch-options",

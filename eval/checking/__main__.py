@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Say whether runs may be compared with others: every judgment is there, once, from one judge with one
@@ -22,14 +23,14 @@ Exit code: 0 the runs may be compared, 1 one may not (an error was found), 2 bad
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run check", description=_DESCRIPTION)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
     add(
         "--annotations",
         metavar="KIND:PATH",
         help="hold the labels to these (default: those that the run names, if they are at hand)",
     )
-    add("--json", action="store_true", help="print JSON instead of sentences")
+    add.switch("--json", "print JSON instead of sentences")
     return made
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Write the verdicts that were published beside a data set as runs, a folder for each judge
@@ -20,21 +20,21 @@ Write the verdicts that were published beside a data set as runs, a folder for e
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     made = TextParser(prog="trajudge data verdicts", description=_DESCRIPTION)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("source", metavar="KIND:PATH", help="the data that the verdicts were published with")
-    add("--out", type=Path, required=True, metavar="DIR", help="gets a folder for each judge")
+    add.folder("--out", "gets a folder for each judge", required=True)
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
-    add(
+    add.choice(
         "--aborted",
-        choices=("keep", "exclude"),
+        ("keep", "exclude"),
+        "runs that broke off (Fara's authors: exclude; default: keep)",
         default="keep",
-        help="runs that broke off (Fara's authors: exclude; default: keep)",
     )
-    add(
+    add.choice(
         "--over-budget",
-        choices=("keep", "failure"),
+        ("keep", "failure"),
+        "verdicts on runs that gave no answer (Fara's authors: failure; default: keep)",
         default="keep",
-        help="verdicts on runs that gave no answer (Fara's authors: failure; default: keep)",
     )
     return made
 

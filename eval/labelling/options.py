@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.eval.reporting.score_options import add_format
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, whole
 
 _DESCRIPTION = """\
 Draw a queue of trajectories to label, each with a known inclusion probability, and show before it
@@ -50,20 +50,15 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _draw(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
+    add = OptionAdder(group)
+    add.choice(
         "--strategy",
-        choices=STRATEGIES,
-        default="random",
-        help="what is drawn more often: ppi narrows the judges' intervals most, audit finds errors "
+        STRATEGIES,
+        "what is drawn more often: ppi narrows the judges' intervals most, audit finds errors "
         "of the rule, cascade decides what trajudge select tries (default: random)",
+        default="random",
     )
-    add(
-        "--candidates",
-        type=Path,
-        metavar="FILE",
-        help="the frozen plan of trajudge select, for --strategy cascade",
-    )
+    add.file("--candidates", "the frozen plan of trajudge select, for --strategy cascade")
     add("--budget", type=count, default=100, metavar="N", help="trajectories (default: 100)")
     add(
         "--double",
@@ -72,7 +67,7 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         metavar="SHARE",
         help="share that two people label, for the agreement (default: 0.2)",
     )
-    add("--judgments", type=Path, metavar="DIR", help="judgments in the published layout")
+    add.folder("--judgments", "judgments in the published layout")
     add(
         "--filter",
         metavar="TERMS",
@@ -85,23 +80,14 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         help="labels that exist already, of other or the same trajectories, to predict from",
     )
     add("--seed", type=whole, default=0, metavar="N", help="of the draw (default: 0)")
-    add("--dry-run", action="store_true", help="show the expected widths and write nothing")
+    add.switch("--dry-run", "show the expected widths and write nothing")
 
 
 def _queue(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add(
-        "--out",
-        type=Path,
-        default=Path("queue"),
-        metavar="DIR",
-        help="folder of the queue (default: queue)",
-    )
-    add(
-        "--data",
-        action="append",
-        metavar="KIND:PATH",
-        help="the trajectories (default: those of the runs); may be repeated",
+    add = OptionAdder(group)
+    add.folder("--out", "folder of the queue (default: queue)", default=Path("queue"))
+    add.repeated(
+        "--data", "KIND:PATH", "the trajectories (default: those of the runs); may be repeated"
     )
     add("--gold", metavar="KIND:PATH", help="known labels, for hidden checks among the items")
     add(
@@ -119,9 +105,8 @@ def _queue(group: argparse._ArgumentGroup) -> None:
         metavar="QUESTION",
         help=f"what is asked: {', '.join(QUESTIONS)} (default: all)",
     )
-    add(
+    add.switch(
         "--informed",
-        action="store_true",
-        help="after each submission show the verdicts and ask again; kept apart from the label",
+        "after each submission show the verdicts and ask again; kept apart from the label",
     )
-    add("--guidelines", type=Path, metavar="FILE", help="Markdown shown beside the form")
+    add.file("--guidelines", "Markdown shown beside the form")

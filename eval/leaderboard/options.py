@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import TextParser
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Compare judges: precision with intervals, recall, F1, kappa with experts, cost per 1,000 judgments,
@@ -23,19 +24,16 @@ A submission is the folder of a run; one that  trajudge run check  refuses is le
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = TextParser(prog="trajudge leaderboard", description=_DESCRIPTION)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    add(
+    add.folder(
         "--published",
-        type=Path,
-        metavar="DIR",
-        help="folder with data sets whose verdicts are published, each in a folder of its own",
+        "folder with data sets whose verdicts are published, each in a folder of its own",
     )
-    add(
+    add.repeated(
         "--data",
-        action="append",
-        metavar="KIND:PATH",
-        help="labelled trajectories, or sample: run the judges that need no model on them; may be "
+        "KIND:PATH",
+        "labelled trajectories, or sample: run the judges that need no model on them; may be "
         "repeated",
     )
     add(
@@ -44,11 +42,11 @@ def parser() -> argparse.ArgumentParser:
         help="expert labels that runs are held to, or those of --data (default: the runs' own, and "
         "those beside the data)",
     )
-    add(
+    add.choice(
         "--split",
-        choices=("dev", "test", "all"),
+        ("dev", "test", "all"),
+        "of the annotations that have splits (default: test)",
         default="test",
-        help="of the annotations that have splits (default: test)",
     )
-    add("--out", type=Path, default=Path("board"), metavar="DIR", help="default: board/")
+    add.folder("--out", "default: board/", default=Path("board"))
     return made

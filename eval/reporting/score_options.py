@@ -9,7 +9,7 @@ from typing import Any
 
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import whole
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -39,17 +39,11 @@ def parser() -> argparse.ArgumentParser:
 
 def scored_options(group: Any) -> None:
     """Add the options that say what is scored, and how, to a group of them."""
-    add = group.add_argument
-    add(
-        "--judgments",
-        type=Path,
-        metavar="DIR",
-        help="judgments in AgentRewardBench's published layout",
-    )
-    add(
+    add = OptionAdder(group)
+    add.folder("--judgments", "judgments in AgentRewardBench's published layout")
+    add.switch(
         "--no-index",
-        action="store_true",
-        help="read every file of --judgments; without it what is needed of them is kept in the "
+        "read every file of --judgments; without it what is needed of them is kept in the "
         "user's cache and only changed files are read again",
     )
     add(
@@ -58,37 +52,37 @@ def scored_options(group: Any) -> None:
         help="expert labels (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",
     )
-    add("--split", choices=("dev", "test", "all"), default="all", help="of the annotations")
-    add(
+    add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.choice(
         "--question",
-        choices=("success", "process"),
-        help="process: whether the run was sound on its way, with the faults that judges find and "
+        ("success", "process"),
+        "process: whether the run was sound on its way, with the faults that judges find and "
         "place (default: success, or what the judges answer)",
     )
-    add(
+    add.choice(
         "--missing",
-        choices=("negative", "exclude", "agentrewardbench"),
-        help="what a failed judgment counts as (default: negative, not accepted)",
+        ("negative", "exclude", "agentrewardbench"),
+        "what a failed judgment counts as (default: negative, not accepted)",
     )
-    add(
+    add.choice(
         "--protocol",
-        choices=("default", "agentrewardbench"),
-        help="agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
+        ("default", "agentrewardbench"),
+        "agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)",
     )
-    add(
+    add.choice(
         "--training-set",
-        choices=("exclude", "include"),
-        default="exclude",
-        help="trajectories that a judge was trained on: left out of its metrics and counted in its "
+        ("exclude", "include"),
+        "trajectories that a judge was trained on: left out of its metrics and counted in its "
         "coverage, or scored with a warning (default: exclude)",
+        default="exclude",
     )
-    add(
+    add.choice(
         "--baselines",
-        choices=("auto", "on", "off"),
-        default="auto",
-        help="score trivial baselines (always-fail, claim-of-success, tfidf-answer, telemetry) "
+        ("auto", "on", "off"),
+        "score trivial baselines (always-fail, claim-of-success, tfidf-answer, telemetry) "
         "beside the judges; auto: where there are labels and the trajectories are on this machine "
         "and below 512 MiB (default: auto)",
+        default="auto",
     )
 
 
@@ -133,7 +127,7 @@ def add_format(group: Any, shown: str) -> None:
 
 
 def _output(group: Any) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     add(
         "--table",
         action="append",
@@ -141,34 +135,31 @@ def _output(group: Any) -> None:
         choices=PAPER_TABLES,
         help="print this table of the paper instead of all; may be repeated",
     )
-    add("--full", action="store_true", help="print all tables and notes instead of one screen")
+    add.switch("--full", "print all tables and notes instead of one screen")
     add_format(group, "tables")
-    add("--csv", action="store_true", help="print results.csv instead of tables")
-    add("--json", action="store_true", help="print results.json instead of tables")
-    add(
+    add.switch("--csv", "print results.csv instead of tables")
+    add.switch("--json", "print results.json instead of tables")
+    add.choice(
         "--calibration",
-        choices=("auto", "isotonic", "platt", "verdict"),
-        help="fit judges' scores, or verdicts, to the labels on the dev split and show their "
+        ("auto", "isotonic", "platt", "verdict"),
+        "fit judges' scores, or verdicts, to the labels on the dev split and show their "
         "reliability on test; auto takes what the split is large enough for",
     )
-    add("--calibration-out", type=Path, metavar="FILE", help="write map and reliability as JSON")
-    add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
-    add("--submission", type=Path, metavar="FILE", help="write the leaderboard's fields, hashed")
+    add.file("--calibration-out", "write map and reliability as JSON")
+    add.folder("--plots", "write plots, PNG and SVG")
+    add.file("--submission", "write the leaderboard's fields, hashed")
 
 
 def _errors(group: Any) -> None:
-    add = group.add_argument
-    add(
+    add = OptionAdder(group)
+    add.file(
         "--mismatches",
-        type=Path,
-        metavar="FILE",
-        help="write false positives and negatives with goal, last steps and reasoning (JSON Lines)",
+        "write false positives and negatives with goal, last steps and reasoning (JSON Lines)",
     )
-    add(
+    add.repeated(
         "--data",
-        action="append",
-        metavar="KIND:PATH",
-        help="trajectories of --mismatches and --baselines (default: those of the runs); may be "
+        "KIND:PATH",
+        "trajectories of --mismatches and --baselines (default: those of the runs); may be "
         "repeated",
     )
     add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")

@@ -15,23 +15,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge proxy results", description=__doc__)
-    add = made.add_argument
+    add = OptionAdder(made)
     add("recordings", nargs="*", type=Path, metavar="RECORDED", help="of env record --faults")
-    add("--clean", type=Path, metavar="DIR", help="proxy runs without faults")
+    add.folder("--clean", "proxy runs without faults")
     add("--faulted", type=Path, nargs="+", metavar="DIR", help="proxy runs with faults, by plan")
-    add(
+    add.file(
         "--outcomes",
-        type=Path,
-        metavar="FILE",
-        help="CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
+        "CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
     )
-    add("--judge", action="append", metavar="NAME", help="a judge that needs no model; repeatable")
+    add.repeated("--judge", "NAME", "a judge that needs no model; repeatable")
     add(
         "--judged",
         type=Path,
@@ -40,11 +38,11 @@ def parser() -> argparse.ArgumentParser:
         metavar="RUN",
         help="run folders of  trajudge judge  on the arms, any judge; one for each arm",
     )
-    add("--judge-option", action="append", metavar="NAME=VALUE", help="of the judges that take it")
+    add.repeated("--judge-option", "NAME=VALUE", "of the judges that take it")
     add("--prices", metavar="FILE", help="prices of models that the table does not know")
-    add("--out", type=Path, default=Path("resilience"), metavar="DIR", help="folder to write")
-    add("--full", action="store_true", help="print all tables, not one screen")
-    add("--plots", type=Path, metavar="DIR", help="write plots, PNG and SVG")
+    add.folder("--out", "folder to write", default=Path("resilience"))
+    add.switch("--full", "print all tables, not one screen")
+    add.folder("--plots", "write plots, PNG and SVG")
     return made
 
 

@@ -10,13 +10,13 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajudge.eval.batches.options import batch_options
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import Parser, TextParser
 from trajudge.trajectories.util.options import (
+    OptionAdder,
     config_words,
     count,
     read_settings,
@@ -71,38 +71,35 @@ def parser() -> Parser:
 
 def judge_options(group: Any) -> None:
     """Add what names the judges and their models."""
-    add = group.add_argument
-    add(
+    add = OptionAdder(group)
+    add.repeated(
         "--model",
-        action="append",
-        metavar="NAME",
-        help="the model to ask, e.g. gpt-4o, claude-..., provider/name; may be repeated",
+        "NAME",
+        "the model to ask, e.g. gpt-4o, claude-..., provider/name; may be repeated",
     )
-    add(
+    add.repeated(
         "--judge",
-        action="append",
-        metavar="NAME",
-        help="see  trajudge judges list  (default: simplified); may be repeated, and runs with "
+        "NAME",
+        "see  trajudge judges list  (default: simplified); may be repeated, and runs with "
         "every --model",
     )
-    add(
+    add.repeated(
         "--judge-option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="an option of this judge, or of the members that take it, see  "
+        "NAME=VALUE",
+        "an option of this judge, or of the members that take it, see  "
         "trajudge judges show NAME; may be repeated",
+        default=[],
     )
 
 
 def ensemble_options(group: Any) -> None:
     """Add what a panel or cascade takes."""
-    add = group.add_argument
+    add = OptionAdder(group)
     add("--members", metavar="NAME[:MODEL],...", help="members of --judge panel or cascade")
-    add(
+    add.choice(
         "--rule",
-        choices=("majority", "unanimous", "mean"),
-        help="how a panel's verdicts are combined (default: majority)",
+        ("majority", "unanimous", "mean"),
+        "how a panel's verdicts are combined (default: majority)",
     )
     add(
         "--quorum",
@@ -110,35 +107,33 @@ def ensemble_options(group: Any) -> None:
         metavar="N",
         help="minimum number of member verdicts (default: majority)",
     )
-    add(
-        "--tie",
-        choices=("success", "failure"),
-        help="verdict when a panel's votes tie (default: failure)",
+    add.choice(
+        "--tie", ("success", "failure"), "verdict when a panel's votes tie (default: failure)"
     )
 
 
 def prompt_options(group: Any) -> None:
     """Add what a judge is shown, by whose prompts."""
-    add = group.add_argument
+    add = OptionAdder(group)
     add("--captioner-model", metavar="NAME", help="describes screenshots (default: --model)")
     add("--describer-model", metavar="NAME", help="describes changes (default: --model)")
     add("--light-model", metavar="NAME", help="takes a judge's lighter stages (default: --model)")
-    add(
+    add.choice(
         "--representation",
-        choices=("axtree", "screenshot", "both", "none"),
-        help="what the judge sees of the final page (default: the judge's own)",
+        ("axtree", "screenshot", "both", "none"),
+        "what the judge sees of the final page (default: the judge's own)",
     )
-    add("--success-last", action="store_true", help="ask for success after the other labels")
-    add(
+    add.switch("--success-last", "ask for success after the other labels")
+    add.choice(
         "--prompts",
-        choices=("trajudge", "agentrewardbench", "browser-use", "fara"),
-        help="our prompts (default), or the source's own, read from the installed package: "
+        ("trajudge", "agentrewardbench", "browser-use", "fara"),
+        "our prompts (default), or the source's own, read from the installed package: "
         "agent-reward-bench (for simplified), browser-use; fara's cannot be read yet",
     )
 
 
 def _data_options(group: Any) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     add(
         "--data",
         metavar="KIND:PATH",
@@ -147,28 +142,23 @@ def _data_options(group: Any) -> None:
         "the AgentRewardBench copy on this machine, else the bundled sample)",
     )
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
-    add(
-        "--goals",
-        type=Path,
-        metavar="FILE",
-        help="JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them",
+    add.file(
+        "--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"
     )
-    add(
+    add.choice(
         "--split",
-        choices=("dev", "test", "all"),
-        help="default: test where the annotations have splits, else all",
+        ("dev", "test", "all"),
+        "default: test where the annotations have splits, else all",
     )
     for name, metavar in (("benchmark", "NAME"), ("agent", "NAME"), ("task", "ID")):
-        add(
-            f"--{name}", action="append", metavar=metavar, help=f"only this {name}; may be repeated"
-        )
+        add.repeated(f"--{name}", metavar, f"only this {name}; may be repeated")
     add("--limit", type=count, metavar="N", help="at most N trajectories")
-    add("--stratified", action="store_true", help="spread --limit over benchmarks and agents")
-    add("--strict", action="store_true", help="stop at the first trajectory that cannot be read")
+    add.switch("--stratified", "spread --limit over benchmarks and agents")
+    add.switch("--strict", "stop at the first trajectory that cannot be read")
 
 
 def _run_options(group: Any) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     add(
         "--samples",
         type=count,
@@ -176,7 +166,7 @@ def _run_options(group: Any) -> None:
         metavar="N",
         help="judgments per trajectory (default: 1)",
     )
-    add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
+    add.switch("--retry-failed", "ask again where an earlier try failed")
     add(
         "--max-failures",
         type=_failures,
@@ -184,35 +174,29 @@ def _run_options(group: Any) -> None:
         metavar="N|N%",
         help="failed judgments that still exit with 0 (default: 0)",
     )
-    add(
+    add.choice(
         "--protocol",
-        choices=("default", "agentrewardbench"),
+        ("default", "agentrewardbench"),
+        "what a failed judgment counts as, and how figures are rounded",
         default="default",
-        help="what a failed judgment counts as, and how figures are rounded",
     )
-    add("--full", action="store_true", help="show all tables and notes instead of one screen")
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="the run's folder (default: runs/, named by its settings)",
-    )
+    add.switch("--full", "show all tables and notes instead of one screen")
+    add.folder("--out", "the run's folder (default: runs/, named by its settings)")
     add(
         "--export",
         nargs=2,
         metavar=("FORMAT", "DIR"),
         help="agentrewardbench DIR: the judgments in the published layout as well",
     )
-    add(
+    add.switch(
         "--export-restricted",
-        action="store_true",
-        help="also of data whose card forbids redistribution (trajudge data sources)",
+        "also of data whose card forbids redistribution (trajudge data sources)",
     )
-    add(
+    add.choice(
         "--log-format",
-        choices=("text", "json"),
+        ("text", "json"),
+        "of progress, notes and errors on standard error; json: an object per line",
         default="text",
-        help="of progress, notes and errors on standard error; json: an object per line",
     )
     add("--config", metavar="FILE", help="options from a YAML file; the command line wins")
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import whole
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those
@@ -32,16 +32,16 @@ def parser() -> argparse.ArgumentParser:
             "--threshold": "--thresholds",
         },
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    add("--judgments", type=Path, metavar="DIR", help="in AgentRewardBench's published layout")
+    add.folder("--judgments", "in AgentRewardBench's published layout")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
-    add("--out", type=Path, metavar="DIR", help="default: selections/, named by the plan")
-    add("--freeze", action="store_true", help="only write the plan; no label is read")
-    add("--candidates", type=Path, metavar="FILE", help="a frozen plan, instead of what follows")
-    add("--plot", type=Path, metavar="FILE", help="precision against yield, .png, .svg or .pdf")
-    add("--full", action="store_true", help="print decision.txt instead of one screen")
-    add("--json", action="store_true", help="print decision.json instead of the text")
+    add.folder("--out", "default: selections/, named by the plan")
+    add.switch("--freeze", "only write the plan; no label is read")
+    add.file("--candidates", "a frozen plan, instead of what follows")
+    add.file("--plot", "precision against yield, .png, .svg or .pdf")
+    add.switch("--full", "print decision.txt instead of one screen")
+    add.switch("--json", "print decision.json instead of the text")
     _plan_options(made.add_argument_group("the plan"))
     _candidate_options(made.add_argument_group("the plan's candidates and prices"))
     first = "confidence judgments annotations judge out freeze candidates full"
@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _plan_options(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
+    add = OptionAdder(group)
     target = group.add_mutually_exclusive_group()
     target.add_argument(
         "--target-precision",
@@ -64,13 +64,9 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
         help="at most this share of the failed trajectories is accepted",
     )
     add("--confidence", type=float, metavar="LEVEL", help="default: 0.95")
-    add("--correction", choices=("fixed-sequence", "max-t"), help="default: fixed-sequence")
-    add(
-        "--every-benchmark",
-        action="store_true",
-        help="the target has to be met on every benchmark, not only overall",
-    )
-    add("--split", choices=("dev", "test", "all"), help="of the annotations (default: all)")
+    add.choice("--correction", ("fixed-sequence", "max-t"), "default: fixed-sequence")
+    add.switch("--every-benchmark", "the target has to be met on every benchmark, not only overall")
+    add.choice("--split", ("dev", "test", "all"), "of the annotations (default: all)")
     add("--seed", type=whole, metavar="N", help="seed of the resampling (default: 0)")
     add(
         "--margin",
@@ -82,26 +78,21 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
 
 
 def _candidate_options(group: argparse._ArgumentGroup) -> None:
-    add = group.add_argument
-    add("--judge", action="append", metavar="NAME", help="only this judge; may be repeated")
-    add(
+    add = OptionAdder(group)
+    add.repeated("--judge", "NAME", "only this judge; may be repeated")
+    add.switch(
         "--ensembles-only",
-        action="store_true",
-        help="only the panels and cascades: one score named beforehand is tested more sharply",
+        "only the panels and cascades: one score named beforehand is tested more sharply",
     )
-    add("--panel", action="append", metavar="A,B,…", help="the mean of several judges")
-    add("--cascade", action="append", metavar="A,B,…", help="B is asked where A accepts")
-    add(
+    add.repeated("--panel", "A,B,…", "the mean of several judges")
+    add.repeated("--cascade", "A,B,…", "B is asked where A accepts")
+    add.repeated(
         "--thresholds",
-        action="append",
-        metavar="JUDGE=T,T,…",
-        help="thresholds on a score (default: 12 at most, spread over the scores from 0.5)",
+        "JUDGE=T,T,…",
+        "thresholds on a score (default: 12 at most, spread over the scores from 0.5)",
     )
     add("--rollout-price", type=float, metavar="DOLLARS", help="of one trajectory")
     add("--training-price", type=float, metavar="DOLLARS", help="of one accepted trajectory")
-    add(
-        "--judgment-price",
-        action="append",
-        metavar="[JUDGE=]DOLLARS",
-        help="of one trajectory (default: what the runs paid)",
+    add.repeated(
+        "--judgment-price", "[JUDGE=]DOLLARS", "of one trajectory (default: what the runs paid)"
     )

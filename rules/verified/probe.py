@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.rules.options import rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -22,10 +22,10 @@ def parser() -> argparse.ArgumentParser:
         "0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
         old={"--run": "--run-folder"},
     )
-    add = made.add_argument
-    add("--probes", type=Path, required=True, metavar="FILE", help="probes by name (JSON)")
-    add("--run-folder", type=Path, required=True, metavar="DIR", help="folder of the agent's run")
-    add("--when", choices=("before", "after"), required=True, help="of the run")
+    add = OptionAdder(made)
+    add.file("--probes", "probes by name (JSON)", required=True)
+    add.folder("--run-folder", "folder of the agent's run", required=True)
+    add.choice("--when", ("before", "after"), "of the run", required=True)
     return made
 
 

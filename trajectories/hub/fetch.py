@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import Parser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -16,15 +16,10 @@ def parser() -> argparse.ArgumentParser:
         description="Fetch a benchmark, or a part of it, from the Hugging Face Hub.",
         old={"--dest": "--out"},
     )
-    add = made.add_argument
+    add = OptionAdder(made)
     add("dataset", choices=["agentrewardbench", "cuaverifierbench"], help="the benchmark")
     for name, metavar in (("benchmark", "NAME"), ("agent", "NAME"), ("task", "ID")):
-        add(
-            f"--{name}",
-            action="append",
-            metavar=metavar,
-            help=f"only this {name}; may be repeated",
-        )
+        add.repeated(f"--{name}", metavar, f"only this {name}; may be repeated")
     add(
         "--what",
         metavar="KIND,...",
@@ -36,19 +31,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="last|all|none|N",
         help="per trajectory: the last one (default), all, none, or the last N",
     )
-    add("--judge", action="append", metavar="NAME", help="judgments of this judge only")
-    add(
-        "--no-images",
-        action="store_true",
-        help="of cuaverifierbench: all but the screenshots, without transferring them",
+    add.repeated("--judge", "NAME", "judgments of this judge only")
+    add.switch(
+        "--no-images", "of cuaverifierbench: all but the screenshots, without transferring them"
     )
     add("--revision", metavar="NAME", help="branch, tag or commit (default: main, or as pinned)")
-    add(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first",
-    )
+    add.folder("--out", "default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first")
     return made
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
@@ -46,6 +46,38 @@ def positive(text: str) -> float:
         if 0 < (value := float(text)) < float("inf"):
             return value
     raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+
+
+class OptionAdder(NamedTuple):
+    """Adds options of the recurring kinds to a parser or one of its groups; a call adds any other.
+
+    ``details`` are those of ``add_argument``, such as a default.
+    """
+
+    group: Any
+
+    def __call__(self, *names: str, **details: Any) -> None:
+        self.group.add_argument(*names, **details)
+
+    def switch(self, name: str, about: str, **details: Any) -> None:
+        """Add an option without a value."""
+        self(name, action="store_true", help=about, **details)
+
+    def file(self, name: str, about: str, **details: Any) -> None:
+        """Add the path of a file."""
+        self(name, type=Path, metavar="FILE", help=about, **details)
+
+    def folder(self, name: str, about: str, **details: Any) -> None:
+        """Add the path of a folder."""
+        self(name, type=Path, metavar="DIR", help=about, **details)
+
+    def choice(self, name: str, values: Iterable[object], about: str, **details: Any) -> None:
+        """Add an option that takes one of these values."""
+        self(name, choices=values, help=about, **details)
+
+    def repeated(self, name: str, metavar: str, about: str, **details: Any) -> None:
+        """Add an option that may be given several times."""
+        self(name, action="append", metavar=metavar, help=about, **details)
 
 
 def read_settings(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from trajudge.eval.labelling.options import add_stage, queue_parser
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads), its
@@ -21,21 +22,15 @@ log (events.jsonl) and its items with their inclusion probabilities (items.jsonl
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = queue_parser("export", _DESCRIPTION)
-    add = options.add_argument
-    add(
-        "--out",
-        type=Path,
-        default=Path("labels"),
-        metavar="DIR",
-        help="folder that is written (default: labels)",
-    )
+    add = OptionAdder(options)
+    add.folder("--out", "folder that is written (default: labels)", default=Path("labels"))
     add_stage(options)
-    add(
+    add.choice(
         "--layout",
-        choices=("trajudge", "agentrewardbench"),
-        default="trajudge",
-        help="also write annotations.csv with the columns of AgentRewardBench; without adjudicated "
+        ("trajudge", "agentrewardbench"),
+        "also write annotations.csv with the columns of AgentRewardBench; without adjudicated "
         "labels, for which it has no place",
+        default="trajudge",
     )
     return options
 

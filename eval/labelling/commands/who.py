@@ -7,6 +7,7 @@ import sys
 
 from trajudge.eval.labelling.options import queue_parser
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 List the people of a queue, or add one. A token is shown once, when a person is added; the queue
@@ -20,13 +21,13 @@ keeps its hash.
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = queue_parser("people", _DESCRIPTION)
-    add = options.add_argument
+    add = OptionAdder(options)
     add("--add", metavar="NAME", help="a new person")
-    add(
+    add.choice(
         "--role",
-        choices=("annotator", "adjudicator", "viewer"),
+        ("annotator", "adjudicator", "viewer"),
+        "of the new person (default: annotator)",
         default="annotator",
-        help="of the new person (default: annotator)",
     )
     return options
 

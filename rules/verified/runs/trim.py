@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trajudge.rules.options import add_site_options, rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command
+from trajudge.trajectories.util.options import OptionAdder
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -21,13 +22,13 @@ def parser() -> argparse.ArgumentParser:
         "Make runs' traces small, so that each is evaluated as before.",
         "0 done, 1 a trace could not be read, 2 a mistake in the call or its files",
     )
-    add = made.add_argument
-    add("--tasks", type=Path, required=True, metavar="FILE", help="the tasks of WebArena Verified")
+    add = OptionAdder(made)
+    add.file("--tasks", "the tasks of WebArena Verified", required=True)
     add(
         "--runs", type=Path, required=True, metavar="PATH", help="a folder of runs, or a submission"
     )
-    add("--out", type=Path, required=True, metavar="DIR", help="where the smaller runs go")
-    add("--task", action="append", default=[], metavar="ID", help="only this task; repeatable")
+    add.folder("--out", "where the smaller runs go", required=True)
+    add.repeated("--task", "ID", "only this task; repeatable", default=[])
     add_site_options(made)
     return made
 
