@@ -19,6 +19,11 @@ MAX_BYTES = 512 * 2**20
 Decoded = TypeVar("Decoded")
 
 
+def template_of(template: int | str | None, task: int | str) -> str:
+    """Return the template that statistics group a task by; a task without one is its own."""
+    return f"task {task}" if template is None else str(template)
+
+
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
     """Return the file's bytes without a byte-order mark.
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import random
-import sys
 import threading
 import time
 from collections import Counter
@@ -26,6 +25,7 @@ import orjson
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from tests.http_thread import announce
 from tests.llm_replies import Incoming, Protocol, answer, verdict_text
 
 TRAPS = {
@@ -405,8 +405,7 @@ def main() -> None:
     traps = {name: float(part) for name, _, part in (t.partition("=") for t in options.trap)}
     server = BatchServer(traps=traps, seed=options.seed, seconds=options.seconds, port=options.port)
     with server:
-        sys.stdout.write(server.url + "\n")
-        sys.stdout.flush()
+        announce(server.url)
         server.thread.join()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -21,3 +22,9 @@ def serving(server: ThreadingHTTPServer) -> Iterator[str]:
         finally:
             server.shutdown()
             thread.join()
+
+
+def announce(url: str) -> None:
+    """Tell whoever started the server where it listens."""
+    sys.stdout.write(url + "\n")
+    sys.stdout.flush()

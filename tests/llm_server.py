@@ -26,6 +26,7 @@ from typing import Self
 
 import orjson
 
+from tests.http_thread import announce
 from tests.llm_http import Connection
 from tests.llm_limits import Bucket
 from tests.llm_replies import (
@@ -291,8 +292,7 @@ def main() -> None:
         record=0,
     )
     with server:
-        sys.stdout.write(server.url + "\n")
-        sys.stdout.flush()
+        announce(server.url)
         server.thread.join()
 
 

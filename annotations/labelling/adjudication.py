@@ -10,10 +10,8 @@ import random
 import sqlite3
 from typing import NamedTuple
 
-import orjson
-
 from trajudge.annotations.labelling.chain import append_event
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.database import LabelStore, answered_events
 from trajudge.annotations.labelling.records import EventKind, FormAnswers, Question, ReadingId
 from trajudge.annotations.labelling.submissions import (
     LabelRefused,
@@ -69,15 +67,10 @@ def readings(connection: sqlite3.Connection) -> dict[int, list[SubmittedReading]
 
 def decisions(connection: sqlite3.Connection) -> dict[int, Adjudication]:
     """Map every adjudicated item to its last decision."""
-    rows = connection.execute(
-        "SELECT item, person, payload, at FROM event WHERE kind = 'adjudicated' ORDER BY id"
-    )
-    decided = {}
-    for row in rows:
-        payload = orjson.loads(row["payload"])
-        answers = FormAnswers.model_validate(payload["answers"])
-        decided[row["item"]] = Adjudication(row["person"], answers, payload["reason"], row["at"])
-    return decided
+    return {
+        row["item"]: Adjudication(row["person"], answers, payload["reason"], row["at"])
+        for row, answers, payload in answered_events(connection, EventKind.ADJUDICATED)
+    }
 
 
 def disputes(store: LabelStore, person: int) -> list[Dispute]:

@@ -13,8 +13,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
-from trajudge.annotations.labelling.records import QueueItem, QueueSettings, StoredItem
+import orjson
+
+from trajudge.annotations.labelling.records import (
+    EventKind,
+    FormAnswers,
+    QueueItem,
+    QueueSettings,
+    StoredItem,
+)
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
@@ -189,6 +198,17 @@ class LabelStore:
         connection = getattr(self._readers, "connection", None)
         if connection is not None:
             connection.close()
+
+
+def answered_events(
+    connection: sqlite3.Connection, kind: Literal[EventKind.ADJUDICATED, EventKind.REVISED]
+) -> Iterator[tuple[sqlite3.Row, FormAnswers, dict[str, Any]]]:
+    """Yield the events that hold answers beside something else, the earliest first: the row, its
+    answers and its whole payload."""
+    rows = connection.execute("SELECT * FROM event WHERE kind = ? ORDER BY id", (kind,))
+    for row in rows:
+        payload = orjson.loads(row["payload"])
+        yield row, FormAnswers.model_validate(payload["answers"]), payload
 
 
 def _begin(connection: sqlite3.Connection) -> None:

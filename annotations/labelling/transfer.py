@@ -17,7 +17,7 @@ import orjson
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.adjudication import decisions, readings
 from trajudge.annotations.labelling.chain import append_event, check_chain, read_events
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.database import LabelStore, answered_events
 from trajudge.annotations.labelling.people import add_person, people, person_by_name
 from trajudge.annotations.labelling.records import (
     QUESTIONS,
@@ -181,15 +181,10 @@ def _choice(value: bool | None) -> Choice:
 def _revised(
     connection: sqlite3.Connection,
 ) -> dict[tuple[int, int], tuple[FormAnswers, tuple[str, ...]]]:
-    rows = connection.execute(
-        "SELECT item, person, payload FROM event WHERE kind = 'revised' ORDER BY id"
-    )
-    revised = {}
-    for row in rows:
-        payload = orjson.loads(row["payload"])
-        answers = FormAnswers.model_validate(payload["answers"])
-        revised[row["item"], row["person"]] = (answers, tuple(payload["seen"]))
-    return revised
+    return {
+        (row["item"], row["person"]): (answers, tuple(payload["seen"]))
+        for row, answers, payload in answered_events(connection, EventKind.REVISED)
+    }
 
 
 def read_event_file(path: Path) -> list[LabelEvent]:

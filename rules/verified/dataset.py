@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from trajudge.rules.reading import decode, read_bytes
+from trajudge.rules.reading import decode, read_bytes, template_of
 from trajudge.trajectories.util.errors import UserError
 
 TaskId: TypeAlias = int | str
@@ -156,10 +156,8 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def template(self) -> str:
-        """What statistics group tasks by; a task without a template is its own."""
-        if self.intent_template_id is None:
-            return f"task {self.task_id}"
-        return str(self.intent_template_id)
+        """What statistics group tasks by."""
+        return template_of(self.intent_template_id, self.task_id)
 
     @property
     def achievable(self) -> bool:

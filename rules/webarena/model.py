@@ -13,6 +13,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from trajudge.rules.reading import template_of
+
 TaskId = int | str
 UNACHIEVABLE = "N/A"
 Check = Literal["string_match", "url_match", "program_html"]
@@ -97,10 +99,8 @@ class Task(msgspec.Struct, frozen=True):
 
     @property
     def template(self) -> str:
-        """What statistics group tasks by; a task without a template is its own."""
-        if self.intent_template_id is None:
-            return f"task {self.task_id}"
-        return str(self.intent_template_id)
+        """What statistics group tasks by."""
+        return template_of(self.intent_template_id, self.task_id)
 
     @property
     def achievable(self) -> bool:

@@ -17,7 +17,7 @@ import pytest
 from tests.llm_server import LlmServer
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from tests.rewards.test_rewarder import calibration_file
+from tests.rewards.test_rewarder import calibrated_words
 from trajudge.rewards.abstaining import Abstained
 from trajudge.rewards.trainers import areal, art, asking, rllm, skyrl, slime, verifiers
 
@@ -29,12 +29,7 @@ FAILED = "r1"  # of r0, r1, r2: its judge refuses
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with three pushed trajectories."""
     folder = tmp_path_factory.mktemp("group")
-    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
-    whole = json.loads(path.read_text())
-    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": BASE_RATE}
-    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
-    path.write_text(json.dumps(whole))
-    words = ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
+    words = calibrated_words(folder, BASE_RATE)
     with (
         LlmServer(script=lambda one: "refusal" if "Do task 1\n" in one.prompt else None) as model,
         serving(folder, *words, "--base-url", f"{model.url}/v1") as server,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -106,6 +107,16 @@ def calibration_file(path: Path, judge: str, facts: dict[str, object]) -> Path:
     )
     path.write_text(f'{{"calibrations": [{one.model_dump_json()}]}}', encoding="utf-8")
     return path
+
+
+def calibrated_words(folder: Path, base_rate: float) -> list[str]:
+    """Write a calibration that knows this base rate; return a server's options for its judge."""
+    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
+    whole = json.loads(path.read_text())
+    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": base_rate}
+    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
+    path.write_text(json.dumps(whole))
+    return ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
 
 
 def test_a_calibration_gives_probabilities_and_holds_for_its_judge_alone(tmp_path: Path) -> None:

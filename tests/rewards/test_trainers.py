@@ -15,7 +15,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
-from tests.rewards.test_rewarder import calibration_file
+from tests.rewards.test_rewarder import calibrated_words
 
 ROOT = Path(__file__).parents[2]
 COUNT, BASE_RATE, GROUP = 40, 0.3, 8
@@ -40,12 +40,7 @@ class Answers(NamedTuple):
 def answers(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """Ask a server with forty pushed trajectories."""
     folder = tmp_path_factory.mktemp("trainers")
-    path = calibration_file(folder / "map.json", "simplified-axtree:mock", {"model": "mock"})
-    whole = json.loads(path.read_text())
-    bin_ = {"low": 0, "high": 0.1, "n": 10, "tasks": 5, "mean_score": 0, "rate": BASE_RATE}
-    whole["calibrations"][0]["raw"]["bins"] = [{**bin_, "rate_low": None, "rate_high": None}]
-    path.write_text(json.dumps(whole))
-    words = ["--model", "mock", "--representation", "axtree", "--calibration-file", str(path)]
+    words = calibrated_words(folder, BASE_RATE)
     with (
         LlmServer(script=troubled) as model,
         serving(folder, *words, "--base-url", f"{model.url}/v1") as server,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 
 import pytest
 
 from tests.robustness.samples import sample
+from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.judging import FAILURES
-from trajudge.judges.model import Judge, Message, Reply, Request
+from trajudge.judges.model import Judge, Reply, Request
 from trajudge.judges.registry import JUDGES, make_judge
 from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import catalogue
@@ -69,25 +69,17 @@ CELLS = [
 ]
 
 
-class Recording:
+class Recording(BaseClient):
     """Keeps what it is asked, and replies as a dry run supposes."""
 
     def __init__(self) -> None:
         self.hashes: list[str] = []
 
-    async def __call__(
-        self,
-        messages: Sequence[Message],
-        *,
-        stage: str = "verdict",
-        rung: str = "full",
-        model: str | None = None,
-        assume: str = "",
-        **parameters: object,
-    ) -> Reply:
-        request = Request(endpoint="e", model=model or "m", messages=tuple(messages))
+    async def answer(self, call_args: CallArgs) -> Reply:
+        messages = tuple(call_args.messages)
+        request = Request(endpoint="e", model=call_args.model or "m", messages=messages)
         self.hashes.append(request.hash)
-        return Reply(text=assume)
+        return Reply(text=call_args.assume)
 
 
 def asked(judge: Judge, trajectory: Trajectory) -> list[str]:
