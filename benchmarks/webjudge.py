@@ -78,7 +78,7 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
     engines = Engines(
         {MODEL: adapter},
         cache=Cache(folder / "cache.db"),
-        limiter=lambda: Limiter(concurrency=concurrency),
+        limiter=lambda _: Limiter(concurrency=concurrency),
         retry=Retry(np.random.default_rng(0)),
         budget=Budget(lambda model, usage: usage.input * 2.5e-6 + usage.output * 1e-5),
     )

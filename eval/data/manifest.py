@@ -106,7 +106,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
     Raises UserError if it is another run's, no folder, or not writable.
     """
     if (folder / MANIFEST).is_file():
-        _check_same(folder, read_manifest(folder), manifest)
+        check_same_run(f"--out {folder}", read_manifest(folder), manifest)
     elif (folder / JUDGMENTS).is_file():
         raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
     try:
@@ -122,9 +122,10 @@ def _settings(manifest: RunManifest) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in _FREE}
 
 
-def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) -> None:
-    """Compare as both are read today: a field that the earlier one lacks has its default."""
-    _check_windows(folder, earlier.get("windows"), manifest)
+def check_same_run(where: str, earlier: dict[str, Any], manifest: RunManifest) -> None:
+    """Compare as both are read today: a field that the earlier one lacks has its default. Raises
+    UserError naming ``where`` the earlier one stands and the first difference."""
+    _check_windows(where, earlier.get("windows"), manifest)
     now = _settings(manifest)
     before = {name: value for name, value in earlier.items() if name not in _FREE}
     for name in (*now, *(before.keys() - now.keys())):
@@ -132,19 +133,19 @@ def _check_same(folder: Path, earlier: dict[str, Any], manifest: RunManifest) ->
         old, new = before.get(name, default), now.get(name, default)
         if old != new:
             raise UserError(
-                f"--out {folder}: holds a run with {name} {_short(old)}, this one has "
+                f"{where}: holds a run with {name} {_short(old)}, this one has "
                 f"{_short(new)}: {_WHY.get(name, '')}choose another --out"
             )
 
 
-def _check_windows(folder: Path, earlier: object, manifest: RunManifest) -> None:
+def _check_windows(where: str, earlier: object, manifest: RunManifest) -> None:
     """One run never mixes prompts that were cut to different windows."""
     for model, window in manifest.windows.items():
         before = earlier.get(model) if isinstance(earlier, dict) else None
         tokens = before.get("tokens") if isinstance(before, dict) else None
         if tokens not in (None, window.tokens):
             raise UserError(
-                f"--out {folder}: holds a run whose prompts were cut to {tokens:,} tokens, the "
+                f"{where}: holds a run whose prompts were cut to {tokens:,} tokens, the "
                 f"window of {model}, which is {window.tokens:,} tokens now: go on with  "
                 f"--context {tokens}  or choose another --out"
             )

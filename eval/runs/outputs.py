@@ -36,13 +36,20 @@ def write_results(
     plan = planned.plan
     missing = missing_policy(planned.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
-    if policies := recorded_policies(plan.manifest.annotations):
-        scores = scores.model_copy(update={"label_policy": policy_name(policies)})
-    with writing(plan.folder):
-        (plan.folder / "results.json").write_text(results_json(scores), encoding="utf-8")
-        (plan.folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
+    scores = write_scores(plan.folder, scores, plan.manifest.annotations)
     if planned.run.export:
         _export(planned, planned.run.export[1], judgments)
+    return scores
+
+
+def write_scores(folder: Path, scores: ScoreReport, annotations: str | None) -> ScoreReport:
+    """Write ``results.json`` and ``results.csv``; return the scores with the policy by which the
+    labels were chosen."""
+    if policies := recorded_policies(annotations):
+        scores = scores.model_copy(update={"label_policy": policy_name(policies)})
+    with writing(folder):
+        (folder / "results.json").write_text(results_json(scores), encoding="utf-8")
+        (folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
     return scores
 
 
@@ -53,7 +60,7 @@ def missing_policy(protocol: str) -> Missing:
 
 def show(
     scores: ScoreReport,
-    seconds: float,
+    seconds: float | None,
     warnings: Sequence[str] = (),
     notes: Sequence[str] = (),
     *,

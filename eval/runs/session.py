@@ -48,6 +48,7 @@ from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
+    from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import EngineLookup, Engines
 
 log = logging.getLogger(__name__)
@@ -145,6 +146,14 @@ class RunSession:
             return await self._execute()
 
     async def _execute(self) -> RunResult:
+        judgments, rewards = await self._judged()
+        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
+        warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
+        code = self._code(judgments)
+        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
+
+    async def _judged(self) -> tuple[RunJudgments, Rewards]:
+        """Judge what is left, and write everything but the results."""
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
@@ -158,11 +167,7 @@ class RunSession:
                 rewards = self._rewards()
                 if rewards is not self.report.earlier or not has_rewards:
                     write_rewards(plan.folder, rewards)
-            judgments = journal.finish(plan.keys)
-        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
-        warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
-        code = self._code(judgments)
-        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
+            return journal.finish(plan.keys), rewards
 
     def _rewards(self) -> Rewards:
         """Return the official rewards of all sessions: those from before, if there is no news."""
@@ -187,16 +192,22 @@ class RunSession:
         payments = Payments(plan.folder / PAYMENTS)
         engines = None
         if self.model:
-            engines = self.model.open_engines(spent, payments, prompts_repeat=samples > 1)
+            engines = self._open_engines(self.model, spent, payments)
         with self.stop.heard_by(engines.stop if engines else None):
             try:
                 await self._judge_with(engines, journal, jobs, refresh, int(done.sum()))
             finally:
                 if engines:
-                    await engines.close()
+                    await self._close_engines(engines)
                 payments.close()
                 if self.is_limited:
                     self.spent |= read_payments(plan.folder / PAYMENTS)
+
+    def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
+        return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
+
+    async def _close_engines(self, engines: Engines) -> None:
+        await engines.close()
 
     async def _judge_with(
         self,

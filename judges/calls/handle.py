@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import ceil
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from pydantic import JsonValue
@@ -60,6 +60,17 @@ MESSAGE_OVERHEAD = 4
 # tokenizers than OpenAI's may take half as much again.
 COUNT_MARGIN = 1.2
 GUESS_MARGIN = 1.6
+
+
+class SharedLimits(Protocol):
+    """Rates and dollars that several processes share. ``leased`` are the dollars of this one."""
+
+    @property
+    def leased(self) -> float: ...
+
+    def limiter(self, endpoint: str) -> Limiter: ...
+
+    async def more_dollars(self, need: float) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -192,10 +203,16 @@ class ModelHandle:
         return Cache(cache_path(self.calls.cache))
 
     def open_engines(
-        self, spent: float, payments: Payments | None = None, *, prompts_repeat: bool = False
+        self,
+        spent: float,
+        payments: Payments | None = None,
+        *,
+        prompts_repeat: bool = False,
+        shared: SharedLimits | None = None,
     ) -> Engines:
         """Open the engines of one session; ``spent`` dollars went to earlier ones, ``payments``
-        takes down what this one pays, and ``prompts_repeat`` where each is asked several times."""
+        takes down what this one pays, and ``prompts_repeat`` where each is asked several times.
+        ``shared`` are the limits where other processes share them."""
         calls = self.calls
         for handle in self.handles.values():
             if isinstance(handle.adapter, MarksPrompts):
@@ -203,13 +220,19 @@ class ModelHandle:
         budget = Budget(self.price, calls.max_cost, spent, payments)
         for model in self.handles:
             budget.require_price(model)
+        if shared is not None and calls.max_cost is not None:
+            budget = Budget(self.price, shared.leased, spent, payments, shared.more_dollars)
         return Engines(
             {model: handle.adapter for model, handle in self.handles.items()},
             cache=self.open_cache(),
-            limiter=lambda: Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm),
+            limiter=shared.limiter if shared else self._limiter,
             retry=Retry(np.random.default_rng(calls.seed)),
             budget=budget,
         )
+
+    def _limiter(self, endpoint: str) -> Limiter:
+        calls = self.calls
+        return Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm)
 
     def ask(self, engines: EngineLookup, sample: int, *, refresh: Container[str]) -> EngineClient:
         """Make the ``ask`` of one judgment."""

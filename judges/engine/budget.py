@@ -8,7 +8,7 @@ tokens than were counted. Where a server breaks either, every later reservation 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from trajudge.judges.engine.store.payments import Payments
 from trajudge.judges.model import Usage
@@ -16,6 +16,9 @@ from trajudge.trajectories.util.errors import UserError
 
 Price = Callable[[str, Usage], float | None]
 """US dollars for a model's usage; None if the model's price is not known."""
+
+MoreDollars = Callable[[float], Awaitable[float]]
+"""Raise the limit by at least so many US dollars; return by how many, 0 if they are not there."""
 
 
 class BudgetSpent(Exception):
@@ -48,7 +51,8 @@ class Budget:
     """US dollars that a run has spent and may still spend; ``limit`` None: only counted.
 
     ``spent`` is the cost of earlier sessions of the same run, if the limit is to hold for all, and
-    ``payments`` the file in which this session notes its own.
+    ``payments`` the file in which this session notes its own. ``more`` raises the limit, where
+    several processes share one.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class Budget:
         limit: float | None = None,
         spent: float = 0.0,
         payments: Payments | None = None,
+        more: MoreDollars | None = None,
     ) -> None:
         self.limit = limit
         self.spent = spent
@@ -64,6 +69,8 @@ class Budget:
         self.waiting = 0
         self._price = price
         self._payments = payments if limit is not None else None
+        self._more = more
+        self._asking = asyncio.Lock()
         self._reserved = 0.0
         self._open = 0
         self._correction = 1.0
@@ -109,6 +116,8 @@ class Budget:
 
     async def _admit(self, reservation: Reservation) -> None:
         while self._lacks_room(reservation):
+            if await self._raised(reservation):
+                continue
             if not self._open or self._never_fits(reservation):
                 raise BudgetSpent(self._sentence(reservation))
             self._settled.clear()
@@ -120,6 +129,16 @@ class Budget:
         self._reserved += reservation.worst
         self._open += 1
 
+    async def _raised(self, reservation: Reservation) -> bool:
+        """Raise the limit as far as this attempt needs it, if that can be."""
+        if self._more is None or self.limit is None:
+            return False
+        async with self._asking:
+            lacking = self._lacking(reservation)
+            got = await self._more(lacking) if lacking > 0 else 0.0
+            self.limit += got
+        return got > 0 or lacking <= 0
+
     def _dearest(self, model: str, worst: Usage) -> float:
         """Compute the dollars of the worst case: some providers charge more for a prompt they
         cache."""
@@ -129,10 +148,12 @@ class Budget:
         return max(self._price(model, worst) or 0.0, self._price(model, as_cached) or 0.0)
 
     def _lacks_room(self, reservation: Reservation) -> bool:
-        if self.limit is None:
-            return False
+        return self.limit is not None and self._lacking(reservation) > 0
+
+    def _lacking(self, reservation: Reservation) -> float:
+        """Return the dollars by which it passes the limit, with all that is in flight."""
         reserved = (self._reserved + reservation.worst) * self._correction
-        return self.spent + reserved > self.limit
+        return self.spent + reserved - (self.limit or 0.0)
 
     def _never_fits(self, reservation: Reservation) -> bool:
         """Tell whether it would not fit even if everything in flight were free."""
@@ -145,6 +166,12 @@ class Budget:
             if self.presumed
             else ""
         )
+        if self._more is not None:
+            return (
+                f"the next call may cost up to ${reservation.worst * self._correction:.4f} and the "
+                f"workers have leased all of --max-cost; this one has spent ${self.spent:.4f}"
+                f"{counted}: raise --max-cost or lower --max-tokens"
+            )
         return (
             f"the next call may cost up to ${reservation.worst * self._correction:.4f} and "
             f"${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "

@@ -31,12 +31,13 @@ class Engines:
         adapters: Mapping[str, Adapter],
         *,
         cache: Cache,
-        limiter: Callable[[], Limiter],
+        limiter: Callable[[str], Limiter],
         retry: Retry,
         budget: Budget,
     ) -> None:
-        """Make the engines; ``adapters`` by the name of the model."""
+        """Make the engines; ``adapters`` by the name of the model, ``limiter`` of an endpoint."""
         self.cache = cache
+        self.budget = budget
         self.sent = SentCalls()
         self._adapters = tuple(adapters.values())
         self._engines: dict[tuple[str, str], Engine] = {}
@@ -44,7 +45,13 @@ class Engines:
         for model, adapter in adapters.items():
             address = (adapter.name, adapter.endpoint)
             if address not in self._engines:
-                engine = Engine(adapter, cache=cache, limiter=limiter(), retry=retry, budget=budget)
+                engine = Engine(
+                    adapter,
+                    cache=cache,
+                    limiter=limiter(adapter.endpoint),
+                    retry=retry,
+                    budget=budget,
+                )
                 engine.sent = self.sent
                 self._engines[address] = engine
             self._by_model[model] = self._engines[address]

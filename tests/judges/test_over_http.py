@@ -127,7 +127,7 @@ def judged(
         engines = Engines(
             adapters,
             cache=Cache(cache),
-            limiter=lambda: Limiter(concurrency=8),
+            limiter=lambda _: Limiter(concurrency=8),
             retry=Retry(np.random.default_rng(0), attempts=2, first=0.01),
             budget=Budget(lambda model, usage: usage.input * (1.0 if model == "gpt-4o" else 0.1)),
         )

@@ -1,0 +1,1 @@
+"""The commands of sharded runs: ``trajudge run work`` and ``trajudge run merge``."""

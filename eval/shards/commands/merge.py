@@ -1,0 +1,51 @@
+"""``trajudge run merge``: an ordinary run of what several workers judged."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trajudge.trajectories.util.exits import OK, TextParser, command
+
+_DESCRIPTION = """\
+Make an ordinary run folder of what  trajudge run work  judged: judgments.jsonl has the bytes of a
+run on one machine, and every command reads it.
+
+  trajudge run merge --shared s3://bucket/run --out runs/merged
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = TextParser(prog="trajudge run merge", description=_DESCRIPTION)
+    add = made.add_argument
+    add("--shared", required=True, metavar="STORE", help="what the workers were given")
+    add("--out", required=True, type=Path, metavar="DIR", help="folder to write")
+    add("--full", action="store_true", help="show all tables and notes instead of one screen")
+    return made
+
+
+@command(parser)
+def main(options: argparse.Namespace) -> int:
+    """Merge, score and print."""
+    from trajudge.eval.runs.outputs import show  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.shards.merge import merge, score_merged  # noqa: PLC0415
+    from trajudge.eval.shards.objects.store import open_store  # noqa: PLC0415
+    from trajudge.eval.shards.plan import read_plan  # noqa: PLC0415
+
+    store = open_store(options.shared)
+    plan = read_plan(store)
+    made = merge(store, plan, options.out)
+    scores = score_merged(plan, options.out)
+    notes = [
+        f"{made.judgments:,} judgments of {made.shards} shards; {made.taken_over} shards changed "
+        f"hands, {made.asked_again} replies were paid for again",
+        f"the run is in {options.out}",
+    ]
+    show(scores, None, (), notes, full=options.full)
+    return OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())

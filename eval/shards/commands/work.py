@@ -1,0 +1,61 @@
+"""``trajudge run work``: one worker of a run that several share."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from trajudge.trajectories.util.exits import TextParser, user_errors
+from trajudge.trajectories.util.options import count, positive
+
+_DESCRIPTION = """\
+Judge with as many workers as you like, on one machine or many: start the same command on each. The
+first cuts the run into shards; every worker takes one at a time. One that dies loses what was in
+flight, and another goes on with its shard.
+
+  trajudge run work --shared shared/run --model gpt-4o --data DIR --rpm 500 --max-cost 20
+  trajudge run work --shared s3://bucket/run --model gpt-4o --data DIR
+  trajudge run merge --shared s3://bucket/run --out runs/merged
+
+All options of  trajudge judge  but --out, --batch, --retry-failed and --export are taken; --rpm,
+--tpm and --max-cost hold for all workers together. One judge and one model a run. An object store
+needs the extra shards.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the parser of the worker's own options."""
+    made = TextParser(prog="trajudge run work", description=_DESCRIPTION)
+    add = made.add_argument
+    add("--shared", required=True, metavar="STORE", help="folder or address that all workers share")
+    add(
+        "--shard-size",
+        type=count,
+        metavar="N",
+        help="trajectories of a shard (default: a hundredth of the run, at least 500)",
+    )
+    add(
+        "--claim",
+        type=positive,
+        default=60.0,
+        metavar="SECONDS",
+        help="after this time without a sign of its worker a shard is taken over (default: 60)",
+    )
+    return made
+
+
+@user_errors
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Work until all shards are finished; return the exit code."""
+    own, words = parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    from trajudge.eval.runs.options import parse  # noqa: PLC0415 - --help needs none of these
+
+    request = parse(words)
+    from trajudge.eval.shards.working import work  # noqa: PLC0415
+
+    return work(request, own.shared, own.shard_size, own.claim)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+"""An S3 server on loopback: moto, as a process of an environment of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.conftest import REQUIRED, missing
+from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+
+BUCKET = "runs"
+MOTO = PinnedPackage(
+    name="moto",
+    pins=Path(__file__).with_name("moto.txt"),
+    module="moto",
+    variable="TRAJUDGE_MOTO_PYTHON",
+)
+
+
+@contextmanager
+def s3_server() -> Iterator[Mapping[str, str]]:
+    """Yield what the environment of a client must say of the server; it has the bucket ``runs``."""
+    if not MOTO.made and "scale" not in REQUIRED:
+        missing("scale", "moto is not installed")
+    try:
+        python = MOTO.python()
+    except NoEnvironment as error:
+        missing("scale", str(error))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [str(python), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        address = f"http://127.0.0.1:{port}"
+        try:
+            _make_bucket(f"{address}/{BUCKET}")
+            yield {
+                "AWS_ENDPOINT_URL": address,
+                "AWS_ACCESS_KEY_ID": "key",
+                "AWS_SECRET_ACCESS_KEY": "secret",
+                "AWS_REGION": "us-east-1",
+            }
+        finally:
+            server.terminate()
+
+
+def _make_bucket(url: str) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            request = urllib.request.Request(url, method="PUT")
+            urllib.request.urlopen(request, timeout=5).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline, "moto did not start"
+            time.sleep(0.2)
+
+
+def environment(settings: Mapping[str, str]) -> dict[str, str]:
+    """This process's environment with the settings."""
+    return {**os.environ, **settings}

@@ -1,0 +1,219 @@
+"""Workers that share a run, killed or not, leave the bytes of a run on one machine."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.eval.shards.s3 import BUCKET
+from tests.eval.test_inputs import tree
+from tests.llm_server import LlmServer
+from trajudge.eval.cli import main
+from trajudge.eval.runs.workers import workers_for
+
+ROOT = Path(__file__).parents[3]
+RUNS = 90
+SAME = ("judgments.jsonl", "labels.jsonl", "rewards.jsonl", "results.json", "results.csv")
+
+
+def words(server: LlmServer, cache: Path) -> list[str]:
+    """The options of the judge; every worker has a cache of its own, as on another machine."""
+    return [
+        *("--data", "sample", "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
+        *("--concurrency", "4", "--limit", str(RUNS), "--cache", str(cache)),
+    ]
+
+
+def started(*command: str, settings: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "trajudge", *command],
+        cwd=ROOT,
+        env={**os.environ, **(settings or {})},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+    shown, said = process.communicate(timeout=120)
+    assert process.returncode == code, said
+    return shown + said
+
+
+def worker(
+    run: str, options: list[str], *own: str, settings: Mapping[str, str] | None = None
+) -> subprocess.Popen[str]:
+    return started("run", "work", "--shared", run, *own, *options, settings=settings)
+
+
+def merged(run: str, out: Path, settings: Mapping[str, str] | None = None) -> str:
+    return ended(started("run", "merge", "--shared", run, "--out", str(out), settings=settings))
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    with LlmServer(latency=0.02, record=1_000) as made:
+        yield made
+
+
+@pytest.fixture
+def alone(server: LlmServer, tmp_path: Path) -> Path:
+    """The run of one machine."""
+    out = tmp_path / "alone"
+    ended(started("judge", *words(server, tmp_path / "alone.sqlite"), "--out", str(out)))
+    server.seen.clear()
+    return out
+
+
+def check_same(out: Path, alone: Path) -> None:
+    for name in SAME:
+        assert (out / name).read_bytes() == (alone / name).read_bytes(), name
+    mine, theirs = (orjson.loads((f / "manifest.json").read_bytes()) for f in (out, alone))
+    assert mine == theirs
+
+
+def requests(server: LlmServer) -> Counter[bytes]:
+    return Counter(seen.body for seen in server.seen)
+
+
+@pytest.mark.parametrize("kind", ["folder", "s3"])
+def test_two_workers_leave_the_bytes_of_one_machine(
+    kind: str, server: LlmServer, alone: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    settings = request.getfixturevalue("s3") if kind == "s3" else {}
+    run = f"s3://{BUCKET}/{secrets.token_hex(4)}" if kind == "s3" else str(tmp_path / "run")
+    both = [
+        worker(
+            run, words(server, tmp_path / f"{n}.sqlite"), "--shard-size", "30", settings=settings
+        )
+        for n in range(2)
+    ]
+    said = [ended(one) for one in both]
+    assert all("all are finished" in text for text in said)
+    assert set(requests(server).values()) == {1}, "each prompt was asked once"
+    shown = merged(run, tmp_path / "merged", settings)
+    assert "0 shards changed hands, 0 replies were paid for again" in shown
+    check_same(tmp_path / "merged", alone)
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_what_was_in_flight(
+    server: LlmServer, alone: Path, tmp_path: Path
+) -> None:
+    run = str(tmp_path / "run")
+    own = ("--shard-size", "30", "--claim", "1.5")
+    killed = 0
+    for n in range(3):
+        before = len(server.seen)
+        first = worker(run, words(server, tmp_path / f"killed{n}.sqlite"), *own)
+        wait_until(lambda b=before: len(server.seen) >= b + 20, first)
+        first.send_signal(signal.SIGKILL)
+        killed += first.wait() == -signal.SIGKILL
+    assert killed == 3
+    ended(worker(run, words(server, tmp_path / "last.sqlite"), *own))
+    again = sum(requests(server).values()) - len(requests(server))
+    most = killed * workers_for(4)  # asked, or answered and on its way into the store
+    assert again <= most, "no more than was in flight at each kill"
+    shown = merged(run, tmp_path / "merged")
+    assert "0 replies were paid for again" in shown, "what was answered was not asked again"
+    check_same(tmp_path / "merged", alone)
+
+
+def wait_until(condition: object, process: subprocess.Popen[str]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.005)
+
+
+def test_an_interrupted_worker_gives_its_shard_back(server: LlmServer, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    first = worker(run, words(server, tmp_path / "a.sqlite"), "--shard-size", "60")
+    wait_until(lambda: len(server.seen) >= 10, first)
+    first.send_signal(signal.SIGINT)
+    assert "start a worker again" in ended(first, 130)
+    begun = time.monotonic()
+    ended(worker(run, words(server, tmp_path / "b.sqlite")))
+    assert time.monotonic() - begun < 30, "the claim of 60 s was not waited for"
+    assert set(requests(server).values()) == {1}
+
+
+def test_workers_keep_one_budget(server: LlmServer, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    prices = tmp_path / "prices.toml"
+    prices.write_text('[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n')
+    limit = ["--max-cost", "0.2", "--max-tokens", "300", "--prices", str(prices)]
+    both = [
+        worker(run, [*words(server, tmp_path / f"{n}.sqlite"), *limit], "--shard-size", "20")
+        for n in range(2)
+    ]
+    said = [ended(one, 1) for one in both]
+    assert all("have leased all of --max-cost" in text for text in said)
+    held = orjson.loads((tmp_path / "run" / "limits" / "dollars.json").read_bytes())
+    assert 0 < sum(held.values()) <= 0.2
+    assert 0 < len(server.seen) < RUNS
+
+
+@pytest.mark.slow
+def test_workers_keep_one_rate(server: LlmServer, tmp_path: Path) -> None:
+    run = str(tmp_path / "run")
+    limit = ["--rpm", "900"]
+    begun = time.monotonic()
+    both = [
+        worker(run, [*words(server, tmp_path / f"{n}.sqlite"), *limit], "--shard-size", "20")
+        for n in range(2)
+    ]
+    for one in both:
+        ended(one)
+    seconds = time.monotonic() - begun
+    assert seconds >= (RUNS - 2) * 60 / 900
+    assert len(server.seen) == RUNS
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def said(code: int, *command: str) -> str:
+        assert main(["run", *command]) == code
+        shown = capsys.readouterr()
+        return shown.out + shown.err
+
+    run, out = str(tmp_path / "run"), str(tmp_path / "merged")
+    share = ("work", "--shared", run, "--judge", "heuristic", "--data", "sample")
+    merging = ("merge", "--shared", run, "--out", out)
+    assert "name what" in said(2, *merging)
+    said(0, *share, "--limit", "30", "--shard-size", "20")
+    other = said(2, *share, "--limit", "40")
+    assert f"error: {run}: holds a run with selection" in other
+    assert "one --judge" in said(2, *share, "--judge", "rule-based")
+    assert "takes no --out" in said(2, *share, "--out", "x")
+    shard = tmp_path / "run" / "shards" / "00001"
+    with without(shard / "done.json"):
+        assert "1 of 2 shards are not finished, workers: none at work" in said(2, *merging)
+    (part,) = shard.glob("*.judgments.jsonl.zst")
+    with without(part):
+        damaged = ("merge", "--shared", run, "--out", str(tmp_path / "damaged"))
+        assert "is damaged or missing: remove shards/00001/done.json" in said(2, *damaged)
+    before = tree(tmp_path / "run")
+    said(0, *merging)
+    assert tree(tmp_path / "run") == before
+    assert "holds a run already" in said(2, *merging)
+
+
+@contextmanager
+def without(path: Path) -> Iterator[None]:
+    content = path.read_bytes()
+    path.unlink()
+    yield
+    path.write_bytes(content)
