@@ -7,7 +7,7 @@ import sys
 from trajudge.eval.runs.grid import plan_runs, say_sources
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
-from trajudge.eval.shards.objects.store import open_store
+from trajudge.eval.shards.objects.opening import open_store
 from trajudge.eval.shards.plan import shared_plan
 from trajudge.eval.shards.worker import ShardWorker
 from trajudge.trajectories.util.errors import UserError

@@ -62,7 +62,7 @@ COUNT_MARGIN = 1.2
 GUESS_MARGIN = 1.6
 
 
-class SharedLimits(Protocol):
+class CommonLimits(Protocol):
     """Rates and dollars that several processes share. ``leased`` are the dollars of this one."""
 
     @property
@@ -208,7 +208,7 @@ class ModelHandle:
         payments: Payments | None = None,
         *,
         prompts_repeat: bool = False,
-        shared: SharedLimits | None = None,
+        shared: CommonLimits | None = None,
     ) -> Engines:
         """Open the engines of one session; ``spent`` dollars went to earlier ones, ``payments``
         takes down what this one pays, and ``prompts_repeat`` where each is asked several times.

@@ -31,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
     """Merge, score and print."""
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.shards.merge import merge, score_merged  # noqa: PLC0415
-    from trajudge.eval.shards.objects.store import open_store  # noqa: PLC0415
+    from trajudge.eval.shards.objects.opening import open_store  # noqa: PLC0415
     from trajudge.eval.shards.plan import read_plan  # noqa: PLC0415
 
     store = open_store(options.shared)

@@ -4,7 +4,6 @@ read."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
 import orjson
@@ -46,18 +45,6 @@ class ObjectStore(Protocol):
     def names(self, prefix: str) -> Iterator[str]:
         """Yield the names below ``prefix`` (``a/``), sorted."""
         ...
-
-
-def open_store(address: str) -> ObjectStore:
-    """Open a folder, ``memory://`` (of this process alone) or the address of an object store
-    (``s3://``, ``gs://``, ``az://``). Raises UserError."""
-    if "://" not in address:
-        from trajudge.eval.shards.objects.folder import FolderStore  # noqa: PLC0415
-
-        return FolderStore(Path(address))
-    from trajudge.eval.shards.objects.remote import RemoteStore  # noqa: PLC0415 - an extra
-
-    return RemoteStore(address)
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.eval.shards.claims import ShardClaims
-from trajudge.eval.shards.objects.store import open_store
+from trajudge.eval.shards.objects.opening import open_store
 
 
 class Clock:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.eval.shards.s3 import BUCKET
-from trajudge.eval.shards.objects.store import ObjectStore, open_store, updated
+from trajudge.eval.shards.objects.opening import open_store
+from trajudge.eval.shards.objects.store import ObjectStore, updated
 from trajudge.trajectories.util.errors import UserError
 
 
