@@ -23,7 +23,8 @@ from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 FILE = "windows.json"
 # Of models that a provider's own service answers: a server of the user's has names of its own.
-_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", "gemini/")
+_MAKERS = ("gemini/", "xai/", "deepseek/", "mistral/", "dashscope/")
+_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", *_MAKERS)
 
 
 def find_window(
@@ -99,7 +100,9 @@ def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
 
 
 def _close(model: str) -> str:
-    """Ask back where a name is close to that of a model of OpenAI's, Anthropic's or Google's."""
+    """Ask back where a name is close to that of another model of its maker's."""
     if not model.startswith(_OWN_NAMES):
         return ""
-    return did_you_mean(model, (name for name in model_names() if name.startswith(_OWN_NAMES)))
+    maker = model[: model.find("/") + 1]  # none: OpenAI's and Anthropic's
+    of_maker = (maker,) if maker else _OWN_NAMES
+    return did_you_mean(model, (name for name in model_names() if name.startswith(of_maker)))

@@ -94,7 +94,13 @@ def test_every_adapter_asks_for_llamacpps_window() -> None:
 
 @pytest.mark.parametrize(
     ("name", "close"),
-    [("gpt-4oo", "not known, did you mean 'gpt-4o'? 9 tokens"), ("my-gpt-4oo", "known: 9 ")],
+    [
+        ("gpt-4oo", "not known, did you mean 'gpt-4o'? 9 tokens"),
+        ("xai/grok-4.33", "not known, did you mean 'xai/grok-4.3'? 9 tokens"),
+        ("deepseek/deepseek-chatt", "not known, did you mean 'deepseek/deepseek-chat'? 9 tokens"),
+        ("my-gpt-4oo", "known: 9 "),
+        ("mine/deepseek-chatt", "known: 9 "),
+    ],
 )
 def test_a_model_that_is_close_to_a_known_one_is_asked_back(name: str, close: str) -> None:
     (sentence,) = guesses({name: ContextWindow(tokens=9, source="guess")})
