@@ -23,7 +23,11 @@ from trajudge.eval.data.sources import read_published_folder
 from trajudge.eval.leaderboard.sources.published import read_published_data
 from trajudge.eval.select.measures.scores import judged_score
 from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.judging.calibration import FittedMap, fit_calibration
+from trajudge.eval.stats.judging.calibration import (
+    FittedMap,
+    closer_sigmoid,
+    fit_calibration,
+)
 from trajudge.judges.model import Judgment
 from trajudge.rewards.shaping import RewardShaping, shaped
 
@@ -74,9 +78,10 @@ def fitted_on(dev: Split) -> FittedMap:
     """Fit as ``trajudge score --calibration auto`` does."""
     if set(np.unique(dev.scores)) <= {0.0, 1.0}:
         return fit_calibration(dev.scores, dev.truth, "verdict")
-    enough = len(dev.truth) >= ENOUGH and min(dev.truth.sum(), (~dev.truth).sum())
-    method = "isotonic" if enough and enough >= ENOUGH_OF_A_CLASS else "platt"
-    return fit_calibration(dev.scores, dev.truth, method)  # type: ignore[arg-type]
+    fewest = min(int(dev.truth.sum()), int((~dev.truth).sum()))
+    if len(dev.truth) >= ENOUGH and fewest >= ENOUGH_OF_A_CLASS:
+        return fit_calibration(dev.scores, dev.truth, "isotonic")
+    return fit_calibration(dev.scores, dev.truth, closer_sigmoid(dev.scores, dev.truth))
 
 
 def errors(scores: Floats, truth: Bools, weights: Floats) -> tuple[Floats, Floats]:

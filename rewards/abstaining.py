@@ -27,8 +27,9 @@ def neutral_values(rewards: Sequence[Reward], *, base_rate: float | None = None)
     values = [neutral if reward.value is None else reward.value for reward in rewards]
     first = next((one for one in rewards if one.value is None), None)
     if first is not None and neutral is None:
+        name = first.key if first.key.benchmark else first.key.task_id
         raise Abstained(
-            f"{first.key}: {first.abstained} ({first.detail or first.status}); no member of its "
+            f"{name}: {first.abstained} ({first.detail or first.status}); no member of its "
             "group has a value, and there is no base rate"
         )
     return [value for value in values if value is not None]

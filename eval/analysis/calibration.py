@@ -24,6 +24,7 @@ from trajudge.eval.stats.judging.calibration import (
     FittedMap,
     Method,
     Reliability,
+    closer_sigmoid,
     fit_calibration,
     reliability,
 )
@@ -100,7 +101,7 @@ def calibrate(
     observed: Mapping[str, Observations], labels: Labels, method: Method | Literal["auto"]
 ) -> list[Calibration]:
     """Fit a map for every judge, from what it said of success. ``auto`` takes isotonic regression
-    where the dev split is large, else Platt's sigmoid, and the verdicts of a judge that gives no
+    where the dev split is large, else the closer sigmoid, and the verdicts of a judge that gives no
     scores; the other methods leave such a judge out.
 
     Raises UserError where no judge has scores, or the labels no dev and test split to use.
@@ -144,7 +145,7 @@ def _calibrate(
     if method == "auto":
         fewest = min(int(dev.labels.sum()), int((~dev.labels).sum()))
         enough = len(dev) >= ENOUGH and fewest >= ENOUGH_OF_A_CLASS
-        method = "isotonic" if enough else "platt"
+        method = "isotonic" if enough else closer_sigmoid(dev.scores, dev.labels)
     fitted = fit_calibration(dev.scores, dev.labels, method)
     return Calibration(
         judge=judge,

@@ -141,7 +141,7 @@ def _output(group: Any) -> None:
     add.switch("--json", "print results.json instead of tables")
     add.choice(
         "--calibration",
-        ("auto", "isotonic", "platt", "verdict"),
+        ("auto", "isotonic", "platt", "log-odds", "verdict"),
         "fit judges' scores, or verdicts, to the labels on the dev split and show their "
         "reliability on test; auto takes what the split is large enough for",
     )

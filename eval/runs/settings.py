@@ -123,7 +123,7 @@ class ScoreConfig(Record):
     json_output: bool = Field(default=False, alias="json")
     plots: Path | None = None
     submission: Path | None = None
-    calibration: Literal["auto", "isotonic", "platt", "verdict"] | None = None
+    calibration: Literal["auto", "isotonic", "platt", "log-odds", "verdict"] | None = None
     calibration_out: Path | None = None
     mismatches: Path | None = None
     data: tuple[str, ...] = ()

@@ -46,13 +46,19 @@ async def guarded(request: web.Request, handler: Handler) -> web.StreamResponse:
         most = service.config.queue
         return refused(service, 429, f"{most} rewards are at work: ask again in a second", 1)
     except web.HTTPException as error:
-        return refused(service, error.status, f"{request.method} {request.path}: {error.reason}")
+        return refused(service, error.status, _sentence(request, error))
     except UserError as error:
         return refused(service, 503, one_line(str(error)), 5)
     except Exception:
         # A defect of ours, or a judge's code: it ends this request, and no other.
         log.exception("%s %s", request.method, request.match_info.route.resource)
         return refused(service, 500, "the server failed: its log says why")
+
+
+def _sentence(request: web.Request, error: web.HTTPException) -> str:
+    if error.status == 413:
+        return f"the body is larger than {LARGEST_BODY // 2**20} MB: send less of it at once"
+    return f"{request.method} {request.path}: {error.reason}"
 
 
 def refused(

@@ -130,7 +130,7 @@ async def put_image(request: web.Request) -> web.Response:
     if sha256(content).hexdigest() != wanted:
         raise RequestRefused(422, "the bytes have another SHA-256 than the address says")
     if problem := not_an_image(content[:32]):
-        raise RequestRefused(415, problem)
+        raise RequestRefused(415, f"the body {problem}")
     store.put_image(request.app[SERVICE].config.folder, content)
     return web.Response(status=201)
 

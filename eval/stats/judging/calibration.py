@@ -1,11 +1,13 @@
 """Maps from a judge's scores to probabilities, and how reliable scores are, bin by bin.
 
 Isotonic regression (Zadrozny and Elkan 2002; pool adjacent violators, linear between the scores
-seen) and Platt's sigmoid with his smoothed targets (Platt 1999). Of verdicts alone, the share of
-successes among the accepted and among the rejected, with half a success and half a failure more
-(Jeffreys). Fit on development trajectories and evaluate on others: a map looks calibrated on what
-it was fitted on. The expected calibration error over equal bins (Guo et al. 2017) is biased
-upwards; the intervals of the bins, which take tasks for the units, are what can be relied on.
+seen) and Platt's sigmoid with his smoothed targets (Platt 1999), of the scores or of their
+log-odds: the latter leaves scores that are probabilities already as they are. Of verdicts alone,
+the share of successes among the accepted and among the rejected, with half a success and half a
+failure more (Jeffreys). Fit on development trajectories and evaluate on others: a map looks
+calibrated on what it was fitted on. The expected calibration error over equal bins (Guo et al.
+2017) is biased upwards; the intervals of the bins, which take tasks for the units, are what can be
+relied on.
 """
 
 from __future__ import annotations
@@ -20,15 +22,17 @@ from scipy.optimize import isotonic_regression
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 
-Method = Literal["isotonic", "platt", "verdict"]
+Method = Literal["isotonic", "platt", "log-odds", "verdict"]
 BINS = 10
+_CERTAIN = 0.01  # scores nearer to 0 or 1 count as this near: a certain one has no log-odds
 _STEPS = 100
 
 
 @dataclass(frozen=True)
 class FittedMap:
     """From scores to probabilities. Isotonic: ``scores`` ascending with their ``values``; Platt:
-    1 / (1 + exp(-(slope * score + intercept))). Of verdicts the scores are 0 and 1."""
+    1 / (1 + exp(-(slope * score + intercept))), the same of the scores' log-odds. Of verdicts the
+    scores are 0 and 1."""
 
     method: Method
     scores: tuple[float, ...] = ()
@@ -39,7 +43,8 @@ class FittedMap:
     def __call__(self, scores: ArrayLike) -> Floats:
         """Probabilities, same shape; beyond the scores seen the nearest one's (isotonic)."""
         values = np.asarray(scores, dtype=float)
-        if self.method == "platt":
+        if self.method in ("platt", "log-odds"):
+            values = values if self.method == "platt" else _log_odds(values)
             return np.asarray(1 / (1 + np.exp(-(self.slope * values + self.intercept))))
         return np.asarray(np.interp(values, self.scores, self.values))
 
@@ -67,8 +72,8 @@ def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> Fitt
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     if y.all() or not y.any():
         raise ValueError("a calibration needs successes and failures")
-    if method == "platt":
-        slope, intercept = _platt(x, y)
+    if method in ("platt", "log-odds"):
+        slope, intercept = _platt(x if method == "platt" else _log_odds(x), y)
         return FittedMap(method, slope=slope, intercept=intercept)
     if method == "verdict":
         return _of_verdicts(x, y)
@@ -76,6 +81,23 @@ def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> Fitt
     counts = np.bincount(place).astype(float)
     fitted = isotonic_regression(np.bincount(place, y) / counts, weights=counts).x
     return FittedMap(method, tuple(levels.tolist()), tuple(fitted.tolist()))
+
+
+def closer_sigmoid(scores: ArrayLike, truth: ArrayLike) -> Method:
+    """Choose the sigmoid with the smaller cross-entropy on scores (N,) and outcomes (N,); both have
+    as many parameters. Raises ValueError unless both outcomes occur."""
+    x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
+    plain, odds = (fit_calibration(x, y, method)(x) for method in ("platt", "log-odds"))
+    return "platt" if _cross_entropy(plain, y) <= _cross_entropy(odds, y) else "log-odds"
+
+
+def _cross_entropy(p: Floats, y: np.ndarray) -> float:
+    return float(-np.log(np.clip(np.where(y, p, 1 - p), 1e-12, 1)).sum())
+
+
+def _log_odds(x: Floats) -> Floats:
+    inside = np.clip(x, _CERTAIN, 1 - _CERTAIN)
+    return np.asarray(np.log(inside / (1 - inside)))
 
 
 def reliability(

@@ -81,7 +81,7 @@ def test_what_cannot_be_fitted_is_said(
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("scores", "method"), [(True, "platt"), (False, "verdict")])
+@pytest.mark.parametrize(("scores", "method"), [(True, "log-odds"), (False, "verdict")])
 def test_auto_takes_what_the_judge_and_the_split_allow(
     *, scores: bool, method: str, tmp_path: Path
 ) -> None:

@@ -142,10 +142,14 @@ def test_other_bodies_are_refused(heuristic: Server) -> None:
     )
     name = hashlib.sha256(b"<svg/>").hexdigest()
     svg = heuristic.ask(f"/v1/images/{name}", b"<svg/>", method="PUT")
-    assert svg.status == 415
+    assert (svg.status, svg.content["error"]) == (
+        415,
+        "the body is not a PNG, JPEG, GIF or WebP image",
+    )
     assert heuristic.ask(f"/v1/images/{'0' * 64}", b"x", method="PUT").status == 422
     large = heuristic.ask(f"/v1/images/{'0' * 64}", b"x" * (33 * 2**20), method="PUT")
     assert large.status == 413
+    assert "larger than 32 MB" in large.content["error"]
 
 
 def test_a_name_that_leads_here_is_no_way_in(heuristic: Server) -> None:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.judging.calibration import fit_calibration, reliability
+from trajudge.eval.stats.judging.calibration import (
+    closer_sigmoid,
+    fit_calibration,
+    reliability,
+)
 
 RNG = np.random.default_rng(4)
 N = 400
@@ -41,7 +45,20 @@ def test_verdicts_become_the_shares_of_successes_among_them() -> None:
     assert turned(True) == turned(False) == pytest.approx((TRUTH.sum() + 1) / (N + 2))
 
 
-@pytest.mark.parametrize("method", ["isotonic", "platt"])
+def test_scores_that_are_probabilities_stay_as_they_are() -> None:
+    """A sigmoid of the score cannot be the identity; one of the log-odds is."""
+    score = RNG.random(20_000)
+    truth = RNG.random(20_000) < score
+    assert closer_sigmoid(score, truth) == "log-odds"
+    middle = np.linspace(0.05, 0.95, 19)
+    found = fit_calibration(score, truth, "log-odds")
+    assert found(middle) == pytest.approx(middle, abs=0.02)
+    assert (found.slope, found.intercept) == pytest.approx((1, 0), abs=0.06)
+    sigmoid = 1 / (1 + np.exp(-(6 * score - 3)))
+    assert closer_sigmoid(score, RNG.random(20_000) < sigmoid) == "platt"
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "log-odds"])
 def test_a_map_helps_on_new_data_and_never_turns_the_order(method: str) -> None:
     fitted = fit_calibration(SCORE, TRUTH, method)  # type: ignore[arg-type]
     assert (np.diff(fitted(NEW)) >= 0).all()
