@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ COUNT, BASE_RATE, GROUP = 40, 0.3, 8
 
 def troubled(incoming: Incoming) -> str | None:
     """Refuse every fourth task for good; fail and limit every tenth request for once."""
-    if any(f"Do task {number}\n" in incoming.prompt for number in range(0, COUNT, 4)):
+    asked_task = re.search(r"Do task (\d+)\n", incoming.prompt)
+    if asked_task and not int(asked_task[1]) % 4:
         return "refusal"
     return {3: "500", 7: "429"}.get(incoming.ordinal % 10)
 
@@ -39,27 +41,31 @@ class Answers(NamedTuple):
 @pytest.fixture(scope="module")
 def answers(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Answers:
     """Ask a server with forty pushed trajectories."""
-    folder = tmp_path_factory.mktemp("trainers")
+    return asked(packages, tmp_path_factory.mktemp("trainers"), COUNT)
+
+
+def asked(packages: Path, folder: Path, count: int) -> Answers:
+    """Ask a server with so many pushed trajectories."""
     words = calibrated_words(folder, BASE_RATE)
     with (
         LlmServer(script=troubled) as model,
         serving(folder, *words, "--base-url", f"{model.url}/v1") as server,
     ):
-        names = [f"r{i}" for i in range(COUNT)]
+        names = [f"r{i}" for i in range(count)]
         for i, name in enumerate(names):
             record = record_of(trajectory(i))
             server.ask("/v1/trajectories", {"id": name, "trajectory": record})
         ran = subprocess.run(
             [
                 *(sys.executable, "-m", "tests.rewards.trainer_clients"),
-                *(str(packages), server.url, str(COUNT)),
+                *(str(packages), server.url, str(count)),
             ],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr[-2000:]
         own = server.ask("/v1/rewards", {"items": [{"id": name} for name in names]})
         answered = model.stats.answered
-    assert answered == COUNT, "both clients and we together paid once"
+    assert answered == count, "both clients and we together paid once"
     return Answers(**json.loads(ran.stdout.splitlines()[-1]), own=own.content["rewards"])
 
 
