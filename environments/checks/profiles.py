@@ -100,7 +100,6 @@ class ReplayableState(AppState):
             self.db.execute("ROLLBACK")
             self._untouched = self.db.total_changes
             self._written = {}
-            self._version = None
 
     def changes(self) -> list[Change]:
         """Return what is different from the profile now; tables that nothing was written to are not

@@ -17,7 +17,7 @@ import numpy as np
 
 from trajudge.environments.model.config import PAGE_SIZES, Config, Ui
 from trajudge.environments.model.spec import App
-from trajudge.environments.model.state import AppState
+from trajudge.environments.model.state import AppState, Dump
 
 
 def generator(axis: str, *parts: str | int) -> np.random.Generator:
@@ -45,9 +45,19 @@ def profile(app: App, index: int, seed: int) -> bytes:
     return snapshot
 
 
+@lru_cache(maxsize=16)
+def _rows(app: App, index: int, seed: int) -> Dump:
+    """Return the rows of a data profile."""
+    state = AppState(app.tables, profile(app, index, seed))
+    rows = state.dump()
+    state.close()
+    return rows
+
+
 def open_state(app: App, config: Config) -> AppState:
     """Return a fresh state in the configuration's data profile; the caller closes it."""
-    return AppState(app.tables, profile(app, config.profile, config.seed))
+    place = app, config.profile, config.seed
+    return AppState(app.tables, profile(*place), _rows(*place))
 
 
 @lru_cache(maxsize=1024)

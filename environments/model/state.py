@@ -9,6 +9,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from trajudge.environments.model.schema import TableSchema
@@ -21,11 +22,22 @@ Dump = Mapping[str, Mapping[str, Record]]
 
 
 class AppState:
-    """The tables of one run: ``rows`` and ``one`` read; ``add``, ``change``, ``remove`` write."""
+    """The tables of one run: ``rows`` and ``one`` read; ``add``, ``change``, ``remove`` write.
 
-    def __init__(self, tables: Sequence[TableSchema], snapshot: bytes | None = None) -> None:
+    ``known`` are tables as ``dump`` gives them that stand so in ``snapshot``. What was read of a
+    table is kept until something is written to it: most runs write to two tables of a dozen.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[TableSchema],
+        snapshot: bytes | None = None,
+        known: Dump = MappingProxyType({}),
+    ) -> None:
         self.tables = {table.name: table for table in tables}
         self._version: tuple[int, str] | None = None
+        self._known = dict(known)
+        self._traced = 0  # writes whose table is known
         # The server's thread is not the recorder's; each run's requests come one at a time.
         self.db = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         self.db.row_factory = sqlite3.Row
@@ -45,6 +57,11 @@ class AppState:
         """Return the whole state, for ``AppState(tables, snapshot)``."""
         return self.db.serialize()
 
+    def copy(self) -> AppState:
+        """Return the same rows in a state of their own; the caller closes it."""
+        known = {} if self.db.in_transaction else self._unwritten()
+        return AppState(tuple(self.tables.values()), self.snapshot(), known)
+
     def close(self) -> None:
         self.db.close()
 
@@ -53,9 +70,12 @@ class AppState:
         """A short name for the content: the same for the same rows. Rows are read again only when
         something was written or undone since."""
         writes = self.db.total_changes
-        if self._version is None or self._version[0] != writes:
-            self._version = writes, digest(self.dump())
-        return self._version[1]
+        if self._version is not None and self._version[0] == writes:
+            return self._version[1]
+        name = digest(self.dump())
+        if not self.db.in_transaction:  # what is undone counts as written still
+            self._version = writes, name
+        return name
 
     def attempt(self, work: Callable[[], T], succeeded: Callable[[T], bool]) -> T:
         """Give what ``work`` gives; whatever it wrote is undone where that is no success, and
@@ -68,7 +88,6 @@ class AppState:
         finally:
             if not kept:
                 self.db.execute("ROLLBACK TO attempt")
-                self._version = None
             self.db.execute("RELEASE attempt")
         return outcome
 
@@ -103,20 +122,38 @@ class AppState:
         """Insert one row; every column is named."""
         names = ", ".join(f'"{name}"' for name in values)
         marks = ", ".join(f":{name}" for name in values)
-        self.db.execute(f'INSERT INTO "{table}" ({names}) VALUES ({marks})', values)  # noqa: S608
+        self._write(table, f'INSERT INTO "{table}" ({names}) VALUES ({marks})', values)  # noqa: S608
 
     def change(self, table: str, key: Value, /, **values: Value) -> None:
         """Set columns of the row with this key."""
         sets = ", ".join(f'"{name}" = :{name}' for name in values)
         where = self.tables[table].key
-        self.db.execute(
+        self._write(
+            table,
             f'UPDATE "{table}" SET {sets} WHERE "{where}" = :key_',  # noqa: S608
             {**values, "key_": key},
         )
 
     def remove(self, table: str, key: Value) -> None:
         """Delete the row with this key."""
-        self.db.execute(f'DELETE FROM "{table}" WHERE "{self.tables[table].key}" = ?', (key,))  # noqa: S608
+        where = self.tables[table].key
+        self._write(table, f'DELETE FROM "{table}" WHERE "{where}" = :key', {"key": key})  # noqa: S608
+
+    def _write(self, table: str, sql: str, values: Record) -> None:
+        """Carry out a statement that writes to this table alone."""
+        before = self.db.total_changes
+        self.db.execute(sql, values)
+        self._known.pop(table, None)
+        if before == self._traced:
+            self._traced = self.db.total_changes
+
+    def _unwritten(self) -> dict[str, Mapping[str, Record]]:
+        """Return what was read of tables that nothing was written to since."""
+        writes = self.db.total_changes
+        if writes != self._traced:  # past ``_write``
+            self._known.clear()
+            self._traced = writes
+        return self._known
 
     def token(self, table: str) -> str:
         """Return a key that the table does not hold yet, opaque, the same for the same state."""
@@ -137,12 +174,17 @@ class AppState:
         }
 
     def dump(self) -> Dump:
-        """Return every table, its rows by key, both in stable order."""
-        dumped: dict[str, dict[str, Record]] = {}
-        for name, rows in self.cells(self.tables).items():
+        """Return every table, its rows by key, both in stable order. A table that nothing was
+        written to since the last time is the same object: not to be changed."""
+        known = self._unwritten()
+        read: dict[str, Mapping[str, Record]] = {}
+        for name, rows in self.cells(self.tables.keys() - known.keys()).items():
             names = self.tables[name].names
-            dumped[name] = {str(row[0]): dict(zip(names, row, strict=True)) for row in rows}
-        return dumped
+            read[name] = {str(row[0]): dict(zip(names, row, strict=True)) for row in rows}
+        both = {**known, **read}
+        if not self.db.in_transaction:  # what is undone later is not kept
+            known |= read
+        return {name: both[name] for name in sorted(self.tables)}
 
 
 def token(*parts: Any) -> str:
@@ -176,7 +218,8 @@ def difference(before: Dump, after: Dump) -> list[Change]:
     """Return what changed between two dumps of the same tables, in stable order."""
     changes: list[Change] = []
     for name in before:
-        changes += _of_table(name, before[name], after[name])
+        if before[name] is not after[name]:
+            changes += _of_table(name, before[name], after[name])
     return changes
 
 

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.environments.model.schema import TableSchema, table
-from trajudge.environments.model.state import AppState, Change, Dump, difference, digest, token
+from trajudge.environments.model.state import (
+    AppState,
+    Change,
+    Dump,
+    Value,
+    difference,
+    digest,
+    token,
+)
 
 MUG = table("mug", id="token", name="text", price="money", sold="flag")
 
@@ -50,8 +61,6 @@ def test_rows_are_read_written_and_removed(state: AppState) -> None:
 
 
 def test_a_row_without_a_value_is_refused(state: AppState) -> None:
-    import sqlite3
-
     with pytest.raises(sqlite3.IntegrityError):
         state.add("mug", id="d", name="Cork", price=1)
 
@@ -150,3 +159,70 @@ def test_a_token_that_is_taken_is_not_given_out(state: AppState) -> None:
     key = state.token("mug")
     state.change("mug", "a", id=key)
     assert state.token("mug") != key
+
+
+CUP = table("cup", id="token", name="text", price="money", sold="flag")
+WRITES = ["add", "change", "remove", "load", "past", "in-vain", "undone", "undone-past"]
+
+
+def _changed(state: AppState, name: str, key: str) -> Dump:
+    state.change(name, key, price=-1)
+    return state.dump()
+
+
+def _write(state: AppState, how: str, number: int) -> None:
+    """Write to one of the two tables in one of the ways there are."""
+    name, key = ("mug", "cup")[number % 2], f"k{number % 3}"
+    row: dict[str, Value] = {"id": f"n{number}", "name": how, "price": number, "sold": 0}
+    match how:
+        case "add":
+            state.add(name, **row)
+        case "change":
+            state.change(name, key, price=number)
+        case "remove":
+            state.remove(name, key)
+        case "load":
+            state.load({name: [tuple(row.values())]})
+        case "past":
+            state.db.execute(f'UPDATE "{name}" SET price = price + 1')
+        case "in-vain":
+            with suppress(sqlite3.IntegrityError):
+                state.add(name, id="incomplete")
+        case "undone":
+            state.attempt(partial(_changed, state, name, key), lambda _: False)
+        case "undone-past":
+            state.db.execute("SAVEPOINT past")
+            state.change(name, key, price=-2)
+            assert state.version == digest(state.dump())
+            state.db.execute("ROLLBACK TO past")
+            state.db.execute("RELEASE past")
+
+
+@given(st.lists(st.tuples(st.sampled_from(WRITES), st.booleans()), max_size=12))
+def test_what_is_kept_of_tables_is_what_a_new_reader_reads(steps: list[tuple[str, bool]]) -> None:
+    state = AppState((MUG, CUP))
+    state.load({name: [(f"k{n}", "Oak", n, 0) for n in range(3)] for name in ("mug", "cup")})
+    for number, (how, look) in enumerate(steps):
+        _write(state, how, number)
+        if look:
+            rows = state.dump()
+            fresh, copy = AppState((MUG, CUP), state.snapshot()), state.copy()
+            assert rows == copy.dump() == fresh.dump()
+            assert state.version == copy.version == fresh.version
+            copy.change("mug", "k1", price=-3)
+            assert copy.dump()["cup"] is rows["cup"]
+            assert state.dump() == rows
+            copy.close()
+            fresh.close()
+    state.close()
+
+
+def test_a_table_that_nothing_was_written_to_is_not_read_again() -> None:
+    state = AppState((MUG, CUP))
+    state.load({"mug": [("a", "Oak", 1, 0)], "cup": [("a", "Oak", 1, 0)]})
+    first = state.dump()
+    state.change("cup", "a", price=2)
+    then = state.dump()
+    assert then["mug"] is first["mug"]
+    assert [change.table for change in difference(first, then)] == ["cup"]
+    state.close()
