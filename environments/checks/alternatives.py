@@ -55,7 +55,9 @@ def alternatives(
     site = Site(app, state, interface)
     shown = [site.get(*place) for place in seen]
     sorts: dict[tuple[bool, ...], list[Cell]] = {}
-    differing = list(_differing(app, scenario, bound, state, queries))
+    differing = state.attempt(
+        lambda: list(_differing(app, scenario, bound, state, queries)), lambda _: False
+    )
     for cell in (one for cells in differing for one in _spread(cells, TRIED)):
         with _changed(state, cell):
             sort = tuple(
@@ -101,15 +103,15 @@ def _differing(
             continue
         columns = [name for name in table.names if name in named and name != table.key]
         values = {name: _values(state, table.name, name) for name in columns}
-        keys = [row[0] for row in state.cells([table.name])[table.name]]
+        rows = _spread(state.cells([table.name])[table.name], ROWS)
         for name in columns:
-            found: list[Cell] = []
-            for key in _spread(keys, ROWS):
-                cells = (Cell(table.name, key, name, value) for value in values[name])
-                others = (
-                    cell for cell in cells if _comes_to(scenario, bound, state, cell) != right
-                )
+            at, found = table.names.index(name), list[Cell]()
+            for row in rows:
+                cells = [Cell(table.name, row[0], name, v) for v in values[name] if v != row[at]]
+                others = (c for c in cells if _comes_to(scenario, bound, state, c) != right)
                 found += islice(others, OF_A_ROW)
+                if cells:
+                    state.change(table.name, row[0], **{name: row[at]})
             if found:
                 yield found
 
@@ -131,8 +133,9 @@ def _rank(value: Value) -> tuple[bool, Any]:
 
 
 def _comes_to(scenario: Scenario, bound: Bound, state: AppState, cell: Cell) -> object:
-    with _changed(state, cell):
-        return _outcome(scenario, bound, state)
+    """Return the outcome with the cell's value in the state, where the caller replaces it."""
+    state.change(cell.table, cell.key, **{cell.column: cell.value})
+    return _outcome(scenario, bound, state)
 
 
 @contextmanager
@@ -155,8 +158,9 @@ def _outcome(scenario: Scenario, bound: Bound, state: AppState) -> tuple[Any, ..
             rows = state.records(slot.sql, **parameters(now))
             derived.append(tuple(next(iter(row.values())) for row in rows))
             now[name] = rows[0] if rows else bound[name]
+    values = parameters(now)
     answers = tuple(
-        tuple(sorted((row[0] for row in state.rows(a.sql, **parameters(now))), key=str))
+        tuple(sorted((row[0] for row in state.rows(a.sql, **values)), key=str))
         for a in scenario.answers
         if a.kind != "code" and a.when == "before"
     )

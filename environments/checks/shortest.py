@@ -114,7 +114,7 @@ class _Search:
         self.first = self._known(state)
         self.plain = Site(self.app, state, self.ui)  # a code is no news of the rows
         self._rehearse()
-        self.bits: dict[tuple[str, object], int] = {}
+        self.bits: dict[tuple[str, Spot], int] = {}
         self.ways: dict[tuple[str, Spot, str], list[_Way]] = {}
 
     def close(self) -> None:
@@ -188,10 +188,11 @@ class _Search:
             version.pages[key] = version.site.get(node.place[0], dict(node.place[1]))
         return version.pages[key]
 
-    def _seen(self, version: str, place: Spot, page: Page) -> int:
+    def _seen(self, version: str, place: Spot) -> int:
         """Return the bits of what a page shows: alternatives ruled out, late answers."""
-        known = (version, (place, page.title))
+        known = (version, place)
         if known not in self.bits:
+            page = self._page(_Node(version, place, "", 0))
             told = [False] * len(self.others)
             if version == self.first:
                 where = (place[0], dict(place[1]))
@@ -213,7 +214,7 @@ class _Search:
 
     def run(self, budget: int) -> Shortest:
         start = _Node(self.first, (self.ui.start, ()), "", 0)
-        start = start._replace(seen=self._seen(self.first, start.place, self._page(start)))
+        start = start._replace(seen=self._seen(self.first, start.place))
         costs = {start: 0}
         waiting = [(0, 0, start)]
         pushed = looked = 0
@@ -226,7 +227,7 @@ class _Search:
             looked += 1
             if looked > budget:
                 return Shortest(self.oracle + 1, proved=False)
-            for more, reached in self._ways(node):
+            for more, reached in self._ways(node, self.oracle - cost):
                 total = cost + more
                 # A way as long as the oracle's is of no use, nor one that cannot end sooner.
                 if total >= costs.get(reached, self.oracle):
@@ -237,26 +238,29 @@ class _Search:
                     heappush(waiting, (total, pushed, reached))
         return Shortest(self.oracle + 1, proved=True)
 
-    def _ways(self, node: _Node) -> Iterator[tuple[int, _Node]]:
-        """Yield what can be done on a page, what it takes, and where it leads; after a look at a
-        page that says something new, one step leads back."""
+    def _ways(self, node: _Node, left: int) -> Iterator[tuple[int, _Node]]:
+        """Yield what can be done on a page in fewer actions than are ``left``, what it takes, and
+        where it leads; after a look at a page that says something new, one step leads back. The
+        first time that a page is come to, most are left: what is too long then is so always."""
         page = (node.version, node.place, node.asked)
         if page not in self.ways:
-            self.ways[page] = [self._looked(way) for way in self._leads(node)]
+            ways = (way for way in self._leads(node, left) if self._of_use(way, left))
+            self.ways[page] = [self._looked(way) for way in ways]
         for way in self.ways[page]:
             seen = node.seen | way.seen
             yield way.cost, _Node(way.version, way.place, way.asked, seen)
             if seen != node.seen and way.version == node.version and not node.asked:
                 yield way.cost + 1, _Node(node.version, node.place, "", seen)
 
+    def _of_use(self, way: _Way, left: int) -> bool:
+        """Tell whether a way leaves room for another action, or may itself be the last."""
+        return way.cost + 1 < left or (way.cost < left and self.versions[way.version].done)
+
     def _looked(self, way: _Way) -> _Way:
         """Return the way with what is seen at its end; a question says nothing."""
-        if way.asked:
-            return way
-        page = self._page(_Node(way.version, way.place, "", 0))
-        return way._replace(seen=self._seen(way.version, way.place, page))
+        return way if way.asked else way._replace(seen=self._seen(way.version, way.place))
 
-    def _leads(self, node: _Node) -> Iterator[_Way]:
+    def _leads(self, node: _Node, left: int) -> Iterator[_Way]:
         page = self._page(node)
         site = self.versions[node.version].site
         for link in (*site.navigation(), *links(page)):
@@ -265,15 +269,14 @@ class _Search:
             for cost, sent in filled_forms(form, self.entered, self.named):
                 if form.page:
                     yield _Way(cost, node.version, _place(form.page, sent))
-                elif (way := self._sent(node, cost, form, sent)) is not None:
+                elif cost < left and (way := self._sent(node, cost, form, sent)):
                     yield way
 
     def _sent(self, node: _Node, cost: int, form: Form, sent: Mapping[str, str]) -> _Way | None:
         """Return where a form leads that changes the state, None where it is of no use."""
         before = self.versions[node.version]
         with ExitStack() as unused:
-            state = AppState(self.app.tables, before.state.snapshot())
-            unused.callback(state.close)
+            state = unused.enter_context(closing(before.state.copy()))
             outcome = Site(self.app, state, self.ui).post(form.operation, sent)
             if isinstance(outcome, Rejected):
                 return None
