@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REQUIRED, missing
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+from tests.pinned import pinned_python
+from trajudge.trajectories.util.local.pinned import PinnedPackage
 
 ROOT = Path(__file__).parents[1]
 TRAINERS = PinnedPackage(
@@ -21,11 +21,5 @@ TRAINERS = PinnedPackage(
 @pytest.fixture(scope="session")
 def packages() -> Path:
     """The folder of the trainers' packages, which are installed if they are not there."""
-    if not TRAINERS.made and "scale" not in REQUIRED:  # a gigabyte that nobody asked for
-        missing("scale", "the trainers of requirements-scale.txt are not installed")
-    try:
-        python = TRAINERS.python()
-    except NoEnvironment as error:
-        missing("scale", str(error))
-    (folder,) = python.parents[1].glob("lib/python*/site-packages")
+    (folder,) = pinned_python(TRAINERS).parents[1].glob("lib/python*/site-packages")
     return folder
