@@ -42,6 +42,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="after this time without a sign of its worker a shard is taken over (default: 60)",
     )
+    add("--ray", type=count, metavar="N", help="start N workers as actors of Ray (extra ray)")
     return made
 
 
@@ -49,6 +50,12 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Work until all shards are finished; return the exit code."""
     own, words = parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    if own.ray:
+        from trajudge.eval.shards.actors import work_on_ray  # noqa: PLC0415
+
+        size = ["--shard-size", str(own.shard_size)] if own.shard_size else []
+        shared = ["--shared", own.shared, "--claim", str(own.claim), *size]
+        return work_on_ray(main, [*shared, *words], own.ray)
     from trajudge.eval.runs.options import parse  # noqa: PLC0415 - --help needs none of these
 
     request = parse(words)

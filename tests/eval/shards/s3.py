@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.conftest import REQUIRED, missing
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+from tests.pinned import pinned_python
+from trajudge.trajectories.util.local.pinned import PinnedPackage
 
 BUCKET = "runs"
 MOTO = PinnedPackage(
@@ -26,12 +26,7 @@ MOTO = PinnedPackage(
 @contextmanager
 def s3_server() -> Iterator[Mapping[str, str]]:
     """Yield what the environment of a client must say of the server; it has the bucket ``runs``."""
-    if not MOTO.made and "scale" not in REQUIRED:
-        missing("scale", "moto is not installed")
-    try:
-        python = MOTO.python()
-    except NoEnvironment as error:
-        missing("scale", str(error))
+    python = pinned_python(MOTO)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

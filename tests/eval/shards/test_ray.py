@@ -1,0 +1,83 @@
+"""Actors of a real Ray share a run, one of them killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.eval.shards.test_sharded_runs import (
+    RUNS,
+    alone,
+    check_same,
+    ended,
+    merged,
+    requests,
+    server,
+    wait_until,
+    words,
+    worker,
+)
+from tests.llm_server import LlmServer
+from tests.trainers import packages
+from trajudge.eval.cli import main
+from trajudge.eval.runs.workers import workers_for
+
+__all__ = ["alone", "packages", "server"]  # fixtures
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def settings(packages: Path) -> Mapping[str, str]:
+    """The environment of a driver: Ray finds its own packages behind ours in every process."""
+    path = os.pathsep.join((str(ROOT), str(packages)))
+    return {"PYTHONPATH": path, "RAY_ADDRESS": "local"}
+
+
+def holder(run: Path) -> int | None:
+    """The process that works on a shard now, from its claim (``host-PID-random``)."""
+    for claim in sorted(run.glob("claims/*.json")):
+        held = orjson.loads(claim.read_bytes())
+        if held["expires"]:
+            return int(held["worker"].split("-")[-2])
+    return None
+
+
+@pytest.mark.slow
+def test_actors_of_ray_finish_a_run_though_one_is_killed(
+    settings: Mapping[str, str],
+    server: LlmServer,
+    alone: Path,
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    options = words(server, tmp_path / "cache.sqlite")
+    own = ("--ray", "2", "--shard-size", "15", "--claim", "1.5")
+    driver = worker(str(run), options, *own, settings=settings)
+    wait_until(lambda: len(server.seen) >= 20, driver)
+    pid = holder(run)
+    assert pid is not None
+    assert pid != driver.pid, "an actor is a process of its own"
+    os.kill(pid, signal.SIGKILL)
+    assert "all are finished" in ended(driver)
+    again = sum(requests(server).values()) - len(requests(server))
+    assert again <= workers_for(4), "no more than was in flight at the kill"
+    assert len(requests(server)) == RUNS
+    shown = merged(str(run), tmp_path / "merged")
+    assert "0 replies were paid for again" in shown
+    check_same(tmp_path / "merged", alone)
+
+
+def test_without_ray_a_sentence_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    share = ("work", "--shared", str(tmp_path / "run"), "--judge", "heuristic", "--data", "sample")
+    assert main(["run", *share, "--ray", "2"]) == 2
+    assert "pip install 'trajudge[ray]'" in capsys.readouterr().err
