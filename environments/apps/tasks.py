@@ -110,12 +110,15 @@ def task(
     plan: Plan,
     reply: str,
     expect: tuple[Expect, ...] = (),
+    code: str = "",
     answers: tuple[AnswerSpec, ...] = (),
     may: tuple[AllowedChange, ...] = (),
     distractor: Plan | None = None,
     charts: int = 0,
 ) -> Scenario:
-    """Make a task that is done when the state is as ``expect`` says and ``answers`` are given."""
+    """Make a task that is done when the state is as ``expect`` says and ``answers`` are given,
+    behind the operation code of the changed row of the table ``code``, if one is named."""
+    answers = (*([AnswerSpec("code", code)] if code else []), *answers)
     return Scenario(
         id=name,
         goals=(goals,) if isinstance(goals, str) else goals,
@@ -152,6 +155,11 @@ def added(
 ) -> Expect:
     """Expect one row more, with these values; ``within`` and ``undone`` as in ``Expect``."""
     return Expect("added", table, values, within=within or {}, undone=undone or {})
+
+
+def as_asked(*names: str) -> dict[str, str]:
+    """Return the values of columns that are named like the slots that they come from."""
+    return {name: f"{{{name}}}" for name in names}
 
 
 def changed(table: str, key: str = "", /, **values: str | int) -> Expect:

@@ -13,6 +13,7 @@ from trajudge.environments.apps.almanac.plans import (
 from trajudge.environments.apps.almanac.schema import FORMATS, KINDS, LABELS, SHELVES
 from trajudge.environments.apps.tasks import (
     added,
+    as_asked,
     changed,
     lookup,
     peak,
@@ -186,7 +187,7 @@ SCENARIOS = with_distractor(
             "remark": ChoiceSlot(_REMARKS),
         },
         plan=plans.keep,
-        expect=(added("bookmark", report="{report[id]}", shelf="{shelf}", remark="{remark}"),),
+        expect=(added("bookmark", report="{report[id]}", **as_asked("shelf", "remark")),),
         reply="The report is on your list.",
     ),
     task(
@@ -202,7 +203,7 @@ SCENARIOS = with_distractor(
             "label": ChoiceSlot(LABELS),
         },
         plan=plans.note,
-        expect=(added("note", heading="{heading}", label="{label}", body="{winner[name]}"),),
+        expect=(added("note", **as_asked("heading", "label"), body="{winner[name]}"),),
         reply="The note is written.",
     ),
     task(
@@ -226,12 +227,12 @@ SCENARIOS = with_distractor(
                 "added",
                 "export",
                 {"indicator": "{indicator[id]}", "district": "{district[id]}"}
-                | {name: f"{{{name}}}" for name in ("first", "last", "format")},
+                | as_asked("first", "last", "format"),
                 undone={"status": "withdrawn"},
             ),
         ),
+        code="export",
         answers=(
-            AnswerSpec("code", "export"),
             AnswerSpec("date", "SELECT ready FROM export WHERE id = :new_export", when="after"),
         ),
         reply="Code {code}; it will be ready on {answer}.",
@@ -246,7 +247,7 @@ SCENARIOS = with_distractor(
         slots={"format": ChoiceSlot(tuple(FORMATS)), "export": plans.OLDEST},
         plan=plans.withdraw,
         expect=(changed("export", "{export[id]}", status="withdrawn"),),
-        answers=(AnswerSpec("code", "export"),),
+        code="export",
         reply="The request is withdrawn; its code is {code}.",
     ),
     task(
@@ -256,8 +257,8 @@ SCENARIOS = with_distractor(
         slots={"kind": ChoiceSlot(KINDS), "event": plans.SOONEST, "seats": Number(2, 5)},
         plan=plans.book,
         expect=(added("booking", event="{event[id]}", seats="{seats}"),),
+        code="booking",
         answers=(
-            AnswerSpec("code", "booking"),
             AnswerSpec("money", "SELECT total FROM booking WHERE id = :new_booking", when="after"),
         ),
         may=(AllowedChange("changed", "event", ("seats",), {"id": "{event[id]}"}),),

@@ -14,7 +14,7 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
+from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press
 from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Derive, Number, Pick
@@ -53,16 +53,8 @@ SCENARIOS = with_distractor(
                 choices={"service": b["service"]["name"]},
             ),
         ],
-        expect=(
-            added(
-                "window",
-                service="{service[id]}",
-                starts="{starts}",
-                hours="{hours}",
-                reason="{reason}",
-            ),
-        ),
-        answers=(AnswerSpec("code", "window"),),
+        expect=(added("window", service="{service[id]}", **as_asked("starts", "hours", "reason")),),
+        code="window",
         reply="The window is planned; its code is {code}.",
     ),
     task(
@@ -108,8 +100,7 @@ SCENARIOS = with_distractor(
                 "deployment",
                 service="{service[id]}",
                 version="{major}.{minor}.0",
-                strategy="{strategy}",
-                note="{note}",
+                **as_asked("strategy", "note"),
             ),
             changed("service", "{service[id]}", version="{major}.{minor}.0"),
         ),
@@ -133,10 +124,8 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(changed("machine", "{worst[id]}", state="retired"),),
-        answers=(
-            AnswerSpec("code", "machine"),
-            AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),
-        ),
+        code="machine",
+        answers=(AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),),
         reply="It is retired; the code is {code}, the cost was {answer}.",
     ),
     task(
@@ -163,8 +152,7 @@ SCENARIOS = with_distractor(
                 "{alert[id]}",
                 status="assigned",
                 assignee="{member[name]}",
-                priority="{priority}",
-                note="{note}",
+                **as_asked("priority", "note"),
             ),
         ),
         reply="{member[name]} has the alert now.",
@@ -189,7 +177,7 @@ SCENARIOS = with_distractor(
             follow(b["service"]["owned"], "go on to whoever is in charge"),
             *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
         ],
-        expect=(changed("member", "{service[owner]}", team="{team}", role="{role}"),),
+        expect=(changed("member", "{service[owner]}", **as_asked("team", "role")),),
         reply="The member has moved.",
         distractor=silence,
     ),
@@ -224,12 +212,8 @@ SCENARIOS = with_distractor(
                 choices={"billing": b["billing"]},
             ),
         ],
-        expect=(
-            changed(
-                "service", "{busier[id]}", quota="{quota}", billing="{billing}", ticket="{ticket}"
-            ),
-        ),
-        answers=(AnswerSpec("code", "service"),),
+        expect=(changed("service", "{busier[id]}", **as_asked("quota", "billing", "ticket")),),
+        code="service",
         reply="The quota is set; the code is {code}.",
         distractor=silence,
         charts=2,

@@ -7,7 +7,7 @@ from trajudge.environments.apps.helpdesk.plans import fill, list_all, policy_pag
 from trajudge.environments.apps.helpdesk.questions import QUESTIONS
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
 from trajudge.environments.apps.lists import CONFIRM, search_and_open
-from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
+from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, task, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press, scan
 from trajudge.environments.model.spec import (
@@ -54,9 +54,7 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(
-            changed(
-                "ticket", "{ticket[id]}", status="closed", resolution="{resolution}", note="{note}"
-            ),
+            changed("ticket", "{ticket[id]}", status="closed", **as_asked("resolution", "note")),
         ),
         reply="Ticket {ticket[number]} is closed.",
     ),
@@ -86,7 +84,7 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
-        answers=(AnswerSpec("code", "purchase"),),
+        code="purchase",
         reply="It is {rule[status]}; the code is {code}.",
     ),
     task(
@@ -105,8 +103,8 @@ SCENARIOS = with_distractor(
             press(Word("answer_leave"), "send the answer"),
         ],
         expect=(changed("leave", "{leave[id]}", status="approved", note="{note}"),),
+        code="leave",
         answers=(
-            AnswerSpec("code", "leave"),
             AnswerSpec(
                 "number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"
             ),
@@ -140,13 +138,11 @@ SCENARIOS = with_distractor(
         expect=(
             added(
                 "ticket",
-                subject="{subject}",
-                priority="{priority}",
-                due="{due}",
+                **as_asked("subject", "priority", "due"),
                 assignee="{manager[id]}",
             ),
         ),
-        answers=(AnswerSpec("code", "ticket"),),
+        code="ticket",
         reply="The ticket is filed; its code is {code}.",
     ),
     task(
@@ -174,9 +170,7 @@ SCENARIOS = with_distractor(
             enter(Word("purpose"), b["purpose"], "name the occasion"),
             press(Word("book"), "book it"),
         ],
-        expect=(
-            added("booking", room="{room[id]}", day="{day}", hour="{hour}", purpose="{purpose}"),
-        ),
+        expect=(added("booking", room="{room[id]}", **as_asked("day", "hour", "purpose")),),
         reply="{room[name]} is booked.",
     ),
 )

@@ -11,7 +11,15 @@ from trajudge.environments.apps.press.questions import (
     set_hints,
 )
 from trajudge.environments.apps.press.schema import AUDIENCES, PLACEMENTS, SENDERS, TAGS, VERDICTS
-from trajudge.environments.apps.tasks import added, changed, removed, row_of, task, with_distractor
+from trajudge.environments.apps.tasks import (
+    added,
+    as_asked,
+    changed,
+    removed,
+    row_of,
+    task,
+    with_distractor,
+)
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press
 from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Number, Pick
@@ -51,8 +59,7 @@ SCENARIOS = with_distractor(
                 "{article[id]}",
                 state="published",
                 image="{image[id]}",
-                placement="{placement}",
-                teaser="{teaser}",
+                **as_asked("placement", "teaser"),
             ),
         ),
         reply="The article is out.",
@@ -80,13 +87,7 @@ SCENARIOS = with_distractor(
             ),
         ],
         expect=(
-            added(
-                "review",
-                article="{article[id]}",
-                verdict="{verdict}",
-                grade="{grade}",
-                remark="{remark}",
-            ),
+            added("review", article="{article[id]}", **as_asked("verdict", "grade", "remark")),
         ),
         reply="The review is with the author.",
     ),
@@ -111,14 +112,10 @@ SCENARIOS = with_distractor(
         ],
         expect=(
             added(
-                "newsletter",
-                article="{article[id]}",
-                audience="{audience}",
-                subject="{subject}",
-                sends="{sends}",
+                "newsletter", article="{article[id]}", **as_asked("audience", "subject", "sends")
             ),
         ),
-        answers=(AnswerSpec("code", "newsletter"),),
+        code="newsletter",
         reply="It is planned; the code is {code}.",
     ),
     task(
@@ -141,10 +138,8 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(changed("newsletter", "{next[id]}", status="sent", sender="{sender}"),),
-        answers=(
-            AnswerSpec("code", "newsletter"),
-            AnswerSpec("number", "SELECT recipients FROM newsletter WHERE id = :next"),
-        ),
+        code="newsletter",
+        answers=(AnswerSpec("number", "SELECT recipients FROM newsletter WHERE id = :next"),),
         reply="Sent. The code is {code}, the recipients are {answer}.",
         distractor=set_hints,
     ),
@@ -205,9 +200,9 @@ SCENARIOS = with_distractor(
             ),
         ],
         expect=(
-            changed("article", "{article[id]}", weekday="{best[label]}", tag="{tag}", due="{due}"),
+            changed("article", "{article[id]}", weekday="{best[label]}", **as_asked("tag", "due")),
         ),
-        answers=(AnswerSpec("code", "article"),),
+        code="article",
         reply="The article is on the plan; the code is {code}.",
         charts=2,
     ),

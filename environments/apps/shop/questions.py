@@ -25,6 +25,11 @@ def browse(category: str) -> list[PlanStep]:
     return list_all("products", "open the catalogue", category=category)
 
 
+def see_orders(_: Bound) -> list[PlanStep]:
+    """See the whole list of orders."""
+    return [follow(Word("orders"), "open the list of orders"), scan("see all of them")]
+
+
 def subscribe(_: Bound) -> list[PlanStep]:
     """Return a distractor: nobody asked for it."""
     return switch("account", "newsletter", "look at the account details")
@@ -67,10 +72,7 @@ QUESTIONS = with_distractor(
             "delivery": ChoiceSlot(tuple(DELIVERIES)),
             "status": ChoiceSlot(("delivered", "processing", "shipped")),
         },
-        plan=lambda b: [
-            follow(Word("orders"), "open the list of orders"),
-            scan("see all of them"),
-        ],
+        plan=see_orders,
         reply="Together they came to {answer}.",
     ),
     peak(
@@ -93,10 +95,7 @@ QUESTIONS = with_distractor(
             "Count my orders that are {status} and give the date of the latest one.",
         ),
         slots={"status": ChoiceSlot(("delivered", "processing", "shipped"))},
-        plan=lambda b: [
-            follow(Word("orders"), "open the list of orders"),
-            scan("see all of them"),
-        ],
+        plan=see_orders,
         reply="Number and date: {answer}.",
     ),
     question(
@@ -105,10 +104,7 @@ QUESTIONS = with_distractor(
         "SELECT max(placed) FROM purchase WHERE delivery = :delivery",
         goals="On which date did I last place an order with {delivery} delivery?",
         slots={"delivery": ChoiceSlot(tuple(DELIVERIES))},
-        plan=lambda b: [
-            follow(Word("orders"), "open the list of orders"),
-            scan("see all of them"),
-        ],
+        plan=see_orders,
         reply="That was on {answer}.",
     ),
     question(

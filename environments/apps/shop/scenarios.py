@@ -81,7 +81,7 @@ SCENARIOS = with_distractor(
             added("purchase", {}, _CANCELLED, delivery="{delivery}"),
             added("line", _IN_THE_ORDER, product="{product[id]}", quantity="{quantity}"),
         ),
-        answers=(AnswerSpec("code", "purchase"),),
+        code="purchase",
         may=(_in_the_cart("{product[id]}"),),
         reply="The order is placed; its code is {code}.",
     ),
@@ -131,8 +131,8 @@ SCENARIOS = with_distractor(
             added("purchase", {}, _CANCELLED, delivery="{delivery}"),
             added("line", _IN_THE_ORDER, product="{best[id]}", quantity=1),
         ),
+        code="purchase",
         answers=(
-            AnswerSpec("code", "purchase"),
             AnswerSpec(
                 "money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"
             ),

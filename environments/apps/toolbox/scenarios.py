@@ -186,7 +186,8 @@ SCENARIOS = with_distractor(
                 inputs="amount={amount}; source={pair[source]}; target={pair[target]}",
             ),
         ),
-        answers=(AnswerSpec("code", "result"), AnswerSpec("number", _CONVERTED)),
+        code="result",
+        answers=(AnswerSpec("number", _CONVERTED),),
         reply="Saved with the code {code}; it is {answer}.",
     ),
     task(
@@ -219,8 +220,8 @@ SCENARIOS = with_distractor(
         slots={"job": plans.LOAN_JOB},
         plan=lambda b: [*plans.open_job(b["job"]["name"]), press(Word("run"), "run it")],
         expect=(added("result", tool="loan", inputs="{job[inputs]}"),),
+        code="result",
         answers=(
-            AnswerSpec("code", "result"),
             AnswerSpec("money", "SELECT value FROM result WHERE id = :new_result", when="after"),
         ),
         reply="The code is {code} and the payment {answer}.",
@@ -233,10 +234,8 @@ SCENARIOS = with_distractor(
         slots={"room": plans.ROOM, "paint": plans.PAINT, "coats": Number(2, 5), "need": plans.NEED},
         plan=plans.order,
         expect=(added("purchase", paint="{paint[id]}", tins="{need[tins]}"),),
-        answers=(
-            AnswerSpec("code", "purchase"),
-            AnswerSpec("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),
-        ),
+        code="purchase",
+        answers=(AnswerSpec("money", "SELECT :need_tins * price FROM paint WHERE id = :paint"),),
         reply="Ordered: code {code}, for {answer}.",
     ),
     task(
@@ -254,7 +253,7 @@ SCENARIOS = with_distractor(
         expect=(
             added("enquiry", lender="{lender[id]}", principal="{lender[cents]}", years="{years}"),
         ),
-        answers=(AnswerSpec("code", "enquiry"),),
+        code="enquiry",
         reply="The enquiry is sent; its code is {code}.",
     ),
     task(
