@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import pinned
+from tests import conftest, pinned
 from trajudge.trajectories.util.local.pinned import PinnedPackage
 
 
@@ -21,7 +21,9 @@ def test_the_users_environment_is_found_under_another_cache(
     (package.folder / "complete").touch()
     known = package.folder / "bin" / "python"
     monkeypatch.setattr(pinned, "_CACHE", str(tmp_path / "users"))
+    # Both modules hold the name: one decides whether to install, the other whether to fail.
     monkeypatch.setattr(pinned, "REQUIRED", set())
+    monkeypatch.setattr(conftest, "REQUIRED", set())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "tests"))
     assert not package.made
     assert pinned.pinned_python(package) == known

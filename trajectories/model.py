@@ -137,6 +137,7 @@ class Step(Record):
 
 
 REPEAT = "repeat"
+"""Entry of a trajectory's metadata: above 0, the run is there to be asked about again."""
 
 
 class Trajectory(Record):
@@ -144,8 +145,7 @@ class Trajectory(Record):
 
     ``official_reward`` is the benchmark's own (rule-based) reward, possibly fractional;
     ``telemetry`` holds numbers of the run only (steps, tokens, seconds, errors);
-    ``metadata["warnings"]`` is a list of sentences about what a loader could not read,
-    ``metadata[REPEAT]`` above 0 says that the run is there to be asked about again.
+    ``metadata["warnings"]`` is a list of sentences about what a loader could not read.
     """
 
     key: TrajectoryKey
