@@ -15,6 +15,7 @@ from typing import Any
 from trajudge.judges import plugins
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.functions import given_entry
+from trajudge.judges.hiding import HidingJudge, hidden_parts
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
@@ -99,8 +100,12 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
     entry = find_judge(name)
+    hidden = hidden_parts(name, options or {})
     parsed = read_options(name, entry.options_class, options or {})
-    return _id(entry.label or name, entry, parsed), _made(entry, parsed)
+    judge_id, judge = _id(entry.label or name, entry, parsed), _made(entry, parsed)
+    if hidden:
+        return f"{judge_id}-no-{'-'.join(hidden)}", HidingJudge(judge, hidden)
+    return judge_id, judge
 
 
 def _made(entry: JudgeEntry, options: Record) -> Judge:
