@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -119,6 +120,30 @@ def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     kept = tj.read_run("run")
     assert runs[5].key in {judgment.key for judgment in kept}
     assert 5 < len(kept) < len(runs)
+
+
+def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajectory]) -> None:
+    """An exception in a callback of the collector is printed and forgotten."""
+
+    def interrupt(phase: str, info: dict[str, int]) -> None:
+        if phase == "stop" and threading.current_thread() is threading.main_thread():
+            gc.callbacks.remove(interrupt)
+            signal.raise_signal(signal.SIGINT)
+
+    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+        if trajectory.key == runs[5].key:
+            gc.callbacks.append(interrupt)
+            os.kill(os.getpid(), signal.SIGUSR1)  # its handler collects, in the main thread
+            await asyncio.sleep(0.5)
+        return tj.Verdict(success=True)
+
+    earlier = signal.signal(signal.SIGUSR1, lambda *_: gc.collect())
+    try:
+        with pytest.raises(KeyboardInterrupt, match="the same command goes on"):
+            tj.judge(runs, slow, out="run", concurrency=1)
+    finally:
+        signal.signal(signal.SIGUSR1, earlier)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:

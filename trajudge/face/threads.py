@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import Any, TypeVar
 
 from trajudge.eval.runs.workers import StopSignal
@@ -43,7 +46,36 @@ def run_in_thread(work: Callable[[StopSignal], Coroutine[Any, Any, R]]) -> R:
 
     context = contextvars.copy_context()
     threading.Thread(target=context.run, args=(target,), name="trajudge", daemon=True).start()
-    return _wait(done, iter(interrupts))
+    steps = iter(interrupts)
+    with _heard(done, steps):
+        return _wait(done, steps)
+
+
+@contextmanager
+def _heard(done: Future[R], steps: Iterator[Callable[[], object]]) -> Iterator[None]:
+    """Take a step at every Ctrl-C, without an exception: one that is raised while the interpreter
+    calls back (collecting garbage, say) is printed and lost, and Ctrl-C with it.
+
+    Elsewhere than in the main thread, and where somebody hears the signal already, nothing changes.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def come(number: int, frame: FrameType | None) -> None:
+        step = None if done.done() else next(steps, None)
+        if step is None:
+            signal.default_int_handler(number, frame)
+        else:
+            with suppress(RuntimeError):  # the loop was closed in between
+                step()
+
+    signal.signal(signal.SIGINT, come)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _wait(done: Future[R], interrupts: Iterator[Callable[[], object]]) -> R:
