@@ -4,13 +4,17 @@
     python -m benchmarks.shards --only throughput --workers 1 2 4
     python -m benchmarks.shards --only rate --seconds 60
     python -m benchmarks.shards --only kills --kills 20
+    python -m benchmarks.shards --only size --judgments 1000000    # not in all; about 40 minutes
 
 Workers are processes of their own, each with a cache of its own, and share a folder; the model is a
 server on loopback that answers after 200 ms. ``throughput``: judgments a second in the middle of a
 run, over those of one worker times their number. ``rate``: requests that the server saw under
 ``--rpm``, while workers join and are killed, over what the rate allows. ``kills``: a worker is
 killed at a random moment, another goes on, and so forth; requests that were asked again, and
-whether the merged run has the bytes of a run on one machine.
+whether the merged run has the bytes of a run on one machine. ``size``:
+synthetic trajectories (those of ``large_runs``) are judged by two workers through the scripted
+adapter, one of which is killed ``--kills`` times; the peaks of workers and of the merge, and
+whether the bytes are those of one run.
 """
 
 from __future__ import annotations
@@ -27,6 +31,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.large_runs import command as judge_words
+from benchmarks.large_runs import make_data
 from tests.eval.judge_command import SAMPLE
 from tests.llm_server import LlmServer
 
@@ -156,14 +162,76 @@ def kills(count: int, rng: np.random.Generator) -> None:
     )
 
 
+def ended(words: Sequence[str]) -> tuple[str, float, float]:
+    """Run a command to its end; what it printed, its seconds, and MB at its peak."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as output:
+        one = subprocess.Popen(words, stdout=output, stderr=output)
+        megabytes = peak_of(one)
+        output.seek(0)
+        text = output.read().decode()
+    assert one.returncode == 0, text[-900:]
+    return text, time.monotonic() - begun, megabytes
+
+
+def peak_of(process: subprocess.Popen[bytes]) -> float:
+    """Wait for a process; MB at its peak, as the kernel counted them."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_maxrss / 1e3
+
+
+def size(judgments: int, count: int, rng: np.random.Generator) -> None:
+    """Two workers on a large run, one of them killed again and again; the peaks and the bytes."""
+    trajudge = [sys.executable, "-m", "trajudge"]
+    with tempfile.TemporaryDirectory() as name:
+        base = Path(name)
+        data, run, merged = base / "data", base / "run", base / "merged"
+        make_data(data, judgments)
+        own = judge_words(base, "alone")
+        shared = own[: own.index("--cache")]  # a cache for each worker
+
+        def worker(number: int) -> subprocess.Popen[bytes]:
+            cache = ["--cache", str(base / f"{number}.sqlite"), "--claim", "3"]
+            return started([*trajudge, "run", "work", "--shared", str(run), *shared, *cache])
+
+        begun, peaks = time.monotonic(), []
+        steady, killed = worker(0), worker(1)
+        for number in range(count):
+            time.sleep(float(rng.uniform(0, judgments * 1.2e-3 / count)))
+            killed.kill()
+            peaks.append(peak_of(killed))
+            killed = worker(2 + number)
+        peaks += [peak_of(steady), peak_of(killed)]
+        took = time.monotonic() - begun
+        assert (steady.returncode, killed.returncode) == (0, 0)
+        print(
+            f"{judgments:,} judgments by 2 workers, {count} kills: {took:.0f} s, worker's peak "
+            f"{max(peaks):.0f} MB   goal 1,500",
+            flush=True,
+        )
+        text, took, peak = ended(
+            [*trajudge, "run", "merge", "--shared", str(run), "--out", str(merged)]
+        )
+        (said,) = (line for line in text.splitlines() if "changed hands" in line)
+        print(f"merge: {took:.0f} s, peak {peak:.0f} MB   goal 1,500; {said.strip()}", flush=True)
+        _, took, peak = ended([*trajudge, "judge", *own])
+        same = all(
+            (base / "alone" / part).read_bytes() == (merged / part).read_bytes()
+            for part in ("judgments.jsonl", "labels.jsonl", "rewards.jsonl")
+        )
+        print(f"one machine: {took:.0f} s, peak {peak:.0f} MB; same bytes: {same}", flush=True)
+
+
 def main() -> None:
     """Measure what ``--only`` names."""
     made = argparse.ArgumentParser(description=__doc__)
     parts = ("throughput", "rate", "kills")
-    made.add_argument("--only", nargs="+", choices=parts, default=parts)
+    made.add_argument("--only", nargs="+", choices=(*parts, "size"), default=parts)
     made.add_argument("--workers", nargs="+", type=int, default=[1, 2, 4])
     made.add_argument("--seconds", type=float, default=60.0)
     made.add_argument("--kills", type=int, default=20)
+    made.add_argument("--judgments", type=int, default=1_000_000)
     made.add_argument("--seed", type=int, default=0)
     options = made.parse_args()
     rng = np.random.default_rng(options.seed)
@@ -174,6 +242,8 @@ def main() -> None:
         rate(options.seconds, rng)
     if "kills" in options.only:
         kills(options.kills, rng)
+    if "size" in options.only:
+        size(options.judgments, options.kills, rng)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,9 @@ from trajudge.trajectories.util.errors import UserError
 
 log = logging.getLogger(__name__)
 
-AHEAD = 2.0  # seconds of the rate that one lease holds
+AHEAD = (0.1, 2.0)  # seconds of the rate that one lease holds, at least and at most
+ANSWERS = 4.0  # times that a lease takes fit into it: the next comes before it ends
+GRACE = 1.0  # seconds after its window in which a unit still goes: timers come late
 LOOK = 0.02  # seconds between looks at whether a lease has come
 
 
@@ -40,15 +42,16 @@ class _Window:
 class LeasedRate(RateLimiter):
     """``per_minute`` over all who lease of it: a unit goes only within a window of this process.
 
-    Half a window before its end the next is asked for; what is left of one is lost some time after
-    its end. A limit that the server reports does not change the rate: every process sees that of
-    all.
+    A window is as short as the answers to leases allow, because a process that dies takes its own
+    with it. Half a window before its end the next is asked for; what is left of one is lost some
+    time after its end. A limit that the server reports does not change the rate: every process sees
+    that of all.
     """
 
     def __init__(self, per_minute: float, lease: LeaseUnits) -> None:
         super().__init__(per_minute)
         self._rate = per_minute * SHARE / 60.0
-        self._size = max(1.0, AHEAD * self._rate)
+        self._size = max(1.0, AHEAD[0] * self._rate)
         self._lease = lease
         self._windows: deque[_Window] = deque()
         self._next = 0.0
@@ -100,5 +103,7 @@ class LeasedRate(RateLimiter):
             await asyncio.sleep(1.0)
             return
         begins = asked + window.wait
-        ends = begins + window.units / self._rate + AHEAD
+        ends = begins + window.units / self._rate + GRACE
+        ahead = min(max(AHEAD[0], ANSWERS * (loop.time() - asked)), AHEAD[1])
+        self._size = max(1.0, ahead * self._rate)
         self._windows.append(_Window(begins, ends, window.units - debt))
