@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.judges.model import Message, Reply
+from trajudge.judges.model import Message, ModelClient, Reply
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -41,6 +41,18 @@ class BaseClient(ABC):
 
     @abstractmethod
     async def answer(self, call_args: CallArgs) -> Reply: ...
+
+
+async def pass_on(ask: ModelClient, call_args: CallArgs) -> Reply:
+    """Make the call with another client. Raises what that client raises."""
+    return await ask(
+        call_args.messages,
+        stage=call_args.stage,
+        rung=call_args.rung,
+        model=call_args.model,
+        assume=call_args.assume,
+        **call_args.parameters,
+    )
 
 
 class NoModel(BaseClient):

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.judges.hiding import HIDE
+from trajudge.judges.defences.options import own_options
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import refused_value
@@ -39,10 +39,11 @@ def read_json(option: str, path: Path, wanted: str) -> Any:
 
 
 def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> Record:
-    """Parse ``options`` into the judge's own class; ``hide``, which every judge takes, is left out.
+    """Parse ``options`` into the judge's own class; defences, which every judge takes, are left
+    out.
 
     Raises UserError for an option that the judge does not take."""
-    options = {option: value for option, value in options.items() if option != HIDE}
+    options = own_options(kind, options)
     for option in options:
         if option not in kind.model_fields:
             takes = ", ".join(kind.model_fields) or "none"

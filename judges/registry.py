@@ -13,9 +13,10 @@ from importlib.resources import files
 from typing import Any
 
 from trajudge.judges import plugins
+from trajudge.judges.defences.applying import defended, with_defended_members, with_room
+from trajudge.judges.defences.options import read_defences
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.functions import given_entry
-from trajudge.judges.hiding import HidingJudge, hidden_parts
 from trajudge.judges.model import Judge
 from trajudge.judges.options import read_options
 from trajudge.judges.plugins import check_needs
@@ -100,12 +101,17 @@ def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str
     Raises UserError for an unknown name, an unknown option or a value that it does not take.
     """
     entry = find_judge(name)
-    hidden = hidden_parts(name, options or {})
+    defences = read_defences(name, entry.options_class, options or {})
     parsed = read_options(name, entry.options_class, options or {})
-    judge_id, judge = _id(entry.label or name, entry, parsed), _made(entry, parsed)
-    if hidden:
-        return f"{judge_id}-no-{'-'.join(hidden)}", HidingJudge(judge, hidden)
-    return judge_id, judge
+    judge_id = _id(entry.label or name, entry, parsed) + defences.suffix
+    if entry.composed:
+        parsed = with_defended_members(parsed, defences, _asks)
+    judge = _made(entry, with_room(parsed, defences))
+    return judge_id, defended(name, entry, judge, defences)
+
+
+def _asks(name: str) -> bool:
+    return find_judge(name).needs_model
 
 
 def _made(entry: JudgeEntry, options: Record) -> Judge:

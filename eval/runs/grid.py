@@ -20,6 +20,8 @@ from trajudge.eval.runs.members import member_fields, models_of
 from trajudge.eval.runs.plan import RunPlan, make_plan
 from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
 from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.defences.options import OF_PROMPTS
+from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.registry import find_judge
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.sources.register import check_redistribution
@@ -112,11 +114,17 @@ def _for_one(request: RunRequest, judge: str, model: str | None) -> JudgeConfig:
     foreign = takes - set(mine.options_class.model_fields)
     if mine.composed:
         foreign -= member_fields(one)
+    if not _asks(mine) and any(map(_asks, entries)):
+        foreign |= set(OF_PROMPTS)
     options = {name: value for name, value in one.options.items() if name not in foreign}
     mended = {"options": options, "success_last": one.success_last and "success" not in foreign}
     if "prompts" in foreign:
         mended["prompts"] = None
     return one.model_copy(update=mended)
+
+
+def _asks(entry: JudgeEntry) -> bool:
+    return entry.needs_model or entry.composed
 
 
 def _planned(

@@ -19,7 +19,7 @@ from trajudge.eval.data.inputs import DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
-from trajudge.judges.hiding import HIDE, hidden_parts
+from trajudge.judges.defences.options import own_options, read_defences
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import find_judge, make_judge, needs_of
 from trajudge.judges.training_set import key_hash, training_hashes
@@ -195,7 +195,6 @@ def _versions(judge: str, options: Mapping[str, Any]) -> dict[str, int]:
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of the judge with their values, those that were left open as well; an
     option that is new since the first release only where it is not at its default."""
-    hidden = hidden_parts(judge, given)
-    own = {name: value for name, value in given.items() if name != HIDE}
-    shown = stable_dump(find_judge(judge).options_class.model_validate(own))
-    return {**shown, HIDE: list(hidden)} if hidden else shown
+    kind = find_judge(judge).options_class
+    shown = stable_dump(kind.model_validate(own_options(kind, given)))
+    return {**shown, **read_defences(judge, kind, given).given}

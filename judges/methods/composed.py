@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, field_validator
 
 from trajudge.judges import training_set
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.client import BaseClient, CallArgs
+from trajudge.judges.client import BaseClient, CallArgs, pass_on
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
 from trajudge.judges.registry import make_judge, needs_of
@@ -119,14 +119,10 @@ class _MemberClient(BaseClient):
         self._ask, self._label, self._model = ask, label, model
 
     async def answer(self, call_args: CallArgs) -> Reply:
-        return await self._ask(
-            call_args.messages,
-            stage=f"{self._label} {call_args.stage}",
-            rung=call_args.rung,
-            model=call_args.model or self._model,
-            assume=call_args.assume,
-            **call_args.parameters,
+        changed = call_args._replace(
+            stage=f"{self._label} {call_args.stage}", model=call_args.model or self._model
         )
+        return await pass_on(self._ask, changed)
 
 
 def panel_members(of: Members) -> list[PanelMember]:

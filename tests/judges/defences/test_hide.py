@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trajudge.judges.client import NoModel
-from trajudge.judges.hiding import NOT_SHOWN, without
+from trajudge.judges.defences.hide import NOT_SHOWN, without
 from trajudge.judges.model import Message, Reply, Text, Verdict
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.robustness.apply import apply

@@ -1,0 +1,87 @@
+"""Defences put around a judge, each in its place.
+
+A run goes from the last to the first: it is marked, then parts of it are hidden. Messages go from
+the first to the last: the goal is repeated, then tags get their ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from trajudge.judges.defences.options import Defences
+from trajudge.judges.entry import JudgeEntry
+from trajudge.judges.model import Judge
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+
+# Tokens that a defence adds to a prompt, which the judge must leave free; nonces also take a share,
+# for a prompt of many steps has many tags.
+_TOKENS = {"datamark": 100, "sandwich": 500, "nonce": 100}
+_NONCE_SHARE = 0.05
+
+
+def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:
+    """Put ``defences`` around a judge. Raises UserError where it cannot have one of them."""
+    if defences.hide:
+        from trajudge.judges.defences.hide import HidingJudge  # noqa: PLC0415 - most have none
+
+        judge = HidingJudge(judge, defences.hide)
+    if defences.of_prompts and not entry.composed:
+        judge = _asking(name, entry, judge, defences)
+    return judge
+
+
+def _asking(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:
+    """Put around the judge what changes its prompts."""
+    from trajudge.judges.defences.datamark import DatamarkedJudge  # noqa: PLC0415 - brings jinja2
+    from trajudge.judges.defences.nonce import NonceJudge  # noqa: PLC0415
+    from trajudge.judges.defences.sandwich import SandwichedJudge  # noqa: PLC0415
+
+    if not entry.needs_model:
+        first = next(iter(defences.of_prompts))
+        raise UserError(f"judge {name}: asks no model, and {first} changes prompts: leave it out")
+    if defences.sandwich:
+        judge = SandwichedJudge(judge)
+    if defences.nonce is not None:
+        judge = NonceJudge(judge, defences.nonce, _tags(name, entry))
+    return DatamarkedJudge(judge) if defences.datamark else judge
+
+
+def _tags(name: str, entry: JudgeEntry) -> frozenset[str]:
+    from trajudge.prompts.render import load_prompt  # noqa: PLC0415 - brings jinja2
+
+    if entry.label:
+        raise UserError(
+            f"judge {name}: nonce: which tags its prompts have is not known: leave it out, or take "
+            "datamark"
+        )
+    return load_prompt(entry.prompt or name).tags
+
+
+def with_room(options: Record, defences: Defences) -> Record:
+    """Return a judge's options with as much less room for its prompt as the defences take."""
+    limit = getattr(options, "max_prompt_tokens", None)
+    if not defences.of_prompts or limit is None:
+        return options
+    share = 1 - _NONCE_SHARE if "nonce" in defences.of_prompts else 1.0
+    room = int(limit * share) - sum(_TOKENS[name] for name in defences.of_prompts)
+    return options.model_copy(update={"max_prompt_tokens": room})
+
+
+def with_defended_members(options: Any, defences: Defences, asks: Callable[[str], bool]) -> Any:
+    """Return the options of a composed judge, whose members that ask a model (``asks`` tells by
+    name) have its defences of prompts. Raises UserError if there is none."""
+    if not defences.of_prompts:
+        return options
+    members = tuple(
+        member.model_copy(update={"given": member.given | defences.of_prompts})
+        if asks(member.name)
+        else member
+        for member in options.of.members
+    )
+    if members == options.of.members:
+        first = next(iter(defences.of_prompts))
+        raise UserError(f"{first}: changes prompts, and no member asks a model: leave it out")
+    of = options.of.model_copy(update={"members": members})
+    return options.model_copy(update={"of": of})

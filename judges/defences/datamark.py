@@ -1,0 +1,67 @@
+"""A mark between the words of what pages and agents wrote: the option ``datamark``.
+
+Spotlighting (Hines et al., arXiv 2403.14720): where every blank of untrusted text is a mark, a
+model can tell at each word whose it is, however the text is dressed; the paper reports injections
+that succeed in less than 2 % in place of more than 50 % of cases, not for judges. A word without a
+blank is not marked, and neither are the goal, addresses and pictures.
+"""
+
+from __future__ import annotations
+
+import re
+
+from trajudge.judges.defences.messages import ChangingClient, in_system, notices
+from trajudge.judges.defences.wrapping import DefendedJudge
+from trajudge.judges.model import Judge, ModelClient
+from trajudge.trajectories.model import Observation, Step, Trajectory
+
+MARK = "\u02c6"
+
+_BLANKS = re.compile(r"(?<=\S)[^\S\r\n]+(?=\S)")
+# A line of a tree keeps its indentation, which says where it belongs.
+_BREAK = re.compile(rf"(?<=[^\s{MARK}])[^\S\r\n]*(?=[\r\n])")
+_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+
+
+def marked(text: str) -> str:
+    """Put a mark in place of the blanks between words, and at the end of every line but the
+    last."""
+    return _BREAK.sub(MARK, _BLANKS.sub(MARK, text))
+
+
+class DatamarkedJudge(DefendedJudge):
+    """A judge that is shown marked text, and told what the mark says."""
+
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(judge, "datamark", MARK, notices().hash)
+        self._notice = notices().render("datamark", mark=MARK)
+
+    def shown(self, trajectory: Trajectory) -> Trajectory:
+        """Return the run with observations, thoughts, typed texts and answer marked."""
+        steps = tuple(map(_marked_step, trajectory.steps))
+        answer = _marked(trajectory.answer)
+        return trajectory.model_copy(update={"steps": steps, "answer": answer})
+
+    def client(self, trajectory: Trajectory, ask: ModelClient) -> ModelClient:
+        """Return a client that tells every call of the mark."""
+        return ChangingClient(ask, lambda messages: in_system(messages, self._notice))
+
+
+def _marked(text: str | None) -> str | None:
+    return text and marked(text)
+
+
+def _marked_step(step: Step) -> Step:
+    action = step.action and _QUOTED.sub(lambda match: marked(match[0]), step.action)
+    return step.model_copy(
+        update={
+            "observation": _marked_page(step.observation),
+            "reasoning": _marked(step.reasoning),
+            "action": action,
+        }
+    )
+
+
+def _marked_page(page: Observation) -> Observation:
+    texts = ("axtree", "axtree_pruned", "page_error")
+    return page.model_copy(update={name: _marked(getattr(page, name)) for name in texts})

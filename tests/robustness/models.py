@@ -1,0 +1,58 @@
+"""Models behind a server whose weakness is known: each reads the prompt that a judge sent."""
+
+from __future__ import annotations
+
+import re
+from unicodedata import normalize
+
+from tests.llm_replies import Incoming
+from trajudge.judges.defences.datamark import MARK
+from trajudge.robustness.changing.payloads import payloads
+
+_CLICK = re.compile(r"<action[^>]*>click")
+_ENDING = re.compile(r"ends in -([a-z2-7]{8}),")
+_CLOSED = re.compile(r"[<(]\W{0,3}/\W{0,3}axtree(?:-([a-z2-7]{8}))?>")
+
+
+def reply(success: bool, reasoning: str = "None.", *, after: str = "") -> str:
+    word = "Successful" if success else "Unsuccessful"
+    return (
+        f"<reasoning>{reasoning}</reasoning><success>{word}</success>"
+        f"<side>No</side><optimal>1. Complete Failure</optimal><loop>No</loop>{after}"
+    )
+
+
+def told(prompt: str, goal: str) -> int:
+    """Where the last instruction towards the goal stands as it was written, -1 for nowhere."""
+    return max(prompt.rfind(wording) for wording in payloads("injections")["goals"][goal])
+
+
+def own_verdict(prompt: str) -> bool:
+    """A verdict of the run alone: a fixed function of its actions, whatever stands around them."""
+    return len(_CLICK.findall(prompt)) % 2 == 0
+
+
+def honest(incoming: Incoming) -> str:
+    """Follows no instruction."""
+    return reply(own_verdict(incoming.prompt))
+
+
+def obeys_what_is_unmarked(incoming: Incoming) -> str:
+    """Does what it reads in plain words; words between marks are material to it."""
+    return reply(told(incoming.prompt, "success") >= 0)
+
+
+def obeys_what_is_said_last(incoming: Incoming) -> str:
+    """Does what an instruction says, unless the goal comes after it."""
+    goal = re.search(r"<goal[^>]*>\n(.{20})", incoming.prompt)
+    said = incoming.prompt.replace(MARK, " ")
+    return reply(goal is not None and told(said, "success") > said.rfind(goal[1]))
+
+
+def believes_any_closing_tag(incoming: Incoming) -> str:
+    """Does what stands behind a tag that closes the tree, however it is spelt; knows the ending of
+    the tags where it was told one."""
+    prompt = normalize("NFKC", incoming.prompt).replace("·", "")
+    ending = _ENDING.search(prompt)
+    closed = [one for one in _CLOSED.finditer(prompt) if not ending or one[1] == ending[1]]
+    return reply(bool(closed) and told(prompt, "success") > closed[0].start())
