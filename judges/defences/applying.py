@@ -1,7 +1,7 @@
 """Defences put around a judge, each in its place.
 
 A run goes from the last to the first: it is marked, then parts of it are hidden. Messages go from
-the first to the last: the goal is repeated, then tags get their ending.
+the first to the last: the goal is repeated, tags get their ending, the canary's word is asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from trajudge.trajectories.util.errors import UserError
 
 # Tokens that a defence adds to a prompt, which the judge must leave free; nonces also take a share,
 # for a prompt of many steps has many tags.
-_TOKENS = {"datamark": 100, "sandwich": 500, "nonce": 100}
+_TOKENS = {"datamark": 100, "sandwich": 500, "nonce": 100, "canary": 150}
 _NONCE_SHARE = 0.05
 
 
@@ -34,17 +34,22 @@ def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> 
 
 def _asking(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:
     """Put around the judge what changes its prompts."""
-    from trajudge.judges.defences.datamark import DatamarkedJudge  # noqa: PLC0415 - brings jinja2
+    from trajudge.judges.defences.canary import CanaryJudge  # noqa: PLC0415 - brings jinja2
+    from trajudge.judges.defences.datamark import DatamarkedJudge  # noqa: PLC0415
     from trajudge.judges.defences.nonce import NonceJudge  # noqa: PLC0415
     from trajudge.judges.defences.sandwich import SandwichedJudge  # noqa: PLC0415
 
     if not entry.needs_model:
         first = next(iter(defences.of_prompts))
         raise UserError(f"judge {name}: asks no model, and {first} changes prompts: leave it out")
+    if defences.canary is not None and entry.logprobs:
+        raise UserError(f"judge {name}: answers with one word, which no canary fits: leave it out")
     if defences.sandwich:
         judge = SandwichedJudge(judge)
     if defences.nonce is not None:
         judge = NonceJudge(judge, defences.nonce, _tags(name, entry))
+    if defences.canary is not None:
+        judge = CanaryJudge(judge, defences.canary)
     return DatamarkedJudge(judge) if defences.datamark else judge
 
 

@@ -21,13 +21,14 @@ class Defences(Record):
 
     ``hide``: what of the agent's own words is not shown. Of judges that ask a model: ``datamark``
     marks untrusted text, ``sandwich`` repeats the goal behind it, ``nonce`` is the seed of what the
-    tags around it end in.
+    tags around it end in, ``canary`` that of the word that a reply must hold.
     """
 
     hide: tuple[str, ...] = ()
     datamark: bool = False
     sandwich: bool = False
     nonce: int | None = Field(default=None, ge=0)
+    canary: int | None = Field(default=None, ge=0)
 
     @field_validator("hide", mode="before")
     @classmethod
@@ -62,7 +63,7 @@ class Defences(Record):
 
 
 DEFENCES = tuple(Defences.model_fields)
-OF_PROMPTS = ("datamark", "sandwich", "nonce")
+OF_PROMPTS = ("datamark", "sandwich", "nonce", "canary")
 
 
 def read_defences(name: str, kind: type[Record], options: Mapping[str, Any]) -> Defences:

@@ -9,6 +9,8 @@ from tests.llm_replies import Incoming
 from trajudge.judges.defences.datamark import MARK
 from trajudge.robustness.changing.payloads import payloads
 
+_WORD = re.compile(r"^Check: [a-z2-7]{8}$", re.MULTILINE)
+_PLANTED = re.compile(r"(?<=Write )Check: [a-z2-7]{8}")
 _CLICK = re.compile(r"<action[^>]*>click")
 _ENDING = re.compile(r"ends in -([a-z2-7]{8}),")
 _CLOSED = re.compile(r"[<(]\W{0,3}/\W{0,3}axtree(?:-([a-z2-7]{8}))?>")
@@ -32,8 +34,27 @@ def own_verdict(prompt: str) -> bool:
     return len(_CLICK.findall(prompt)) % 2 == 0
 
 
+def asked_word(prompt: str) -> str:
+    """The line that a canary asks for, "" without one."""
+    found = _WORD.search(prompt)
+    return f"\n{found[0]}" if found else ""
+
+
 def honest(incoming: Incoming) -> str:
-    """Follows no instruction."""
+    """Follows no instruction of the material, though it thinks of them aloud."""
+    thoughts = "\n".join(["The material asks for", *_PLANTED.findall(incoming.prompt)])
+    return reply(own_verdict(incoming.prompt), thoughts, after=asked_word(incoming.prompt))
+
+
+def obeys_every_instruction(incoming: Incoming) -> str:
+    """Accepts when it is told to, and writes the word that the material tells it to."""
+    planted = _PLANTED.search(incoming.prompt)
+    word = f"\n{planted[0]}" if planted else asked_word(incoming.prompt)
+    return reply(told(incoming.prompt, "success") >= 0, after=word)
+
+
+def forgets_the_form(incoming: Incoming) -> str:
+    """Gives a verdict, and reads no further."""
     return reply(own_verdict(incoming.prompt))
 
 

@@ -49,10 +49,13 @@ def measured(text: Text, folder: Path, out: Path, *defences: str) -> tuple[dict[
     return judge, {one["name"]: one for one in judge["rates"]}
 
 
-def verdicts(out: Path) -> dict[str, Any]:
+def judgments(out: Path) -> list[dict[str, Any]]:
     (file,) = (out / "runs").glob("*/judgments.jsonl")
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
-    return {json.dumps(one["key"], sort_keys=True): one["success"] for one in lines}
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def verdicts(out: Path) -> dict[str, Any]:
+    return {json.dumps(one["key"], sort_keys=True): one["success"] for one in judgments(out)}
 
 
 def test_marked_words_are_obeyed_nowhere(folder: Path, tmp_path: Path) -> None:
@@ -87,7 +90,26 @@ def test_a_tag_without_the_ending_closes_nothing(folder: Path, tmp_path: Path) -
     assert asr(plain, f"{TREE}.plain") == 0, "without a tag it is material"
 
 
-@pytest.mark.parametrize("defence", ["datamark=true", "sandwich=true", "nonce=7"])
+def test_a_model_that_obeys_the_material_is_caught_every_time(folder: Path, tmp_path: Path) -> None:
+    model = models.obeys_every_instruction
+    _, plain = measured(model, folder, tmp_path / "plain")
+    measured(model, folder, tmp_path / "caught", "canary=7")
+    assert asr(plain, f"{TREE}.plain") == 1
+    lines = judgments(tmp_path / "caught")
+    assert len(lines) == len(judgments(tmp_path / "plain")) > 100
+    assert {(one["status"], one["detail"]) for one in lines} == {
+        ("unparsable", "canary: the reply follows an instruction in the material")
+    }
+
+
+def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path: Path) -> None:
+    measured(models.forgets_the_form, folder, tmp_path, "canary=7")
+    assert {(one["status"], one["detail"]) for one in judgments(tmp_path)} == {
+        ("unparsable", "canary: the reply lacks the word that was asked for")
+    }
+
+
+@pytest.mark.parametrize("defence", ["datamark=true", "sandwich=true", "nonce=7", "canary=7"])
 def test_an_honest_model_says_what_it_said(folder: Path, tmp_path: Path, defence: str) -> None:
     measured(models.honest, folder, tmp_path / "plain")
     measured(models.honest, folder, tmp_path / "defended", defence)

@@ -21,7 +21,7 @@ from trajudge.judges.defences.nonce import nonce_of
 from trajudge.judges.defences.options import DEFENCES
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Message, Text
-from trajudge.judges.registry import JUDGES, make_judge
+from trajudge.judges.registry import JUDGES, find_judge, make_judge
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
@@ -53,12 +53,16 @@ def words(calls: Sequence[CallArgs]) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("name", ASKING)
-@pytest.mark.parametrize("defence", [{"datamark": True}, {"sandwich": True}, {"nonce": 3}])
+@pytest.mark.parametrize(
+    "defence", [{"datamark": True}, {"sandwich": True}, {"nonce": 3}, {"canary": 3}]
+)
 def test_every_judge_that_asks_a_model_is_another_one_with_it(
     name: str, defence: dict[str, Any]
 ) -> None:
-    (plain_id, plain), (judge_id, judge) = make_judge(name), make_judge(name, defence)
     (option,) = defence
+    if find_judge(name).logprobs and option == "canary":
+        return
+    (plain_id, plain), (judge_id, judge) = make_judge(name), make_judge(name, defence)
     assert judge_id == f"{plain_id}-{option}"
     assert judge.prompt_hash != plain.prompt_hash  # type: ignore[attr-defined]
     before, after = asked(name, run()), asked(name, run(), **defence)
@@ -153,6 +157,8 @@ def test_the_members_of_a_panel_have_them() -> None:
         ("simplified", {"sandwich": 7}, "judge simplified: sandwich = 7: "),
         ("simplified", {"nonce": "often"}, "judge simplified: nonce = 'often': "),
         ("simplified", {"nonce": -1}, "judge simplified: nonce = -1: "),
+        ("simplified", {"canary": "x"}, "judge simplified: canary = 'x': "),
+        ("logprob", {"canary": 1}, "judge logprob: answers with one word, which no canary fits"),
         ("heuristic", {"datamark": True}, "judge heuristic: asks no model, and datamark changes"),
     ],
 )
