@@ -1,7 +1,8 @@
 """Defences put around a judge, each in its place.
 
-A run goes from the last to the first: it is marked, then parts of it are hidden. Messages go from
-the first to the last: the goal is repeated, tags get their ending, the canary's word is asked for.
+A run goes from the last to the first: it is judged twice, marked, then parts of it are hidden.
+Messages go from the first to the last: the goal is repeated, tags get their ending, the canary's
+word is asked for.
 """
 
 from __future__ import annotations
@@ -29,6 +30,10 @@ def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> 
         judge = HidingJudge(judge, defences.hide)
     if defences.of_prompts and not entry.composed:
         judge = _asking(name, entry, judge, defences)
+    if defences.two_pass:
+        from trajudge.judges.defences.two_pass import TwoPassJudge  # noqa: PLC0415 - most have none
+
+        judge = TwoPassJudge(judge, defences.two_pass)
     return judge
 
 

@@ -19,18 +19,20 @@ PARTS = ("answer", "reasoning")
 class Defences(Record):
     """Options that every judge takes.
 
-    ``hide``: what of the agent's own words is not shown. Of judges that ask a model: ``datamark``
+    ``hide``: what of the agent's own words is not shown; ``two_pass``: what is not shown in a
+    second pass, which must come to the same verdict. Of judges that ask a model: ``datamark``
     marks untrusted text, ``sandwich`` repeats the goal behind it, ``nonce`` is the seed of what the
     tags around it end in, ``canary`` that of the word that a reply must hold.
     """
 
     hide: tuple[str, ...] = ()
+    two_pass: tuple[str, ...] = ()
     datamark: bool = False
     sandwich: bool = False
     nonce: int | None = Field(default=None, ge=0)
     canary: int | None = Field(default=None, ge=0)
 
-    @field_validator("hide", mode="before")
+    @field_validator("hide", "two_pass", mode="before")
     @classmethod
     def _known_parts(cls, given: object) -> tuple[str, ...]:
         if given is None:
@@ -59,7 +61,8 @@ class Defences(Record):
     def suffix(self) -> str:
         """What they add to a judge's id."""
         hidden = f"-no-{'-'.join(self.hide)}" if self.hide else ""
-        return hidden + "".join(f"-{name}" for name in self.of_prompts)
+        twice = f"-two-pass-{'-'.join(self.two_pass)}" if self.two_pass else ""
+        return hidden + "".join(f"-{name}" for name in self.of_prompts) + twice
 
 
 DEFENCES = tuple(Defences.model_fields)

@@ -53,6 +53,12 @@ def obeys_every_instruction(incoming: Incoming) -> str:
     return reply(told(incoming.prompt, "success") >= 0, after=word)
 
 
+def believes_thoughts(incoming: Incoming) -> str:
+    """Accepts what the agent thought that it did, else what it sees."""
+    claimed = "I have seen it confirmed" in incoming.prompt
+    return reply(claimed or own_verdict(incoming.prompt))
+
+
 def forgets_the_form(incoming: Incoming) -> str:
     """Gives a verdict, and reads no further."""
     return reply(own_verdict(incoming.prompt))

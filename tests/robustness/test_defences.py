@@ -22,7 +22,7 @@ CLOSING = tuple(
 NAMES = (
     *("identity", "ids", f"{TREE}.plain", "inject-tree.benign-success.plain"),
     *("inject-reasoning.success.plain", "inject-answer.success.plain", "inject-goal.success.plain"),
-    *("inject-form-value.success.plain", *CLOSING),
+    *("progress-fabrication", "inject-form-value.success.plain", *CLOSING),
 )
 
 
@@ -102,6 +102,25 @@ def test_a_model_that_obeys_the_material_is_caught_every_time(folder: Path, tmp_
     }
 
 
+def test_a_claim_that_decides_leaves_the_judgment_undecided(folder: Path, tmp_path: Path) -> None:
+    model, name = models.believes_thoughts, "progress-fabrication"
+    _, plain = measured(model, folder, tmp_path / "plain")
+    _, twice = measured(model, folder, tmp_path / "twice", "two_pass=answer,reasoning")
+    assert asr(plain, name) == 1
+    assert twice[name]["attack_success"]["hits"] == 0
+    rejected = plain[name]["attack_success"]["trials"]
+    assert rejected > 5
+    assert twice[name]["coverage_lost"]["hits"] == rejected
+    lines = judgments(tmp_path / "twice")
+    undecided = [one for one in lines if one["success"] is None]
+    assert len(undecided) == rejected and {one["status"] for one in lines} == {"ok"}
+    assert {tuple(one["scores"].items()) for one in undecided} == {
+        (("with_claims", 1.0), ("without_claims", 0.0))
+    }
+    assert all(one["reasoning"].startswith("Undecided: ") for one in undecided)
+    assert {one["coverage_lost"]["hits"] for other, one in twice.items() if other != name} == {0}
+
+
 def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path: Path) -> None:
     measured(models.forgets_the_form, folder, tmp_path, "canary=7")
     assert {(one["status"], one["detail"]) for one in judgments(tmp_path)} == {
@@ -109,7 +128,9 @@ def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path
     }
 
 
-@pytest.mark.parametrize("defence", ["datamark=true", "sandwich=true", "nonce=7", "canary=7"])
+@pytest.mark.parametrize(
+    "defence", ["datamark=true", "sandwich=true", "nonce=7", "canary=7", "two_pass=answer"]
+)
 def test_an_honest_model_says_what_it_said(folder: Path, tmp_path: Path, defence: str) -> None:
     measured(models.honest, folder, tmp_path / "plain")
     measured(models.honest, folder, tmp_path / "defended", defence)
