@@ -32,12 +32,15 @@ class OriginAddress(NamedTuple):
         return self.port == (443 if self.tls else 80)
 
 
-async def connect(origin: OriginAddress) -> tuple[StreamReader, StreamWriter]:
-    """Open a connection. Raises OSError (TimeoutError among them).
+async def connect(
+    origin: OriginAddress, protocols: tuple[str, ...] = ("http/1.1",)
+) -> tuple[StreamReader, StreamWriter]:
+    """Open a connection, by TLS with an offer of ``protocols``. Raises OSError (TimeoutError among
+    them).
 
     A server on loopback is a site under test: its certificate is its own and proves nothing.
     """
-    context = _tls_context(origin.host in LOOPBACK) if origin.tls else None
+    context = _tls_context(origin.host in LOOPBACK, protocols) if origin.tls else None
     opening = asyncio.open_connection(
         origin.host,
         origin.port,
@@ -48,6 +51,17 @@ async def connect(origin: OriginAddress) -> tuple[StreamReader, StreamWriter]:
     )
     async with asyncio.timeout(_CONNECT_PATIENCE):
         return await opening
+
+
+async def protocol_of(origin: OriginAddress) -> str:
+    """Return what a server would speak with a browser: ``h2``, or else ``http/1.1``. Raises
+    OSError."""
+    if not origin.tls:
+        return "http/1.1"
+    _, writer = await connect(origin, ("h2", "http/1.1"))
+    chosen = writer.get_extra_info("ssl_object").selected_alpn_protocol()
+    writer.transport.abort()
+    return "h2" if chosen == "h2" else "http/1.1"
 
 
 @dataclass(eq=False)
@@ -124,9 +138,9 @@ class OriginPool:
 
 
 @cache
-def _tls_context(own: bool) -> ssl.SSLContext:
+def _tls_context(own: bool, protocols: tuple[str, ...]) -> ssl.SSLContext:
     context = ssl.create_default_context()
     if own:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols(protocols)
     return context

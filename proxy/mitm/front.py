@@ -5,9 +5,12 @@ all users of the machine, and they hold a secret. It imports nothing of ours. It
 JSON on standard output when it listens, and one per line that it reads, ``{"port": N}``: one more
 port to listen on. It ends with standard input.
 
-Every request goes to the proxy at ``inner``, its whole address in the request line, with the field
-``Trajudge-Front``: secret, port, and the time at which it came (Unix seconds). Bodies pass through
-in pieces. What the inner proxy breaks off is broken off for the client.
+A client speaks the protocol that the site speaks. A connection of HTTP/1.1 is carried to the proxy
+at ``inner`` as it is, after a head ``CARRY SITE HTTP/1.1`` with the field ``Trajudge-Front``:
+secret and port. SITE stands before each path of a decrypted connection; it is ``*`` where requests
+name their whole address. Of HTTP/2 each stream goes there as a request, its whole address in the
+request line, with the time at which it came (Unix seconds) in the same field; bodies pass in
+pieces. What the inner proxy breaks off is broken off for the client.
 """
 
 import asyncio
@@ -16,9 +19,11 @@ import hashlib
 import json
 import logging
 import os
+import re
 import socket
 import struct
 import sys
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +33,58 @@ from mitmproxy.addons.core import Core
 from mitmproxy.addons.next_layer import NextLayer
 from mitmproxy.addons.proxyserver import Proxyserver
 from mitmproxy.addons.tlsconfig import TlsConfig
+from mitmproxy.connection import Client, Server
 from mitmproxy.flow import Error, Flow
 from mitmproxy.hooks import Hook
 from mitmproxy.http import HTTPFlow, Response
 from mitmproxy.master import Master
+from mitmproxy.proxy import commands, events
+from mitmproxy.proxy.context import Context
+from mitmproxy.proxy.layer import CommandGenerator
+from mitmproxy.proxy.layer import NextLayer as Undecided
+from mitmproxy.proxy.layers import TCPLayer
+from mitmproxy.tls import ClientHelloData
 
 FIELD = "Trajudge-Front"
 _PATIENCE = 10.0  # seconds for the inner proxy's word on a host
+# Streams of a client's connection that reach the inner proxy at once, as many as Chromium opens;
+# mitmproxy's own limit of five would let a held page hold others.
+_STREAMS = 100
+_METHOD = re.compile(rb"[A-Z]{1,20} ")
+_PART_OF_METHOD = re.compile(rb"[A-Z]{0,20}")
+_PORTS = {"http": 80, "https": 443}
+
+
+class Carrier(TCPLayer):
+    """Carries a client's connection to the inner proxy as it is."""
+
+    def __init__(self, context: Context, front: "Front", site: str) -> None:
+        context.server = Server(address=("127.0.0.1", front.inner))
+        super().__init__(context, ignore=True)
+        port = context.client.sockname[1]
+        self._front = front
+        self._head = f"CARRY {site} HTTP/1.1\r\n{FIELD}: {front.secret} {port}\r\n\r\n".encode()
+
+    def _begin(self, event: events.Event) -> CommandGenerator[None]:
+        yield from self.start(event)
+        if self.context.server.connected:
+            yield commands.SendData(self.context.server, self._head)
+
+    _handle_event = _begin
+
+    def relay_messages(self, event: events.Event) -> CommandGenerator[None]:
+        """Carry a piece, or an end; a reset of the inner proxy's is one for the client as well."""
+        ended = isinstance(event, events.ConnectionClosed)
+        if (
+            ended
+            and event.connection == self.context.server
+            and self._front.was_reset(self.context)
+        ):
+            self._front.reset(self.context.client)
+            self._handle_event = self.done
+            yield commands.CloseConnection(self.context.client)
+        else:
+            yield from super().relay_messages(event)
 
 
 class Front:
@@ -43,6 +93,41 @@ class Front:
     def __init__(self, inner: int, secret: str, server: Proxyserver) -> None:
         self.inner, self.secret, self.server = inner, secret, server
         self._known: set[tuple[str, int]] = set()
+        self._protocols: dict[tuple[str, int], bytes] = {}
+
+    def client_connected(self, client: Client) -> None:
+        """Lift mitmproxy's limit of connections to one address: all requests go to one."""
+        handler = self.server.connections[client.id]
+        handler.max_conns = defaultdict(lambda: asyncio.Semaphore(_STREAMS))
+
+    async def tls_clienthello(self, hello: ClientHelloData) -> None:
+        """Offer a client HTTP/2 where the site speaks it."""
+        site = hello.context.server
+        if b"h2" not in hello.client_hello.alpn_protocols or site.address is None:
+            return
+        if site.address not in self._protocols:
+            host, port = site.address
+            target, sender = f"{host}:{port}", f"{self.secret} {hello.context.client.sockname[1]}"
+            status, text = await self._asked("PROTOCOL", target, sender)
+            if status == 200:
+                self._protocols[site.address] = text
+        site.alpn = self._protocols.get(site.address, b"http/1.1")
+
+    def next_layer(self, undecided: Undecided) -> bool:
+        """Carry what is HTTP/1.1; tell whether that was decided, or must wait for more bytes."""
+        context, first = undecided.context, undecided.data_client()
+        address, client = context.server.address, context.client
+        if client.alpn == b"h2" or (address is None and first.startswith(b"CONNECT ")):
+            return False
+        if not _METHOD.match(first):
+            return bool(_PART_OF_METHOD.fullmatch(first))
+        site = "*"
+        if address is not None:
+            scheme, (host, port) = "https" if client.tls else "http", address
+            host = f"[{host}]" if ":" in host else host
+            site = f"{scheme}://{host}" + ("" if port == _PORTS[scheme] else f":{port}")
+        undecided.layer = Carrier(context, self, site)
+        return True
 
     def _sender(self, flow: HTTPFlow) -> str:
         port = flow.client_conn.sockname[1]
@@ -53,14 +138,14 @@ class Front:
         host, port = flow.request.host, flow.request.port
         if (host, port) in self._known:
             return
-        status, text = await self._asked(f"{host}:{port}", self._sender(flow))
+        status, text = await self._asked("CONNECT", f"{host}:{port}", self._sender(flow))
         if status == 200:
             self._known.add((host, port))
         else:
             flow.response = Response.make(status, text, {"Content-Type": "text/html"})
 
-    async def _asked(self, target: str, sender: str) -> tuple[int, bytes]:
-        head = f"CONNECT {target} HTTP/1.1\r\nConnection: close\r\n{FIELD}: {sender}\r\n\r\n"
+    async def _asked(self, method: str, target: str, sender: str) -> tuple[int, bytes]:
+        head = f"{method} {target} HTTP/1.1\r\nConnection: close\r\n{FIELD}: {sender}\r\n\r\n"
         try:
             async with asyncio.timeout(_PATIENCE):
                 reader, writer = await asyncio.open_connection("127.0.0.1", self.inner)
@@ -100,13 +185,24 @@ class Front:
     def error(self, flow: HTTPFlow) -> None:
         """Break off for the client what the inner proxy broke off, without an answer of ours."""
         flow.error = Error(Error.KILLED_MESSAGE)
-        handler = self.server.connections.get(flow.client_conn.id)
-        if flow.response is None and handler is not None:
-            writer = handler.transports[handler.client].writer
-            connection = writer.get_extra_info("socket")
-            if connection is not None:  # closed with a reset, not in order
-                linger = struct.pack("ii", 1, 0)
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+        if flow.response is None:
+            self.reset(flow.client_conn)
+
+    def was_reset(self, context: Context) -> bool:
+        """Tell whether the inner proxy reset a connection that ends."""
+        handler = self.server.connections.get(context.client.id)
+        carried = handler and handler.transports.get(context.server)
+        return bool(carried and carried.reader.exception())
+
+    def reset(self, client: Client) -> None:
+        """Let a client's connection end with a reset, not in order, when it is closed."""
+        handler = self.server.connections.get(client.id)
+        if handler is None or client not in handler.transports:
+            return
+        connection = handler.transports[client].writer.get_extra_info("socket")
+        if connection is not None:
+            linger = struct.pack("ii", 1, 0)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
 
 
 def _free_port() -> int:
@@ -130,22 +226,21 @@ class MitmServer:
             mode=[],
             connection_strategy="lazy",
             upstream_cert=False,
-            http2=settings["http2"],
         )
         self.tls = self.master.addons.get("tlsconfig")
 
     def _let_alone_handle_flows(self, front: Front) -> None:
-        """Give the events of flows to ``front`` alone: by itself mitmproxy asks each of its parts,
+        """Ask ``front`` first, and of flows it alone: by itself mitmproxy asks each of its parts,
         twice per event, and none of those here has an answer."""
         others = self.master.addons.handle_lifecycle
 
         async def handle(event: Hook) -> None:
-            if not isinstance(event.args()[0], Flow):
+            hook = getattr(front, event.name, None)
+            decided = hook(*event.args()) if hook else None
+            if asyncio.iscoroutine(decided):
+                decided = await decided
+            if not (decided or isinstance(event.args()[0], Flow)):
                 await others(event)
-            elif hook := getattr(front, event.name, None):
-                waiting = hook(*event.args())
-                if waiting is not None:
-                    await waiting
 
         self.master.addons.handle_lifecycle = handle
 

@@ -80,7 +80,6 @@ async def start_mitmproxy(settings: ProxySettings, inner: int) -> MitmProcess:
         "secret": settings.token,
         "port": settings.port,
         "authority": str(authority),
-        "http2": True,
     }
     python = await asyncio.to_thread(mitmproxy_python)
     process = await asyncio.create_subprocess_exec(

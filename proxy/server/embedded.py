@@ -8,7 +8,7 @@ from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
 
 from trajudge.proxy.http.bodies import BodyTooLarge, read_body, request_framing
-from trajudge.proxy.http.front import split_sender
+from trajudge.proxy.http.front import CarriedConnection, carried_connection, split_sender
 from trajudge.proxy.http.messages import (
     MAX_HEAD,
     BadMessage,
@@ -16,7 +16,7 @@ from trajudge.proxy.http.messages import (
     keeps_alive,
     read_request,
 )
-from trajudge.proxy.http.origins import OriginPool
+from trajudge.proxy.http.origins import OriginAddress, OriginPool
 from trajudge.proxy.server import control, model_api
 from trajudge.proxy.server.client import ClientConnection, asks_to_continue
 from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
@@ -24,6 +24,7 @@ from trajudge.proxy.server.forwarding import FAILURES
 from trajudge.proxy.server.registry import TaskRegistry
 from trajudge.proxy.server.routing import OWN_HOST, route
 from trajudge.proxy.server.settings import Authority, ProxySettings
+from trajudge.proxy.server.tunnels import tunnel
 from trajudge.trajectories.util.errors import UserError
 
 _MAX_BODY = 64 * 2**20  # bytes of a request, which is held whole
@@ -116,12 +117,16 @@ class EmbeddedProxy:
     async def _requests(self, client: ClientConnection) -> None:
         """Answer the requests of a connection, one after the other. Raises FAILURES."""
         port = client.writer.get_extra_info("sockname")[1]
+        carried: CarriedConnection | None = None
         while client.open:
             try:
                 head = await read_request(client.reader)
                 received = time.perf_counter()
                 if head is None:
                     return
+                if self._fronted and (begun := carried_connection(head, self.settings.token)):
+                    carried = begun
+                    continue
                 client.open, client.sent = keeps_alive(head.version, head.headers), 0
                 framing = request_framing(head.headers)
                 if asks_to_continue(head.headers):
@@ -131,12 +136,24 @@ class EmbeddedProxy:
                 client.open = False
                 await client.sentence(413 if isinstance(error, BodyTooLarge) else 400, str(error))
                 return
-            await route(self.context, self._received(client, head, body, port, received))
+            if carried is None:
+                await route(self.context, self._received(client, head, body, port, received))
+            elif head.method == "CONNECT":  # on a connection that had requests: mitmproxy's to take
+                await tunnel(client, OriginAddress(OWN_HOST, carried.port), opening=head)
+            else:
+                head = carried.whole(head)
+                asked = ReceivedRequest(client, head, body, carried.port, received, fronted=True)
+                await route(self.context, asked)
+
+    @property
+    def _fronted(self) -> bool:
+        """Whether requests come from mitmproxy, which says where they come from."""
+        return self.settings.backend == "mitm"
 
     def _received(
         self, client: ClientConnection, head: RequestHead, body: bytes, port: int, received: float
     ) -> ReceivedRequest:
-        if self.settings.backend == "mitm":
+        if self._fronted:
             head, sender = split_sender(head, self.settings.token)
             if sender is not None:
                 received -= sender.lag

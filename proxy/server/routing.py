@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from trajudge.proxy.http.origins import OriginAddress
+from trajudge.proxy.http.front import PROTOCOL
+from trajudge.proxy.http.origins import OriginAddress, protocol_of
 from trajudge.proxy.pages.loads import watched_kind
 from trajudge.proxy.pages.popup import BEACON
 from trajudge.proxy.server import control, model_api
@@ -49,6 +50,9 @@ async def route(context: ProxyContext, request: ReceivedRequest) -> None:
     head = request.head
     if head.method == "CONNECT":
         await _connect(context, request)
+        return
+    if head.method == PROTOCOL and request.fronted:
+        await _tell_protocol(context, request)
         return
     if head.target.startswith("/"):
         await _own(context, request)
@@ -170,6 +174,20 @@ async def _connect(context: ProxyContext, request: ReceivedRequest) -> None:
     else:
         task.tunnels += 1
         await _carried(request, origin, "")
+
+
+async def _tell_protocol(context: ProxyContext, request: ReceivedRequest) -> None:
+    """Tell mitmproxy what a host speaks by TLS, so that the agent's client speaks the same."""
+    host, _, port = request.head.target.rpartition(":")
+    host, number = host.lower(), int(port)
+    api = _api_at(context, host, number)
+    origin = api.origin if api else context.settings.sites.origin(host, number, tls=True)
+    try:
+        protocol = await protocol_of(origin) if origin else ""
+    except OSError:
+        protocol = ""
+    status = 200 if protocol else 502
+    await request.client.send(status, reason_of(status), (), protocol.encode())
 
 
 async def _carried(request: ReceivedRequest, origin: OriginAddress, target: str) -> None:

@@ -24,8 +24,9 @@ async def tunnel(
     opening: RequestHead | None,
     target: str = "",
 ) -> None:
-    """Carry bytes both ways until either side ends. ``opening`` is the request that goes first,
-    None for CONNECT. Raises OSError where the origin does not answer."""
+    """Carry bytes both ways until either side ends. ``opening`` is the request that goes first, for
+    ``target`` if that is named; None for CONNECT. Raises OSError where the origin does not answer.
+    """
     reader, writer = await connect(origin)
     client.open = False
     try:
@@ -33,7 +34,7 @@ async def tunnel(
             client.writer.write(b"HTTP/1.1 200 Connection Established\r\n\r\n")
         else:
             headers = without(opening.headers, "proxy-connection", "proxy-authorization")
-            writer.write(request_bytes(opening.method, target, headers))
+            writer.write(request_bytes(opening.method, target or opening.target, headers))
         ways = (_carry(client.reader, writer), _carry(reader, client.writer))
         await asyncio.gather(*ways)
     finally:
