@@ -52,10 +52,11 @@ _PATIENCE = 10.0  # seconds for the inner proxy's word on a host
 _STREAMS = 100
 _METHOD = re.compile(rb"[A-Z]{1,20} ")
 _PART_OF_METHOD = re.compile(rb"[A-Z]{0,20}")
+_BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Carrier(TCPLayer):
+class Carrier(TCPLayer):  # type: ignore[misc]
     """Carries a client's connection to the inner proxy as it is."""
 
     def __init__(self, context: Context, front: "Front", site: str) -> None:
@@ -74,17 +75,16 @@ class Carrier(TCPLayer):
 
     def relay_messages(self, event: events.Event) -> CommandGenerator[None]:
         """Carry a piece, or an end; a reset of the inner proxy's is one for the client as well."""
-        ended = isinstance(event, events.ConnectionClosed)
-        if (
-            ended
-            and event.connection == self.context.server
-            and self._front.was_reset(self.context)
-        ):
+        if self._was_reset(event):
             self._front.reset(self.context.client)
-            self._handle_event = self.done
             yield commands.CloseConnection(self.context.client)
         else:
             yield from super().relay_messages(event)
+
+    def _was_reset(self, event: events.Event) -> bool:
+        server = self.context.server
+        ended = isinstance(event, events.ConnectionClosed) and event.connection == server
+        return ended and self._front.was_reset(self.context)
 
 
 class Front:
@@ -176,6 +176,9 @@ class Front:
         request.data.host, request.data.port = "127.0.0.1", self.inner
         request.data.scheme = b"http"
         request.stream = True
+        framed = "content-length" in request.headers or "transfer-encoding" in request.headers
+        if not framed and request.method not in _BODILESS:  # HTTP/2 ends a body without its length
+            request.headers["Transfer-Encoding"] = "chunked"
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Pass an answer on in pieces."""

@@ -121,7 +121,8 @@ class ClientConnection:
     def reset(self) -> None:
         """Reset the connection: the client sees no orderly end."""
         self.open, self._head = False, b""
-        if sock := self.writer.get_extra_info("socket"):
+        sock = self.writer.get_extra_info("socket")
+        if sock and sock.fileno() >= 0:  # a tunnel may have closed it
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.writer.transport.abort()
 

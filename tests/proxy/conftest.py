@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import missing
 from tests.proxy.site import Site, open_site
+from tests.proxy.tls import own_certificate
 from trajudge.proxy.mitm.process import MITMPROXY
 from trajudge.trajectories.util.local.pinned import NoEnvironment
 
@@ -22,6 +23,20 @@ def shared_site() -> Iterator[Site]:
 def site(shared_site: Site) -> Site:
     shared_site.seen.clear()
     return shared_site
+
+
+@pytest.fixture(scope="module")
+def shared_modern_site() -> Iterator[Site]:
+    """The site by TLS. It names HTTP/2 first, as most of the web does, but answers in HTTP/1.1
+    alone: the proxy, which stands between it and an agent, asks its origins for nothing else."""
+    with open_site(own_certificate("h2", "http/1.1")) as site:
+        yield site
+
+
+@pytest.fixture
+def modern_site(shared_modern_site: Site) -> Site:
+    shared_modern_site.seen.clear()
+    return shared_modern_site
 
 
 @pytest.fixture(scope="session")

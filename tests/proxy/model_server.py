@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-
-from tests.proxy.tls import own_certificate
 
 WORDS = ["To", " be", ", or", " not", " to", " be"]
 
@@ -132,11 +131,13 @@ class ModelServer:
 
 @asynccontextmanager
 async def model_server(
-    pause: float = 0.0, cut: int | None = None, numbered: bool = False, tls: bool = False
+    pause: float = 0.0,
+    cut: int | None = None,
+    numbered: bool = False,
+    tls: ssl.SSLContext | None = None,
 ) -> AsyncIterator[ModelServer]:
     server = ModelServer(pause, cut, numbered)
-    context = own_certificate() if tls else None
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=context)
+    listening = await asyncio.start_server(server.serve, "127.0.0.1", 0, ssl=tls)
     server.port = listening.sockets[0].getsockname()[1]
     try:
         yield server

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import json
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -44,8 +45,13 @@ class Site(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self) -> None:
+    def __init__(self, context: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
+        if context is not None:  # the handshake is the handler's: it must hold no other connection
+            self.socket = context.wrap_socket(
+                self.socket, server_side=True, do_handshake_on_connect=False
+            )
+        self.scheme = "http" if context is None else "https"
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.connections = 0
 
@@ -55,7 +61,11 @@ class Site(ThreadingHTTPServer):
 
     @property
     def origin(self) -> str:
-        return f"http://shop.localhost:{self.port}"
+        return f"{self.scheme}://shop.localhost:{self.port}"
+
+    @property
+    def address(self) -> str:
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def paths(self) -> list[str]:
         return [path for _, path, _, _ in self.seen]
@@ -208,8 +218,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def open_site() -> Iterator[Site]:
-    site = Site()
+def open_site(context: ssl.SSLContext | None = None) -> Iterator[Site]:
+    """The site; with a context by TLS."""
+    site = Site(context)
     with serving(site):
         yield site
 

@@ -12,8 +12,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def own_certificate() -> ssl.SSLContext:
-    """A server's context with a certificate that nobody else knows."""
+def own_certificate(*protocols: str) -> ssl.SSLContext:
+    """A server's context with a certificate that nobody else knows; ``protocols`` are those that it
+    names, the best first."""
     key, now = ec.generate_private_key(ec.SECP256R1()), datetime.now(UTC)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     building = x509.CertificateBuilder(name, name, key.public_key(), 1)
@@ -25,6 +26,8 @@ def own_certificate() -> ssl.SSLContext:
         serialization.NoEncryption(),
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if protocols:
+        context.set_alpn_protocols(protocols)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "own.pem"
         file.write_bytes(text + certificate.public_bytes(serialization.Encoding.PEM))

@@ -13,6 +13,7 @@ import pytest
 from tests.proxy.contract.conftest import Arm
 from tests.proxy.model_server import WORDS, model_server
 from tests.proxy.site import events_of
+from tests.proxy.tls import own_certificate
 from trajudge.proxy.backends import running
 from trajudge.proxy.server.model_api import model_api
 
@@ -61,7 +62,8 @@ async def test_calls_by_the_api_s_own_address_are_told_apart(
     import openai
 
     arm = Arm("mitm", "https", site)
-    async with model_server(pause=0.01, numbered=True, tls=True) as server:
+    spoken = ("h2", "http/1.1") if http2 else ()
+    async with model_server(pause=0.01, numbered=True, tls=own_certificate(*spoken)) as server:
         base = f"https://127.0.0.1:{server.port}/v1"
         settings = arm.settings(apis=(model_api(f"openai={base}", {}),), out=tmp_path)
         async with (
@@ -69,6 +71,12 @@ async def test_calls_by_the_api_s_own_address_are_told_apart(
             arm.client(proxy, http2=http2) as http,
             openai.AsyncOpenAI(base_url=base, api_key="k", http_client=http, max_retries=0) as sdk,
         ):
+            answered: list[str] = []
+
+            async def note(response: httpx.Response) -> None:
+                answered.append(response.http_version)
+
+            http.event_hooks = {"response": [note]}
 
             async def ask(number: int) -> tuple[str, int]:
                 counted = 0
@@ -82,6 +90,7 @@ async def test_calls_by_the_api_s_own_address_are_told_apart(
             told = dict(await asyncio.gather(*(ask(number) for number in range(1, 9))))
             with pytest.raises(httpx.ProxyError, match="403"):
                 await http.get("https://other.model.test/")
+    assert answered == ["HTTP/2" if http2 else "HTTP/1.1"] * 8
     calls = events_of(tmp_path, "model")
     assert sorted(call["usage"]["output"] for call in calls) == sorted(told.values())
     assert told == {f"m{number}": number for number in range(1, 9)}
