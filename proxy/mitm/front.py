@@ -56,7 +56,7 @@ _BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
 _PORTS = {"http": 80, "https": 443}
 
 
-class Carrier(TCPLayer):  # type: ignore[misc]
+class CarriedBytes(TCPLayer):  # type: ignore[misc]
     """Carries a client's connection to the inner proxy as it is."""
 
     def __init__(self, context: Context, front: "Front", site: str) -> None:
@@ -126,7 +126,7 @@ class Front:
             scheme, (host, port) = "https" if client.tls else "http", address
             host = f"[{host}]" if ":" in host else host
             site = f"{scheme}://{host}" + ("" if port == _PORTS[scheme] else f":{port}")
-        undecided.layer = Carrier(context, self, site)
+        undecided.layer = CarriedBytes(context, self, site)
         return True
 
     def _sender(self, flow: HTTPFlow) -> str:
