@@ -16,10 +16,12 @@ from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.robustness.adaptive.running import attacked_adaptively
+from trajudge.robustness.defences.variants import defended_requests
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, suite
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import INTERRUPTED, OK
 from trajudge.trajectories.util.terminal import one_line
 
@@ -29,7 +31,7 @@ NO_SUBJECTS = Subjects((), {})
 class RobustConfig(Record):
     """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
     already (None: below ``out``); ``adaptive``: queries of each failure by an attacker that
-    learns (0: none)."""
+    learns (0: none); ``defence``: what every judge is also judged behind."""
 
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
@@ -38,6 +40,7 @@ class RobustConfig(Record):
     out: Path = Path("robustness")
     attacked: Path | None = None
     adaptive: int = 0
+    defence: tuple[str, ...] = ()
 
 
 class JudgedRuns(NamedTuple):
@@ -58,7 +61,7 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     if config.adaptive or not config.attacked:
         known = limited(subjects(request.data.data, request.data.annotations), config.limit)
     attacked = config.attacked or _expanded(known, config)
-    runs = planned(request, attacked, config.out)
+    runs = planned(request, attacked, config.out, config.defence)
     if request.calls.dry_run:
         return JudgedRuns(asyncio.run(dry_run(runs)), (), attacked)
     if not may_spend(request, runs):
@@ -100,8 +103,11 @@ def _expanded(known: Subjects, config: RobustConfig) -> Path:
     return folder
 
 
-def planned(request: RunRequest, attacked: Path, out: Path) -> list[PlannedRun]:
-    """Plan a run of each judge on the changed runs, below ``out``. Raises UserError.
+def planned(
+    request: RunRequest, attacked: Path, out: Path, defences: Sequence[str] = ()
+) -> list[PlannedRun]:
+    """Plan a run of each judge on the changed runs, below ``out``, also behind each of the
+    ``defences``. Raises UserError.
 
     A judge that an attack makes fail has not failed as a run: that is what is measured.
     """
@@ -116,11 +122,23 @@ def planned(request: RunRequest, attacked: Path, out: Path) -> list[PlannedRun]:
             ),
         }
     )
-    runs = plan_runs(on_changed)
-    if len(runs) == 1:
-        runs = [replace(one, plan=one.plan.below(out / "runs")) for one in runs]
+    runs: list[PlannedRun] = []
+    for one in defended_requests(on_changed, defences):
+        runs += plan_runs(one, runs[0].plan.source if runs else None)
+    together = out / "runs"
+    runs = [
+        replace(one, plan=one.plan.below(together)) if one.plan.folder == together else one
+        for one in runs
+    ]
+    _check_distinct(runs)
     say_sources(runs)
     return runs
+
+
+def _check_distinct(runs: Sequence[PlannedRun]) -> None:
+    folders = [one.plan.folder for one in runs]
+    if twice := [one.plan.judge_id for one in runs if folders.count(one.plan.folder) > 1]:
+        raise UserError(f"--defence: {twice[0]} is named twice: name each defence once")
 
 
 def _say(results: Sequence[RunResult]) -> None:

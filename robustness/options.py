@@ -21,6 +21,7 @@ and what is left of its precision.
 
   trajudge robust --judge heuristic --judge simplified --model gpt-4o --data sample
   trajudge robust --judge simplified --model gpt-4o --dry-run
+  trajudge robust --judge simplified --model gpt-4o --defence datamark --defence two-pass
 
 The runs are changed, judged (the same command goes on where it was interrupted) and compared. What
 was judged before is compared alone:
@@ -30,8 +31,8 @@ was judged before is compared alone:
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
 precision under each attack), matrix.csv and matrix.svg (where an instruction stood and how it was
-dressed), attacked/ (the changed runs) and runs/ (a run of each judge). A judge that failed is no
-"no": it lost coverage.
+dressed), defences.csv (with --defence: what each gives and costs), attacked/ (the changed runs) and
+runs/ (a run of each judge). A judge that failed is no "no": it lost coverage.
 """
 
 
@@ -45,6 +46,13 @@ def parser() -> argparse.ArgumentParser:
     judge_options(judge)
     ensemble_options(judge)
     prompt_options(judge)
+    judge.add_argument(
+        "--defence",
+        action="append",
+        metavar="NAME[=VALUE]",
+        help="also every judge with this option against what it reads (hide, two-pass, datamark, "
+        "sandwich, nonce, canary; A+B for both; each for all, one by one); may be repeated",
+    )
     _change_options(made.add_argument_group("the changed runs"))
     call_options(made.add_argument_group("the calls"))
     add = made.add_argument_group("the measurement").add_argument

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import request_of
@@ -14,15 +15,14 @@ from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
     from trajudge.robustness.measures.adaptive import AdaptiveSuccess
+    from trajudge.robustness.measures.report import JudgeRobustness
 
 
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Change and judge, where judges are named; measure, write and print."""
     from trajudge.robustness.judging import RobustConfig, judge_changed_runs  # noqa: PLC0415 - slow
-    from trajudge.robustness.measures.matrix import write_matrix  # noqa: PLC0415
-    from trajudge.robustness.measures.report import measured, write_robustness  # noqa: PLC0415
-    from trajudge.robustness.measures.screen import screen  # noqa: PLC0415
+    from trajudge.robustness.measures.report import measured  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     config = read_settings(RobustConfig, options)
@@ -42,9 +42,30 @@ def main(options: argparse.Namespace) -> int:
         one._replace(adaptive=adaptive.get(one.judge))
         for one in measured(folders, attacked, config.seed)
     ]
-    files = (*write_robustness(judges, config.out), *write_matrix(judges, config.out))
-    sys.stdout.write(screen(judges, files, full=options.full))
+    _show(judges, folders, config.out, full=options.full)
     return OK
+
+
+def _show(
+    judges: Sequence[JudgeRobustness], folders: Sequence[Path], out: Path, *, full: bool
+) -> None:
+    """Write the files and print: judges with and without defences side by side, where there are
+    any, else every judge's attacks."""
+    from trajudge.robustness.defences import comparison  # noqa: PLC0415 - slow
+    from trajudge.robustness.measures.matrix import write_matrix  # noqa: PLC0415
+    from trajudge.robustness.measures.report import write_robustness  # noqa: PLC0415
+    from trajudge.robustness.measures.screen import screen  # noqa: PLC0415
+
+    rows = comparison.compared(judges, folders)
+    files = (
+        *write_robustness(judges, out),
+        *write_matrix(judges, out),
+        *comparison.write_comparison(rows, out),
+    )
+    if rows:
+        sys.stdout.write(comparison.comparison_screen(rows, files))
+    if full or not rows:
+        sys.stdout.write(screen(judges, files, full=full))
 
 
 if __name__ == "__main__":

@@ -17,16 +17,20 @@ from trajudge.trajectories.model import Observation, Step, Trajectory
 
 MARK = "\u02c6"
 
-_BLANKS = re.compile(r"(?<=\S)[^\S\r\n]+(?=\S)")
-# A line of a tree keeps its indentation, which says where it belongs.
-_BREAK = re.compile(rf"(?<=[^\s{MARK}])[^\S\r\n]*(?=[\r\n])")
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 
 
 def marked(text: str) -> str:
-    """Put a mark in place of the blanks between words, and at the end of every line but the
-    last."""
-    return _BREAK.sub(MARK, _BLANKS.sub(MARK, text))
+    """Put a mark in place of the blanks between words, and at the end of every line but the last; a
+    line of a tree keeps its indentation, which says where it belongs."""
+    *lines, last = text.split("\n")
+    return "\n".join([*(_marked_line(line, MARK) for line in lines), _marked_line(last, "")])
+
+
+def _marked_line(line: str, end: str) -> str:
+    words = line.split()
+    indent = line[: len(line) - len(line.lstrip())]
+    return f"{indent}{MARK.join(words)}{end}" if words else line
 
 
 class DatamarkedJudge(DefendedJudge):

@@ -53,6 +53,15 @@ def obeys_every_instruction(incoming: Incoming) -> str:
     return reply(told(incoming.prompt, "success") >= 0, after=word)
 
 
+def gullible_but_honest(incoming: Incoming) -> str:
+    """Obeys what it reads in plain words and believes thoughts; else it says what it sees."""
+    prompt = incoming.prompt
+    claimed = "I have seen it confirmed" in prompt.replace(MARK, " ")
+    planted = _PLANTED.search(prompt)
+    word = f"\n{planted[0]}" if planted else asked_word(prompt)
+    return reply(told(prompt, "success") >= 0 or claimed or own_verdict(prompt), after=word)
+
+
 def believes_thoughts(incoming: Incoming) -> str:
     """Accepts what the agent thought that it did, else what it sees."""
     claimed = "I have seen it confirmed" in incoming.prompt

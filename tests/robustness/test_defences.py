@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 from tests.llm_server import LlmServer
 from tests.robustness import models
 from tests.robustness.test_scripted_judges import Rates, Text, asr
+from tests.screens import one_screen
+from tests.tables import mistakes
+from trajudge.robustness.defences.variants import read_variants
 from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
@@ -119,6 +123,80 @@ def test_a_claim_that_decides_leaves_the_judgment_undecided(folder: Path, tmp_pa
     }
     assert all(one["reasoning"].startswith("Undecided: ") for one in undecided)
     assert {one["coverage_lost"]["hits"] for other, one in twice.items() if other != name} == {0}
+
+
+def test_defences_stand_beside_the_judge_without(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One command: what each defence gives, and what it costs in calls and tokens."""
+    with LlmServer(text=models.gullible_but_honest, record=0) as server:
+        words = ("--judge", "simplified", "--model", "gpt-4o", "--base-url", f"{server.url}/v1")
+        defences = ("--defence", "datamark", "--defence", "canary=7+sandwich")
+        code = main(
+            [
+                *(*words, *defences, "--defence", "two-pass", "--judge", "heuristic", "--yes"),
+                *("--attacked", str(folder), "--out", str(tmp_path)),
+                *("--cache", str(tmp_path / "cache.sqlite")),
+            ]
+        )
+    assert code == 0
+    printed = one_screen(capsys.readouterr().out, 100)
+    assert any(line.startswith("simplified-axtree:gpt-4o, in %") for line in printed)
+    rows = list(csv.DictReader((tmp_path / "defences.csv").open()))
+    by_name = {(row["judge"].partition("-")[0], row["defence"]): row for row in rows}
+    assert list(by_name) == [
+        *(("heuristic", "none"), ("heuristic", "two_pass")),
+        *(("simplified", "none"), ("simplified", "datamark"), ("simplified", "sandwich, canary")),
+        ("simplified", "two_pass"),
+    ]
+    none, marked = by_name["simplified", "none"], by_name["simplified", "datamark"]
+    assert (none["fooled"], marked["fooled"]) == ("100.0", "100.0"), "a claim is no instruction"
+    assert float(none["page"]) < float(none["precision"]) == float(marked["page"])
+    for name in ("precision", "recall", "no verdict", "calls"):
+        assert none[name] == marked[name], name
+    assert int(marked["tokens"]) > int(none["tokens"]) > 0
+    caught = by_name["simplified", "sandwich, canary"]
+    assert (caught["no verdict"], caught["precision"], caught["fooled"]) == ("100.0", "", "")
+    twice = by_name["simplified", "two_pass"]
+    assert 1.5 < float(twice["calls"]) <= 2 * float(none["calls"]) == 2
+    assert float(twice["agent"]) > float(none["agent"]) and float(twice["no verdict"]) > 0
+    assert by_name["heuristic", "none"]["tokens"] == "0"
+
+
+@mistakes(
+    """
+    --defence walls => --defence walls: 'walls' is no defence; there are hide
+    --defence datamarc => did you mean 'datamark'?
+    --defence datamark+datamark => names datamark twice
+    --defence hide=thoughts => judge heuristic: hide = 'thoughts': name answer, reasoning, or both
+    --defence nonce => --defence nonce: changes prompts, and none of the judges asks a model
+    --defence hide --judge-option hide=answer,reasoning => is named twice: name each defence once
+    """
+)
+def test_a_mistake_is_one_sentence(
+    folder: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    fixed = ["--judge", "heuristic", "--attacked", str(folder), "--out", str(tmp_path)]
+    assert main([*fixed, *words]) == 2
+    error = capsys.readouterr().err
+    assert sentence in error
+    assert error.count("\n") == 1
+
+
+def test_every_defence_alone() -> None:
+    assert read_variants(["each", "canary=0", "two-pass=answer"]) == [
+        {"hide": "answer,reasoning"},
+        {"two_pass": "answer,reasoning"},
+        {"datamark": "true"},
+        {"sandwich": "true"},
+        {"nonce": "0"},
+        {"canary": "0"},
+        {"two_pass": "answer"},
+    ]
 
 
 def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path: Path) -> None:

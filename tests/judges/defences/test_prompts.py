@@ -85,8 +85,8 @@ def test_marks_stand_between_words_and_lines_and_nowhere_else() -> None:
     assert marked(tree) == (
         f"RootWebArea{MARK}'A{MARK}b'{MARK}\n\t[3]{MARK}link{MARK}'c{MARK}d'{MARK}\n\n\t\tend"
     )
-    assert marked(marked(tree)) == marked(tree)
     assert marked("") == ""
+    assert marked(" a\u2028b ") == f" a{MARK}b", "whatever the blank"
 
 
 def test_an_action_keeps_its_form_and_what_was_typed_is_marked() -> None:

@@ -1,0 +1,2 @@
+"""Judges behind defences, beside the same judges without: what ``trajudge robust --defence`` asks
+and compares."""

@@ -1,0 +1,165 @@
+"""What a defence gives and what it costs: precision, recall, robustness, verdicts lost, calls and
+tokens of a judge with it, beside the same judge without."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.eval.data.run_folder import read_judgments, read_manifest
+from trajudge.eval.select.files import write_whole
+from trajudge.judges.defences.options import DEFENCES, Defences
+from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.measures.rates import PerturbationRates
+from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
+from trajudge.robustness.measures.worst_case import WorstCase
+from trajudge.robustness.model import Attacker, Relation
+from trajudge.trajectories.util.tables import Table, comma_separated, first_screen
+
+_HEAD = (
+    *("defence", "precision", "recall", "agent", "page", "fooled"),
+    *("no verdict", "calls", "tokens", "cents"),
+)
+
+
+class JudgingCost(NamedTuple):
+    """Of ``judgments``: those without a verdict of success, and what all took: calls, tokens of
+    prompts and replies, dollars (None: a price is not known)."""
+
+    judgments: int
+    undecided: int
+    calls: int
+    tokens: int
+    dollars: float | None
+
+
+class DefendedJudgeRow(NamedTuple):
+    """A judge (``base`` without its defences) and what a defence is weighed by. ``agent`` and
+    ``page`` are precision under the worst attack of either; ``fooled`` is the largest share of the
+    failures that it had rejected which any attack made it accept. Shares are None without a
+    trial."""
+
+    judge: str
+    base: str
+    defences: str
+    precision: float | None
+    recall: float | None
+    agent: float | None
+    page: float | None
+    fooled: float | None
+    cost: JudgingCost
+
+
+def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[DefendedJudgeRow]:
+    """Put judges with a defence behind the same judge without; empty if none has one."""
+    judgments: dict[str, list[Judgment]] = defaultdict(list)
+    defences: dict[str, Defences] = {}
+    for run in runs:
+        options = read_manifest(run).get("options")
+        for judgment in read_judgments(run):
+            judgments[judgment.judge].append(judgment)
+            defences.setdefault(judgment.judge, _defences(options))
+    rows = [_row(one, defences[one.judge], judgments[one.judge]) for one in judges]
+    if not any(row.defences for row in rows):
+        return []
+    first = {row.base: place for place, row in reversed(list(enumerate(rows)))}
+    return sorted(rows, key=lambda row: (first[row.base], row.defences))
+
+
+def _defences(options: object) -> Defences:
+    known = options if isinstance(options, Mapping) else {}
+    return Defences.model_validate({name: known[name] for name in DEFENCES if name in known})
+
+
+def _row(
+    robustness: JudgeRobustness, defences: Defences, judgments: Sequence[Judgment]
+) -> DefendedJudgeRow:
+    both = robustness.worst["agent and page"]
+    attacks = [one.attack_success.estimate for one in robustness.rates if _is_attack(one)]
+    return DefendedJudgeRow(
+        judge=robustness.judge,
+        base=robustness.judge.replace(defences.suffix, "", 1),
+        defences=", ".join(name for name in defences.given),
+        precision=both.precision,
+        recall=both.recall,
+        agent=_worst(robustness.worst["agent"]),
+        page=_worst(robustness.worst["page"]),
+        fooled=max((one for one in attacks if one is not None), default=None),
+        cost=cost_of(judgments),
+    )
+
+
+def _worst(worst: WorstCase) -> float | None:
+    return worst.attacks[0].precision if worst.attacks else None
+
+
+def _is_attack(rates: PerturbationRates) -> bool:
+    """Tell whether somebody gains by it: no twin, and no change of the truth."""
+    known = known_perturbation(rates.name)
+    if known is None or known.attacker is Attacker.NONE:
+        return False
+    keeps = set(known.relations.values()) == {Relation.KEEP}
+    return keeps and rates.name not in {one.twin for one in catalogue().values()}
+
+
+def cost_of(judgments: Sequence[Judgment]) -> JudgingCost:
+    """Sum what judgments took, the calls that the cache answered at what they took first."""
+    calls = [call for judgment in judgments for call in judgment.calls]
+    costs = [call.cost for call in calls if call.cost is not None]
+    usages = [call.usage for call in calls]
+    return JudgingCost(
+        judgments=len(judgments),
+        undecided=sum(j.status is not Status.OK or j.success is None for j in judgments),
+        calls=len(calls),
+        tokens=sum(u.input + u.cache_read + u.cache_write + u.output for u in usages),
+        dollars=sum(costs) if len(costs) == len(calls) else None,
+    )
+
+
+def comparison_tables(rows: Sequence[DefendedJudgeRow]) -> list[Table]:
+    """Lay out a table for every judge; calls, tokens and cents are those of one judgment."""
+    bases = dict.fromkeys(row.base for row in rows)
+    return [
+        Table(
+            f"{base}, in %: on clean runs, under the worst attack; and per judgment",
+            _HEAD,
+            [(row.defences or "none", *_figures(row)) for row in rows if row.base == base],
+            names=1,
+        )
+        for base in bases
+    ]
+
+
+def _figures(row: DefendedJudgeRow) -> tuple[str, ...]:
+    count = max(row.cost.judgments, 1)
+    dollars = row.cost.dollars
+    return (
+        *map(_percent, (row.precision, row.recall, row.agent, row.page, row.fooled)),
+        _percent(row.cost.undecided / count),
+        f"{row.cost.calls / count:.2f}",
+        f"{row.cost.tokens / count:.0f}",
+        "–" if dollars is None else f"{100 * dollars / count:.3f}",
+    )
+
+
+def _percent(share: float | None) -> str:
+    return "–" if share is None else f"{100 * share:.1f}"
+
+
+def comparison_screen(rows: Sequence[DefendedJudgeRow], files: Sequence[Path]) -> str:
+    """Lay out one screen."""
+    rest = f"written to {', '.join(map(str, files))}; --full shows every attack"
+    return first_screen((), comparison_tables(rows), rest=rest)
+
+
+def write_comparison(rows: Sequence[DefendedJudgeRow], folder: Path) -> tuple[Path, ...]:
+    """Write ``defences.csv``, every row with its judge's name. Raises UserError."""
+    if not rows:
+        return ()
+    cells = [(row.judge, row.defences or "none", *_figures(row)) for row in rows]
+    file = folder / "defences.csv"
+    write_whole(file, comma_separated(Table("", ("judge", *_HEAD), cells)).encode())
+    return (file,)
