@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -72,6 +74,27 @@ def test_actors_of_ray_finish_a_run_though_one_is_killed(
     shown = merged(str(run), tmp_path / "merged")
     assert "0 replies were paid for again" in shown
     check_same(tmp_path / "merged", alone)
+
+
+@pytest.mark.slow
+def test_ray_data_reads_a_run_as_the_docs_say(
+    settings: Mapping[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run = ("--judge", "heuristic", "--data", "sample", "--out", "runs/merged")
+    assert main(["judge", *run]) == 0
+    text = (ROOT / "docs" / "sharding.md").read_text()
+    (code,) = re.findall(r"```\n(import ray\.data\n.*?)```", text, re.DOTALL)
+    start = "import ray\nray.init(num_cpus=2, include_dashboard=False)\n"
+    env = {**os.environ, **settings}
+    subprocess.run([sys.executable, "-c", start + code], check=True, env=env, capture_output=True)
+    lines = [orjson.loads(line) for line in Path("runs/merged/judgments.jsonl").open("rb")]
+    written = [
+        orjson.loads(line) for part in Path("accepted").iterdir() for line in part.open("rb")
+    ]
+    expected = [{"key": row["key"], "score": row["score"]} for row in lines if row["success"]]
+    assert expected
+    assert sorted(map(orjson.dumps, written)) == sorted(map(orjson.dumps, expected))
 
 
 def test_without_ray_a_sentence_names_the_extra(
