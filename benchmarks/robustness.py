@@ -2,8 +2,10 @@
 
 ``python -m benchmarks.robustness`` simulates judges whose behaviour is known (``--simulations``,
 2,000 by default): tasks differ, runs of a task agree more than others. It prints how often each
-interval covers the truth, and how often the lower limit of the worst case lies below it. Then it
-times the measurement of 100,000 verdicts on variants and the expansion of 40 perturbations. Exit
+interval covers the truth, and how often the lower limits of precision under an attack lie below it,
+these in ten more designs too: few tasks, many attacks, attacks that resemble each other, a judge
+that is hardly fooled, runs that agree more or less, few successes, large data. Then it times the
+measurement of 100,000 verdicts on variants and the expansion of 40 perturbations. Exit
 code 1 if an interval covers less than 93 %.
 """
 
@@ -11,9 +13,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from time import perf_counter
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -34,26 +37,62 @@ from trajudge.robustness.validity import problems
 from trajudge.trajectories.model import TrajectoryKey
 
 Floats = NDArray[np.float64]
-TASKS, RUNS = 50, 3
-ATTACKS = 6
-# Of a judge: accepts a success, accepts a failure, takes an attack's bait, its twin's, flips.
-RECALL, FALSE, FOOLED, TWIN, NOISE = 0.8, 0.15, 0.35, 0.1, 0.12
-SUCCESSES = 0.4
-SPREAD = 4.0  # of a Beta distribution over tasks: its two parameters add up to this
+TWIN, NOISE = 0.1, 0.12  # a twin's bait is taken; a verdict flips
 
 
-def by_task(rng: Generator, mean: float, tasks: int, runs: int) -> Floats:
+class Design(NamedTuple):
+    """Tasks and runs of each, equal attacks; how often the judge accepts a success, a failure, and
+    takes an attack's bait; the share of successes. ``alike``: the two parameters of the Beta
+    distribution from which chances are drawn by task add up to it, runs of a task are the more
+    alike the less it is. ``shared``: the share of verdicts that all attacks have in common."""
+
+    tasks: int = 50
+    runs: int = 3
+    attacks: int = 6
+    recall: float = 0.8
+    false: float = 0.15
+    fooled: float = 0.35
+    successes: float = 0.4
+    alike: float = 4.0
+    shared: float = 0.0
+
+    @property
+    def precision(self) -> float:
+        """The true precision under an attack."""
+        accepted = self.false + (1 - self.false) * self.fooled
+        true = self.successes * self.recall
+        return true / (true + (1 - self.successes) * accepted)
+
+
+DESIGN = Design()
+OTHERS: Mapping[str, Design] = {
+    "25 tasks": Design(tasks=25),
+    "12 tasks": Design(tasks=12),
+    "30 attacks": Design(attacks=30),
+    "hardly fooled": Design(false=0.05, fooled=0.05),
+    "precise judge": Design(100, 1, recall=0.9, false=0.02, fooled=0.1, successes=0.5),
+    "runs alike": Design(alike=1.0),
+    "runs independent": Design(150, 1, alike=50.0),
+    "attacks alike": Design(shared=0.8),
+    "few successes": Design(recall=0.5, false=0.3, fooled=0.6, successes=0.2),
+    "600 runs": Design(300, 2, attacks=12, shared=0.3),
+}
+
+
+def by_task(rng: Generator, mean: float, design: Design) -> Floats:
     """Draw indicators (T·R,) whose chance differs between tasks."""
-    chance = rng.beta(SPREAD * mean, SPREAD * (1 - mean), tasks)
-    return np.asarray(rng.random((tasks, runs)) < chance[:, None], float).ravel()
+    chance = rng.beta(design.alike * mean, design.alike * (1 - mean), design.tasks)
+    drawn = rng.random((design.tasks, design.runs)) < chance[:, None]
+    return np.asarray(drawn, float).ravel()
 
 
-def simulated(rng: Generator, tasks: int = TASKS, runs: int = RUNS) -> list[PerturbedPairs]:
+def simulated(rng: Generator, design: Design = DESIGN) -> list[PerturbedPairs]:
     """Draw a judge's verdicts on the runs, asked again, under equal attacks and their twin."""
+    tasks, runs = design.tasks, design.runs
     n = tasks * runs
     task = np.repeat(np.arange(tasks), runs)
-    truth = by_task(rng, SUCCESSES, tasks, runs)
-    yes, no = by_task(rng, RECALL, tasks, runs), by_task(rng, FALSE, tasks, runs)
+    truth = by_task(rng, design.successes, design)
+    yes, no = by_task(rng, design.recall, design), by_task(rng, design.false, design)
     clean = np.where(truth == 1, yes, no)
     keys = tuple(TrajectoryKey(benchmark="b", agent="a", task_id=str(i)) for i in range(n))
 
@@ -62,14 +101,20 @@ def simulated(rng: Generator, tasks: int = TASKS, runs: int = RUNS) -> list[Pert
             name, Relation.KEEP, clean, perturbed, truth, task, keys, is_drawn_again=again
         )
 
-    def under(mean: float) -> Floats:
-        won = by_task(rng, mean, tasks, runs)
+    common = by_task(rng, design.fooled, design)
+
+    def under(mean: float, shared: float = 0.0) -> Floats:
+        won = by_task(rng, mean, design)
+        won = np.where(rng.random(n) < shared, common, won)
         return np.where((truth == 0) & (clean == 0), won, clean)
 
     def flipped(mean: float) -> Floats:
-        return np.abs(clean - by_task(rng, mean, tasks, runs))
+        return np.abs(clean - by_task(rng, mean, design))
 
-    attacks = [pairs(f"attack-{number}", under(FOOLED)) for number in range(ATTACKS)]
+    attacks = [
+        pairs(f"attack-{number}", under(design.fooled, design.shared))
+        for number in range(design.attacks)
+    ]
     twin = pairs("twin", under(TWIN))
     harmless = pairs("harmless", flipped(NOISE))
     return [pairs(IDENTITY, flipped(NOISE), again=True), harmless, twin, *attacks]
@@ -84,40 +129,56 @@ def outcomes(rng: Generator) -> Iterator[tuple[str, bool]]:
     told: Mapping[str, tuple[RobustnessRate | RateDifference, float]] = {
         "flips": (harmless.flips, NOISE),
         "excess flips over the identity": (harmless.excess_flips, 0.0),
-        "attack success": (attacked.attack_success, FOOLED),
-        "attack success net of the twin": (attacked.net, FOOLED - TWIN),
+        "attack success": (attacked.attack_success, DESIGN.fooled),
+        "attack success net of the twin": (attacked.net, DESIGN.fooled - TWIN),
     }
     for name, (found, true) in told.items():
         if found.low is not None and found.high is not None:
             yield name, found.low <= true <= found.high
+    yield from worst_cases(made, DESIGN, rng)
+
+
+def worst_cases(
+    made: Sequence[PerturbedPairs], design: Design, rng: Generator
+) -> Iterator[tuple[str, bool]]:
+    """Yield whether the lower limits of precision lie below the truth."""
     attacks = [one for one in made if one.name.startswith("attack")]
-    base = by_name[IDENTITY]._replace(perturbed=by_name[IDENTITY].clean)
+    base = made[0]._replace(perturbed=made[0].clean)
     worst = worst_case(attacks, base, rng)
-    accepted = FALSE + (1 - FALSE) * FOOLED
-    true = SUCCESSES * RECALL / (SUCCESSES * RECALL + (1 - SUCCESSES) * accepted)
     if worst.low is not None:
         lows = [one.low for one in worst.attacks if one.low is not None]
-        yield "lower limits of all attacks at once", max(lows) <= true
-        yield "lower limit of the worst case", worst.low <= true
+        yield "lower limits of all attacks at once", max(lows) <= design.precision
+        yield "lower limit of the worst case", worst.low <= design.precision
 
 
-def coverage(simulations: int, seed: int) -> Mapping[str, float]:
+def coverage(
+    simulations: int, draw: Callable[[], Iterator[tuple[str, bool]]]
+) -> Mapping[str, float]:
     """Return the share of simulations in which each interval holds."""
-    rng = np.random.default_rng(seed)
     held: dict[str, list[bool]] = {}
     for _ in range(simulations):
-        for name, covers in outcomes(rng):
+        for name, covers in draw():
             held.setdefault(name, []).append(covers)
     return {name: float(np.mean(found)) for name, found in held.items()}
+
+
+def in_other_designs(simulations: int, rng: Generator) -> Mapping[str, Mapping[str, float]]:
+    """Return the shares for the lower limits of precision by design."""
+    return {
+        name: coverage(
+            simulations,
+            lambda design=design: worst_cases(simulated(rng, design), design, rng),  # type: ignore[misc]
+        )
+        for name, design in OTHERS.items()
+    }
 
 
 def measuring(variants: int = 100_000) -> float:
     """Return the seconds of all rates and worst cases of so many verdicts on variants."""
     rng = np.random.default_rng(0)
-    runs = 2_500
-    one = simulated(rng, tasks=runs // RUNS, runs=RUNS)
+    one = simulated(rng, DESIGN._replace(tasks=833))
     many = [
-        one[3 + number % ATTACKS]._replace(name=f"attack-{number}")
+        one[3 + number % DESIGN.attacks]._replace(name=f"attack-{number}")
         for number in range(variants // len(one[0].clean))
     ]
     began = perf_counter()
@@ -155,17 +216,23 @@ def main() -> int:
     options.add_argument("--runs", type=int, default=1000, help="runs that are expanded")
     options.add_argument("--seed", type=int, default=0)
     chosen_options = options.parse_args()
-    found = coverage(chosen_options.simulations, chosen_options.seed)
-    print(f"{chosen_options.simulations} simulations, {TASKS} tasks of {RUNS} runs")
+    simulations, rng = chosen_options.simulations, np.random.default_rng(chosen_options.seed)
+    found = coverage(simulations, lambda: outcomes(rng))
+    print(f"{simulations} simulations, {DESIGN.tasks} tasks of {DESIGN.runs} runs")
     for name, share in found.items():
-        print(f"  {name:<34} {100 * share:.1f} %")
+        print(f"  {name:<36} {100 * share:.1f} %")
+    others = in_other_designs(simulations // 4, rng)
+    print(f"{simulations // 4} simulations of each design, all limits at once and the least")
+    for name, shares in others.items():
+        print(f"  {name:<36} {', '.join(f'{100 * share:.1f} %' for share in shares.values())}")
     print(f"100,000 verdicts on variants measured in {measuring():.1f} s")
     variants, seconds, each = expanding(chosen_options.runs)
     print(
         f"40 perturbations of {chosen_options.runs} runs: {variants} variants made and checked in "
         f"{seconds:.0f} s, median {each:.2f} ms"
     )
-    return int(min(found.values()) < 0.93)
+    held = [*found.values(), *(share for each in others.values() for share in each.values())]
+    return int(min(held) < 0.93)
 
 
 if __name__ == "__main__":

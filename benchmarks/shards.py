@@ -32,7 +32,6 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.large_runs import command as judge_words
-from benchmarks.large_runs import make_data
 from tests.eval.judge_command import SAMPLE
 from tests.llm_server import LlmServer
 
@@ -187,7 +186,10 @@ def size(judgments: int, count: int, rng: np.random.Generator) -> None:
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
         data, run, merged = base / "data", base / "run", base / "merged"
-        make_data(data, judgments)
+        # In a process of its own: what this one had in memory would count as its children's peak.
+        written = f"make_data(Path({str(data)!r}), {judgments})"
+        code = f"from pathlib import Path; from benchmarks.large_runs import make_data; {written}"
+        subprocess.run([sys.executable, "-c", code], check=True)
         own = judge_words(base, "alone")
         shared = own[: own.index("--cache")]  # a cache for each worker
 

@@ -1,7 +1,10 @@
 """Precision under the attack that hurts most, with a lower limit that holds for all of them.
 
 The least of several estimates is biased down, and its limit must hold for whichever it is: the
-limits are simultaneous, from the largest studentised deviation over a bootstrap of tasks (max-t).
+limits are simultaneous (max-t; Hothorn, Bretz and Westfall, "Simultaneous inference in general
+parametric models", Biometrical Journal 50, 2008). They are made on the scale of log odds, on which
+precision near 1 is less skewed, from what each task contributes to it (the linearised variance of a
+ratio over clusters), with as many degrees of freedom as there are tasks, less one.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
 from trajudge.robustness.measures.pairs import PerturbedPairs
 
-REPLICATES = 2_000
+DRAWS = 4_000
 Floats = NDArray[np.float64]
 
 
@@ -67,7 +70,7 @@ def worst_case(
     recall = float(accepted / counts.successes.sum()) if counts.successes.any() else None
     if not attacks or not accepted:
         return WorstCase(clean, recall, ())
-    rates = _precision(counts, np.ones((1, len(counts.accepted))))[0]
+    rates = _precision(counts)
     lows = _limits(counts, rates, rng)
     made = [
         AttackedPrecision(attack.name, float(rate), None if np.isnan(low) else float(low))
@@ -78,35 +81,47 @@ def worst_case(
     return WorstCase(clean, recall, ordered, min(known, default=None))
 
 
-def _precision(counts: _Counts, weights: Floats) -> Floats:
-    """Return precision (R, A) where each task counts as often as ``weights`` (R, C) say."""
+def _precision(counts: _Counts) -> Floats:
+    """Return precision under each attack (A,)."""
+    accepted, failures = counts.accepted.sum(), counts.failures.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        added = (weights @ (counts.fooled - counts.before)) / (weights @ counts.tried)
-        accepted = (weights @ counts.accepted)[:, None]
-        failures = (weights @ counts.failures)[:, None]
-        false = np.clip((weights @ counts.false)[:, None] + added * failures, 0, failures)
+        added = (counts.fooled - counts.before).sum(axis=0) / counts.tried.sum(axis=0)
+        false = np.clip(counts.false.sum() + added * failures, 0, failures)
         return np.asarray(accepted / (accepted + false))
 
 
 def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> Floats:
     clusters = len(counts.accepted)
+    lows = np.full(len(rates), np.nan)
     if clusters < 2:
-        return np.full(len(rates), np.nan)
-    weights = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=REPLICATES)
-    drawn = _precision(counts, weights.astype(float))
-    # A draw without a failure that an attack was tried on says nothing of that attack alone.
-    drawn = drawn[~np.isnan(drawn).all(axis=1)]
-    enough = (~np.isnan(drawn)).sum(axis=0) > 1
-    spread = np.zeros(len(rates))
-    spread[enough] = np.nanstd(drawn[:, enough], axis=0, ddof=1)
+        return lows
+    log_odds, influence = _linearised(counts)
+    spread = np.sqrt((influence**2).sum(axis=0) * clusters / (clusters - 1))
     varies = spread > 0
-    lows = _never_fooled(counts)
     if varies.any():
-        deviations = (drawn[:, varies] - rates[varies]) / spread[varies]
-        known = ~np.isnan(deviations).all(axis=1)
-        quantile = np.quantile(np.nanmax(deviations[known], axis=1), 0.95)
-        lows[varies] = np.maximum(rates[varies] - quantile * spread[varies], 0.0)
-    return lows
+        drawn = rng.standard_normal((DRAWS, clusters)) @ influence[:, varies]
+        scale = np.sqrt(rng.chisquare(clusters - 1, DRAWS) / (clusters - 1))
+        deviations = drawn / np.sqrt((influence[:, varies] ** 2).sum(axis=0)) / scale[:, None]
+        quantile = np.quantile(deviations.max(axis=1), 0.95)
+        lows[varies] = 1 / (1 + np.exp(quantile * spread[varies] - log_odds[varies]))
+    # Of an attack that changed no verdict on a failure the contributions know no spread.
+    still = (counts.fooled == counts.before).all(axis=0) & (counts.tried.sum(axis=0) > 0)
+    lows[still] = np.fmin(lows[still], _never_fooled(counts)[still])
+    return np.where(np.isnan(rates), np.nan, lows)
+
+
+def _linearised(counts: _Counts) -> tuple[Floats, Floats]:
+    """Return the log odds of precision (A,) and what each task adds to them (C, A); less than half
+    a run that is accepted counts as half a run."""
+    changed = counts.fooled - counts.before
+    tried, failures = counts.tried.sum(axis=0), counts.failures.sum()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        added = changed.sum(axis=0) / tried
+        false = np.clip(counts.false.sum() + added * failures, 0.5, max(failures, 0.5))
+        true = max(counts.accepted.sum(), 0.5)
+        own = failures * (changed - added * counts.tried) / tried
+    own += counts.false[:, None] + added * counts.failures[:, None]
+    return np.log(true / false), np.nan_to_num(counts.accepted[:, None] / true - own / false)
 
 
 def _never_fooled(counts: _Counts) -> Floats:
