@@ -25,6 +25,7 @@ from trajudge.eval.select.measures.selection_data import (
     required_rate,
 )
 from trajudge.eval.select.measures.transport import transport
+from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.measures.yield_rates import Ratio, dollars, indistinguishable, spending
 from trajudge.eval.select.plan import SelectionPlan
 
@@ -35,16 +36,20 @@ def decide(
     plan: SelectionPlan,
     evidence: SelectionData,
     configurations: Mapping[str, JudgeConfiguration] | None = None,
+    attacked: Mapping[str, UnderAttack] | None = None,
 ) -> Decision:
     """Test every candidate and choose. The same plan and evidence give the same decision.
 
     ``configurations`` of the judges by name bind the decision to them; None: nothing is known.
+    ``attacked``, by judge, is what a plan with a threat needs.
     """
     rng = np.random.default_rng(plan.seed)
     tested = measure(plan, evidence, rng)
     findings = [_finding(plan, evidence, tested, i) for i in range(len(plan.candidates))]
+    if plan.threat is not None:
+        findings = [_attacked(finding, attacked or {}) for finding in findings]
     priced = all(f.clean_per_dollar is not None for f in findings if f.accepted_share)
-    chosen = _best(findings, priced)
+    chosen = _best(plan, findings, priced)
     nearest = _best_failing(findings, tested) if chosen is None else None
     ends = {"chosen": chosen, "nearest": nearest}
     tied = _tied(plan, evidence, tested, findings, **ends, priced=priced)
@@ -58,7 +63,7 @@ def decide(
         findings=tuple(f.model_copy(update={"tied": i in tied}) for i, f in enumerate(findings)),
         chosen=chosen,
         nearest=nearest,
-        compared=_compared(chosen, priced),
+        compared=_compared(plan, chosen, priced),
         transport=None
         if one is None
         else transport(evidence, one, plan.target, plan.confidence, plan.margin),
@@ -176,15 +181,30 @@ def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
     return max(needed - int(part.sums.trials[i]), 1)
 
 
-def _compared(chosen: int | None, priced: bool) -> Compared:
+def _compared(plan: SelectionPlan, chosen: int | None, priced: bool) -> Compared:
+    if plan.threat is not None:
+        return "precision under attack"
     if chosen is None:
         return "rate"
     return "clean trajectories per dollar" if priced else "clean trajectories per rollout"
 
 
-def _best(findings: list[CandidateResult], priced: bool) -> int | None:
-    """Find the qualifying candidate with the most true positives at the lower limit."""
+def _attacked(finding: CandidateResult, attacked: Mapping[str, UnderAttack]) -> CandidateResult:
+    return finding.model_copy(update={"under_attack": attacked[finding.rule.judges[0]]})
+
+
+def _limit_under_attack(finding: CandidateResult) -> float:
+    known = finding.under_attack
+    return 0.0 if known is None or known.low is None else known.low
+
+
+def _best(plan: SelectionPlan, findings: list[CandidateResult], priced: bool) -> int | None:
+    """Find the qualifying candidate with the most true positives at the lower limit; with a threat
+    that of the highest limit under attack, if it meets the target."""
     able = [i for i, finding in enumerate(findings) if finding.verdict == "qualifies"]
+    if plan.threat is not None:
+        able = [i for i in able if _limit_under_attack(findings[i]) >= plan.target.rate]
+        return max(able, key=lambda i: (_limit_under_attack(findings[i]), -i), default=None)
     return max(able, key=lambda i: (_yield(findings[i], priced), -i), default=None)
 
 
@@ -198,7 +218,11 @@ def _best_failing(findings: list[CandidateResult], tested: CandidateTests) -> in
     pass."""
     able = [i for i, finding in enumerate(findings) if tested.testable[i]]
     able = able or [i for i, finding in enumerate(findings) if finding.rate.trials]
-    return max(able, key=lambda i: (findings[i].rate.low or 0.0, -i), default=None)
+
+    def limits(i: int) -> tuple[float, float, int]:
+        return (_limit_under_attack(findings[i]), findings[i].rate.low or 0.0, -i)
+
+    return max(able, key=limits, default=None)
 
 
 def _tied(
@@ -214,6 +238,8 @@ def _tied(
     """List who cannot be told from the chosen candidate by its yield, or where none is chosen from
     the nearest by the rate under test."""
     alpha = 1 - plan.confidence
+    if plan.threat is not None:  # two judges' limits under attack are not compared in pairs
+        return []
     if chosen is not None:
         others = [i for i, f in enumerate(findings) if f.verdict == "qualifies" and i != chosen]
         clean = evidence.accepted & evidence.success[:, None]
@@ -232,6 +258,11 @@ def _notes(
 ) -> list[str]:
     """Say what a reader must know before using the decision."""
     notes = [] if (several := _several(plan, evidence)) is None else [several]
+    if plan.threat is not None:
+        notes.append(
+            "limits under attack hold for all attacks that were tried on one judge at once: not "
+            "for attacks that were not tried, and not for the best of several judges"
+        )
     if evidence.unsure:
         notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")
     successes = int(evidence.success.sum())

@@ -6,13 +6,19 @@ from typing import Literal
 
 from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.measures.transport import Transport
+from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.plan import Rule, SelectionPlan
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 
 CandidateVerdict = Literal["qualifies", "below the target", "undecided", "too few"]
 
-Compared = Literal["clean trajectories per dollar", "clean trajectories per rollout", "rate"]
+Compared = Literal[
+    "clean trajectories per dollar",
+    "clean trajectories per rollout",
+    "rate",
+    "precision under attack",
+]
 
 
 class CandidateRate(Record):
@@ -46,7 +52,8 @@ class CandidateResult(Record):
     ``more_labels``: of trials of the rate (accepted trajectories, or failures) until a test of
     power 0.8 decides, were the estimate true; None where it is decided, or too close to call.
     ``clean`` counts accepted true successes: per rollout, and per dollar where prices are known,
-    each with the value at the lower limit of precision.
+    each with the value at the lower limit of precision. ``under_attack``: what the plan's threat
+    leaves of precision.
     """
 
     family: str
@@ -72,6 +79,7 @@ class CandidateResult(Record):
     clean_per_dollar: float | None
     clean_per_dollar_low: float | None
     tied: bool = False
+    under_attack: UnderAttack | None = added(None)
 
     @property
     def name(self) -> str:
@@ -94,11 +102,12 @@ class Recertified(Record):
 
 class Decision(Record):
     """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
-    or where none does the one with the highest limit. Those ``tied`` with it could not be told
-    from it: in ``compared``, paired over the same trajectories, Holm-corrected. ``binding`` is
-    what it was certified for; None: an earlier version did not record it. Where it was
-    ``recertified`` it holds for the agents and benchmarks of ``binding`` alone; the findings are
-    those of the agents that it was chosen on."""
+    or where none does the one with the highest limit. With a threat the best is the one of the
+    highest limit under attack, and qualifies only where that meets the target. Those ``tied`` with
+    it could not be told from it: in ``compared``, paired over the same trajectories,
+    Holm-corrected. ``binding`` is what it was certified for; None: an earlier version did not
+    record it. Where it was ``recertified`` it holds for the agents and benchmarks of ``binding``
+    alone; the findings are those of the agents that it was chosen on."""
 
     plan: SelectionPlan
     plan_hash: str

@@ -39,6 +39,7 @@ def parser() -> argparse.ArgumentParser:
     add.folder("--out", "default: selections/, named by the plan")
     add.switch("--freeze", "only write the plan; no label is read")
     add.file("--candidates", "a frozen plan, instead of what follows")
+    add.repeated("--robustness", "FILE", "robustness.json of  trajudge robust, for --threat")
     add.file("--plot", "precision against yield, .png, .svg or .pdf")
     add.switch("--full", "print decision.txt instead of one screen")
     add.switch("--json", "print decision.json instead of the text")
@@ -66,6 +67,11 @@ def _plan_options(group: argparse._ArgumentGroup) -> None:
     add("--confidence", type=float, metavar="LEVEL", help="default: 0.95")
     add.choice("--correction", ("fixed-sequence", "max-t"), "default: fixed-sequence")
     add.switch("--every-benchmark", "the target has to be met on every benchmark, not only overall")
+    add.choice(
+        "--threat",
+        ("agent", "page", "both"),
+        "the target holds under attacks by the agent, the page or both too (with --robustness)",
+    )
     add.choice("--split", ("dev", "test", "all"), "of the annotations (default: all)")
     add("--seed", type=whole, metavar="N", help="seed of the resampling (default: 0)")
     add(

@@ -12,6 +12,7 @@ import orjson
 from pydantic import Field, model_validator
 
 from trajudge.eval.select.files import write_whole
+from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
@@ -81,7 +82,8 @@ class Prices(Record):
 
 class SelectionPlan(Record):
     """What will be tested. ``judgments`` is the hash of those it was made from; ``margin`` is how
-    far rates may differ between benchmarks that count as equivalent."""
+    far rates may differ between benchmarks that count as equivalent. ``threat``: who attacks; the
+    target must hold under attack too, and every candidate is the verdict of one judge."""
 
     format: Literal[1] = FORMAT
     target: Target
@@ -94,12 +96,24 @@ class SelectionPlan(Record):
     families: tuple[CandidateFamily, ...] = Field(min_length=1)
     judgments: str = ""
     margin: float = added(0.1, gt=0, lt=1)
+    threat: Threat | None = added(None)
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> SelectionPlan:
         names = [family.name for family in self.families]
         if len(set(names)) != len(names):
             raise ValueError("two families have the same name")
+        return self
+
+    @model_validator(mode="after")
+    def _attacked_as_measured(self) -> SelectionPlan:
+        if self.threat is None:
+            return self
+        rules = [family.rule for family in self.families]
+        if any(rule.kind != "judge" or rule.use != "verdict" for rule in rules):
+            raise ValueError("with a threat, every candidate is the verdict of one judge")
+        if self.target.kind != "precision" or self.confidence > CONFIDENCE:
+            raise ValueError(f"a threat bounds precision, with a confidence of {CONFIDENCE:g}")
         return self
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from trajudge.eval.select.measures.scores import (
     family,
@@ -11,6 +11,7 @@ from trajudge.eval.select.measures.scores import (
     judgments_hash,
     measured_prices,
 )
+from trajudge.eval.select.measures.under_attack import CONFIDENCE
 from trajudge.eval.select.plan import (
     CandidateFamily,
     Prices,
@@ -51,9 +52,12 @@ def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> SelectionPla
         "split": config.split,
         "seed": config.seed,
         "margin": config.margin,
+        "threat": config.threat,
     }
     _check_range("--margin", config.margin, 0, 1)
     _check_range("--confidence", config.confidence, 0.5, 1)
+    if config.threat:
+        _check_threat(config)
     return SelectionPlan(
         target=_target(config),
         prices=_prices(config, prices),
@@ -61,6 +65,24 @@ def make_plan(config: PlanConfig, judgments: Sequence[Judgment]) -> SelectionPla
         judgments=judgments_hash(judgments),
         **{name: value for name, value in fields.items() if value is not None},
     )
+
+
+def _check_threat(config: PlanConfig) -> None:
+    """Raise UserError for what was not measured under attack: robustness is that of verdicts."""
+    combined = {"panel": config.panel, "cascade": config.cascade, "thresholds": config.thresholds}
+    for name, values in combined.items():
+        if values:
+            raise UserError(
+                f"--threat {config.threat}: leave --{name} out: robustness is measured for the "
+                "verdicts of judges (a panel is a judge of its own: trajudge judge --judge panel)"
+            )
+    if config.target_precision is None:
+        raise UserError(f"--threat {config.threat}: give --target-precision RATE, which it bounds")
+    if config.confidence is not None and config.confidence > CONFIDENCE:
+        raise UserError(
+            f"--confidence {config.confidence:g}: limits under attack are measured at "
+            f"{CONFIDENCE:g}: with --threat give at most that"
+        )
 
 
 def _target(config: PlanConfig) -> Target:
@@ -81,8 +103,9 @@ def _check_range(option: str, value: float | None, low: float, high: float) -> N
 def _families(
     config: PlanConfig, chosen: Sequence[str], judgments: Sequence[Judgment]
 ) -> tuple[CandidateFamily, ...]:
-    scored = judge_scores(judgments)
-    rules = [] if config.ensembles_only else [Rule(judges=(judge,)) for judge in chosen]
+    use: Literal["score", "verdict"] = "verdict" if config.threat else "score"
+    scored = judge_scores(judgments, use)
+    rules = [] if config.ensembles_only else [Rule(judges=(judge,), use=use) for judge in chosen]
     for kind in ("panel", "cascade"):
         for names in getattr(config, kind):
             members = [name.strip() for name in names.split(",") if name.strip()]
@@ -93,11 +116,19 @@ def _families(
     if not rules:
         raise UserError("--ensembles-only leaves no candidate: name a --panel or --cascade")
     families = [family(rule, scored) for rule in rules]
+    if config.threat:  # of several samples the majority, as robustness counts them
+        families = [_verdicts_alone(each) for each in families]
     named = _thresholds(config.thresholds, {each.name for each in families})
     return tuple(
         each.model_copy(update={"thresholds": named.get(each.name, each.thresholds)})
         for each in families
     )
+
+
+def _verdicts_alone(known: CandidateFamily) -> CandidateFamily:
+    """Keep the threshold that accepts what more than half of the samples accept."""
+    majority = [each for each in known.thresholds if each > 0.5]
+    return known.model_copy(update={"thresholds": (min(majority, default=1.0),)})
 
 
 def _thresholds(entries: Sequence[str], names: set[str]) -> dict[str, tuple[float, ...]]:

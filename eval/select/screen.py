@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.eval.select.text import cell, facts, headline, leading, next_step, notes, transfer
+from trajudge.eval.select.text import (
+    attacked_cell,
+    cell,
+    facts,
+    headline,
+    leading,
+    next_step,
+    notes,
+    transfer,
+)
 from trajudge.trajectories.util.tables import Table, first_screen
 
 _HEAD = ("candidate", "verdict", "threshold", "accepted", "precision [≥]", "recall [≥]")
+_ATTACKED = "under attack [≥]"
 _FACTS = 9  # lines: the rates overall, then the benchmarks that fit
 _ARROW, _WORST = "  <- worst", ", worst"
 
@@ -24,14 +36,29 @@ def screen(decision: Decision, *, rest: str, width: int | None = None) -> str:
     rates = _rates(leader) if leader else []
     order = sorted(decision.findings, key=lambda one: _rank(one, leader))
     marked = sorted(notes(decision), key=lambda note: not note.startswith("warning: "))
+    table = _attacked_table(order) if decision.plan.threat else _table(order)
     return first_screen(
         [*above, *rates],
-        [Table("", _HEAD, [_row(one) for one in order])],
+        [table],
         [*next_step(decision), *transfer(decision)[:1]],
         marked,
         rest=rest,
         width=width,
     )
+
+
+def _table(order: Sequence[CandidateResult]) -> Table:
+    return Table("", _HEAD, [_row(one) for one in order])
+
+
+def _attacked_table(order: Sequence[CandidateResult]) -> Table:
+    """Leave out thresholds, of which verdicts have none."""
+    name, verdict, _, *rest = _HEAD
+    rows = []
+    for one in order:
+        candidate, decided, _, *rates = _row(one)
+        rows.append((candidate, decided, *rates, attacked_cell(one)))
+    return Table("", (name, verdict, *rest, _ATTACKED), rows)
 
 
 def _rank(one: CandidateResult, leader: CandidateResult | None) -> tuple[bool, bool, bool]:

@@ -11,11 +11,13 @@ from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import read_all_labels, read_inputs
 from trajudge.eval.select.measures.scores import judgments_hash
 from trajudge.eval.select.measures.selection_data import gather
+from trajudge.eval.select.measures.under_attack import UnderAttack, read_threat
 from trajudge.eval.select.output import write_decision
 from trajudge.eval.select.plan import FILE, SelectionPlan, freeze
 from trajudge.eval.select.planning import make_plan, open_plan
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.judges.model import Judgment
+from trajudge.trajectories.util.errors import UserError
 
 
 class FrozenPlan(NamedTuple):
@@ -55,9 +57,21 @@ def select(config: SelectConfig) -> Selection:
     Raises UserError for judgments, labels or a plan that cannot be used.
     """
     frozen = freeze_plan(config)
+    attacked = _under_attack(config, frozen)
     # Nothing above this line has seen a label.
     labels = read_all_labels(config.runs, config.judgments, config.annotations)
     evidence = gather(frozen.plan, frozen.judgments, labels)
-    decision = decide(frozen.plan, evidence, frozen.configurations)
+    decision = decide(frozen.plan, evidence, frozen.configurations, attacked)
     write_decision(frozen.folder, decision)
     return Selection(decision, frozen.folder, frozen.is_stale)
+
+
+def _under_attack(config: SelectConfig, frozen: FrozenPlan) -> dict[str, UnderAttack]:
+    """Read what the plan's judges survive, where it asks for that. Raises UserError."""
+    plan = frozen.plan
+    if plan.threat is None:
+        if config.robustness:
+            raise UserError("--robustness: name who attacks with --threat agent, page or both")
+        return {}
+    judges = [family.rule.judges[0] for family in plan.families]
+    return read_threat(config.robustness, plan.threat, judges, frozen.configurations)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.trajectories.model import Record
 
 
@@ -31,6 +32,7 @@ class PlanConfig(Record):
     thresholds: tuple[str, ...] = ()
     rollout_price: float | None = None
     training_price: float | None = None
+    threat: Threat | None = None
     judgment_price: tuple[str, ...] = ()
 
 
@@ -38,7 +40,7 @@ class SelectConfig(Record):
     """Which judgments and labels are read, the plan, and what is written.
 
     ``candidates`` is a frozen plan that is used instead of ``plan``; ``out`` is by default named by
-    the plan.
+    the plan. ``robustness`` are files of ``trajudge robust``, for a plan with a threat.
     """
 
     runs: tuple[Path, ...] = ()
@@ -46,4 +48,5 @@ class SelectConfig(Record):
     annotations: str | None = None
     out: Path | None = None
     candidates: Path | None = None
+    robustness: tuple[Path, ...] = ()
     plan: PlanConfig = PlanConfig()

@@ -9,6 +9,7 @@ from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percen
 from trajudge.eval.select.decision import CandidateRate, CandidateResult, Decision
 from trajudge.eval.select.measures.selection_data import required_rate
 from trajudge.eval.select.measures.transport import Transport
+from trajudge.eval.select.measures.under_attack import THREATS
 from trajudge.eval.select.plan import SelectionPlan
 
 _HEAD = (
@@ -21,6 +22,7 @@ _HEAD = (
     "TP/$",
     "worst benchmark [at least]",
     "verdict",
+    "under attack [at least]",
 )
 _CORRECTIONS = {
     "fixed-sequence": "fixed-sequence Learn-then-Test",
@@ -31,8 +33,9 @@ _CORRECTIONS = {
 def text(decision: Decision) -> str:
     """Word everything, as plain text with a newline at the end."""
     parts = [_wrapped(part) for part in (_conclusion(decision), transfer(decision)) if part]
-    rows = [_row(finding) for finding in decision.findings]
-    parts.append("Candidates\n" + "\n".join(_aligned([_HEAD, *rows])))
+    columns = len(_HEAD) - (decision.plan.threat is None)
+    rows = [_row(finding)[:columns] for finding in decision.findings]
+    parts.append("Candidates\n" + "\n".join(_aligned([_HEAD[:columns], *rows])))
     parts.append(_wrapped([" ".join(_how_to_read(decision))]))
     if decision.notes:
         parts.append(_wrapped(notes(decision)))
@@ -75,12 +78,29 @@ def headline(decision: Decision) -> list[str]:
         return [
             f"Decision: filter with {leader.name}.",
             f"It meets the target, {_target(plan)}, {_assurance(plan)}.",
+            *under_attack(plan, leader),
         ]
     lines = [
         "Decision: no judge qualifies.",
         f"None was shown to meet the target, {_target(plan)}, {_assurance(plan)}.",
     ]
-    return lines if leader is None else [*lines, f"Best that failed: {leader.name}."]
+    if leader is None:
+        return lines
+    return [*lines, f"Best that failed: {leader.name}.", *under_attack(plan, leader)]
+
+
+def under_attack(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
+    """Say what the plan's threat leaves of the candidate's precision."""
+    known = finding.under_attack
+    if plan.threat is None or known is None:
+        return
+    low = "no limit" if known.low is None else f"at least {percent(known.low)} %"
+    failed = known.low is None or known.low < plan.target.rate
+    yield (
+        f"Under the worst of {known.attacks} attacks by the {THREATS[plan.threat]} "
+        f"({known.attack}) its precision is {percent(known.precision)} %, {low}"
+        f"{': the target is not met there' if failed else ''}."
+    )
 
 
 def next_step(decision: Decision) -> list[str]:
@@ -234,7 +254,17 @@ def _row(finding: CandidateResult) -> tuple[str, ...]:
         UNDEFINED if dollars is None else f"{dollars:.3g}",
         place,
         finding.verdict + (", tied" if finding.tied else ""),
+        attacked_cell(finding),
     )
+
+
+def attacked_cell(finding: CandidateResult) -> str:
+    """Show precision under the worst attack with its lower limit, in percent; empty without one."""
+    known = finding.under_attack
+    if known is None:
+        return ""
+    low = UNDEFINED if known.low is None else percent(known.low)
+    return f"{percent(known.precision)} [{low}]"
 
 
 def _how_to_read(decision: Decision) -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections import defaultdict
 from collections.abc import Sequence
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,6 +43,7 @@ from trajudge.robustness.measures.pairs import (
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, all_rates
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
 from trajudge.robustness.model import Attacker, Perturbation, Relation
+from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
@@ -60,7 +62,7 @@ _COLUMNS = (
 class JudgeRobustness(NamedTuple):
     """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
     tell together, those that nobody who is shown what it is shown could tell, and what an attacker
-    that learns came to, where one was let loose."""
+    that learns came to, where one was let loose. ``configuration`` tells which judge it was."""
 
     judge: str
     rates: tuple[PerturbationRates, ...]
@@ -68,6 +70,7 @@ class JudgeRobustness(NamedTuple):
     overall: OverallRates = OverallRates()
     undetectable: tuple[Undetectable, ...] = ()
     adaptive: AdaptiveSuccess | None = None
+    configuration: JudgeConfiguration | None = None
 
 
 def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
@@ -88,7 +91,8 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
     for name, judgments in sorted(by_judge.items()):
         pairs = perturbed_pairs(variants, verdicts_of(judgments))
         if pairs:
-            judges.append(_robustness(name, pairs, np.random.default_rng(seed)))
+            made = _robustness(name, pairs, np.random.default_rng(seed))
+            judges.append(made._replace(configuration=configured[name][1]))
     if not judges:
         raise UserError(
             f"{runs[0]}: holds no judgment of a changed run and of its source: judge the folder "
@@ -171,7 +175,7 @@ def _is_attack(pairs: PerturbedPairs, who: Sequence[Attacker]) -> bool:
 def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path, Path]:
     """Write ``robustness.json`` and ``robustness.csv``; return their paths. Raises UserError."""
     record, table = folder / "robustness.json", folder / "robustness.csv"
-    content = {"judges": [_plain(one) for one in judges]}
+    content = {"catalogue": catalogue_version(), "judges": [_plain(one) for one in judges]}
     write_whole(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     rows = StringIO(newline="")
     writer = csv.writer(rows)
@@ -187,8 +191,16 @@ def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[P
     return record, table
 
 
+def catalogue_version() -> str:
+    """Name the perturbations that are known and their versions by a hash."""
+    known = sorted((name, one.version) for name, one in catalogue().items())
+    return f"v1-{sha256(orjson.dumps(known)).hexdigest()[:8]}"
+
+
 def _plain(value: Any) -> Any:
-    """Return tuples with names as JSON objects."""
+    """Return tuples with names, and records, as JSON objects."""
+    if isinstance(value, Record):
+        return value.model_dump(mode="json")
     if hasattr(value, "_asdict"):
         return {name: _plain(part) for name, part in value._asdict().items()}
     if isinstance(value, dict):

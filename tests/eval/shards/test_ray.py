@@ -88,13 +88,11 @@ def test_ray_data_reads_a_run_as_the_docs_say(
     start = "import ray\nray.init(num_cpus=2, include_dashboard=False)\n"
     env = {**os.environ, **settings}
     subprocess.run([sys.executable, "-c", start + code], check=True, env=env, capture_output=True)
-    lines = [orjson.loads(line) for line in Path("runs/merged/judgments.jsonl").open("rb")]
-    written = [
-        orjson.loads(line) for part in Path("accepted").iterdir() for line in part.open("rb")
-    ]
-    expected = [{"key": row["key"], "score": row["score"]} for row in lines if row["success"]]
+    rows = [*map(orjson.loads, Path("runs/merged/judgments.jsonl").read_bytes().splitlines())]
+    parts = [line for part in Path("accepted").iterdir() for line in part.read_bytes().splitlines()]
+    expected = [{"key": row["key"], "score": row["score"]} for row in rows if row["success"]]
     assert expected
-    assert sorted(map(orjson.dumps, written)) == sorted(map(orjson.dumps, expected))
+    assert sorted(parts) == sorted(map(orjson.dumps, expected))
 
 
 def test_without_ray_a_sentence_names_the_extra(
