@@ -34,9 +34,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add_cases(made)
     add.folder("--out", "folder to write", default=Path("exported"))
-    add(
-        "--pages", type=count, default=PAGES, metavar="N", help=f"pages per copy (default: {PAGES})"
-    )
+    add.value("--pages", "N", f"pages per copy (default: {PAGES})", type=count, default=PAGES)
     return made
 
 

@@ -16,23 +16,18 @@ _NOT_OF_AGENTS = {"seed", "concurrency", "dry-run", "yes"}
 
 def add_cases(parser: argparse.ArgumentParser) -> None:
     """Add ``--cases``."""
-    parser.add_argument(
-        "--cases", type=Path, required=True, metavar="FILE", help="the generated cases"
-    )
+    OptionAdder(parser).file("--cases", "the generated cases", required=True)
 
 
 def add_save(parser: argparse.ArgumentParser, name: str) -> None:
     """Add ``--save``: the file to write, by default ``name``."""
-    parser.add_argument(
-        "--save", type=Path, default=Path(name), metavar="FILE", help="file to write"
-    )
+    OptionAdder(parser).file("--save", "file to write", default=Path(name))
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``."""
-    parser.add_argument(
-        "--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)"
-    )
+    add = OptionAdder(parser)
+    add.value("--seed", "N", "seed of what is drawn (default: 0)", type=whole, default=0)
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
@@ -77,12 +72,12 @@ def add_model_agent(parser: argparse.ArgumentParser) -> None:
     """Add the model that acts as an agent, what it sees, and how it is called."""
     group = parser.add_argument_group("a model as agent")
     add = OptionAdder(group)
-    add("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
+    add.value("--model", "NAME", "e.g. gpt-4o, claude-..., provider/name")
     add.choice(
         "--representation",
         ("axtree", "screenshot", "both"),
         "what the model sees of a page (default: axtree)",
         default="axtree",
     )
-    add("--attempts", type=count, default=1, metavar="N", help="runs per case (default: 1)")
+    add.value("--attempts", "N", "runs per case (default: 1)", type=count, default=1)
     call_options(group, *(name for name in CALL_OPTIONS if name not in _NOT_OF_AGENTS))

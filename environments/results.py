@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env results", description=__doc__, old={**OLD, "--out": "--save"})
-    made.add_argument(
-        "folders", nargs="+", type=Path, metavar="RECORDED", help="folder that env record wrote"
-    )
+    OptionAdder(made).folders("folders", "RECORDED", "folder that env record wrote", nargs="+")
     add_cases(made)
     add_save(made, "results.json")
     made.add_argument("--full", action="store_true", help="print all tables, not one screen")

@@ -12,18 +12,16 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from trajudge.environments.options import add_cases, add_save
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env rules", description=__doc__)
-    made.add_argument(
-        "folders", nargs="+", type=Path, metavar="RECORDED", help="folder that env record wrote"
-    )
+    OptionAdder(made).folders("folders", "RECORDED", "folder that env record wrote", nargs="+")
     add_cases(made)
     add_save(made, "rules.json")
     made.add_argument("--full", action="store_true", help="print all tables, not one screen")

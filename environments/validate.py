@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     add.folder("--out", "folder to write", default=Path("validated"))
     add.switch("--thorough", "every viewport with every noise")
     add_seed(made)
-    add("--workers", type=count, default=1, metavar="N", help="browsers at once (default: 1)")
+    add.value("--workers", "N", "browsers at once (default: 1)", type=count, default=1)
     return made
 
 

@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.environments.options import add_save
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import OptionAdder, count
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env verify", description=__doc__)
-    add = made.add_argument
-    add("folders", nargs="+", type=Path, metavar="RECORDED", help="folder with facts.jsonl")
-    add(
+    add = OptionAdder(made)
+    add.folders("folders", "RECORDED", "folder with facts.jsonl", nargs="+")
+    add.value(
         "--other-goals",
+        "N",
+        "ask the checkers of N other instances of each task, and write what they say",
         type=count,
-        metavar="N",
-        help="ask the checkers of N other instances of each task, and write what they say",
     )
     add_save(made, "goals.jsonl")
     return made

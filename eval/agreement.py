@@ -21,11 +21,11 @@ def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = TextParser(prog="trajudge run agreement", description=_DESCRIPTION)
     add = OptionAdder(options)
-    add(
+    add.value(
         "--annotations",
-        metavar="KIND:PATH",
+        "KIND:PATH",
+        "expert labels (default: those of the installed package agent-reward-bench)",
         default="agentrewardbench",
-        help="expert labels (default: those of the installed package agent-reward-bench)",
     )
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
     add_format(options, "table")

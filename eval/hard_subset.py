@@ -23,27 +23,23 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
     add.file("--save", "CSV of all tasks, hardness, and who is selected")
-    add("--hard", type=float, default=0.20, metavar="RATE", help="reference success of a hard task")
-    add("--easy", type=float, default=0.85, metavar="RATE", help="of a very easy category")
-    add("--cap", type=count, metavar="N", default=3, help="tasks of a category")
-    add("--cap-easy", type=count, metavar="N", default=2, help="tasks of a very easy category")
-    add("--min-agents", type=count, metavar="N", default=4, help="that attempted a task")
-    add("--budget", type=count, metavar="N", default=30, help="step cap of the agents")
-    add("--resamples", type=whole, metavar="N", default=500, help="of tasks, for validation")
-    add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
+    add.value("--hard", "RATE", "reference success of a hard task", type=float, default=0.20)
+    add.value("--easy", "RATE", "of a very easy category", type=float, default=0.85)
+    add.value("--cap", "N", "tasks of a category", type=count, default=3)
+    add.value("--cap-easy", "N", "tasks of a very easy category", type=count, default=2)
+    add.value("--min-agents", "N", "that attempted a task", type=count, default=4)
+    add.value("--budget", "N", "step cap of the agents", type=count, default=30)
+    add.value("--resamples", "N", "of tasks, for validation", type=whole, default=500)
+    add.value("--seed", "N", "seed of what is drawn (default: 0)", type=whole, default=0)
     add.choice(
         "--fit",
         ("laplace", "nuts"),
         "penalised likelihood (seconds), or sampling as published (minutes; needs the extra bayes)",
         default="laplace",
     )
-    add("--chains", type=count, metavar="N", default=4, help="of --fit nuts")
-    add(
-        "--draws",
-        type=count,
-        metavar="N",
-        default=1000,
-        help="a chain of --fit nuts, after as many of warm-up",
+    add.value("--chains", "N", "of --fit nuts", type=count, default=4)
+    add.value(
+        "--draws", "N", "a chain of --fit nuts, after as many of warm-up", type=count, default=1000
     )
     add.switch("--leave-one-out", "select again without each agent")
     add.switch("--full", "print all lines, not one screen")

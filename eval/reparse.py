@@ -22,11 +22,11 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run reparse", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add("run", type=Path, metavar="RUN", help="folder of a run")
+    add.value("run", "RUN", "folder of a run", type=Path)
     add.folder("--out", "a new folder for the judgments", required=True)
-    add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
-    add("--judge", metavar="NAME", help="the judge, where the run's is in a file of your own")
-    add("--cache", metavar="FILE", help="replies with token probabilities, as of eval.judge")
+    add.value("--data", "KIND:PATH", "the trajectories (default: those of the run)")
+    add.value("--judge", "NAME", "the judge, where the run's is in a file of your own")
+    add.value("--cache", "FILE", "replies with token probabilities, as of eval.judge")
     return made
 
 

@@ -24,20 +24,20 @@ def parser() -> argparse.ArgumentParser:
         old={"--train": "--train-split", "--apply": "--eval-split", "--out": "--save"},
     )
     add = OptionAdder(made)
-    add("--data", metavar="KIND:PATH", help="the trajectories (default: as eval.judge)")
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add.value("--data", "KIND:PATH", "the trajectories (default: as eval.judge)")
+    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
     add.choice("--train-split", ("dev", "test"), "train on this split")
     add.choice("--eval-split", ("dev", "test"), "evaluate on this split")
     add.switch("--cross-validate", "task-grouped folds over all (the default)")
-    add("--folds", type=count, default=5, metavar="N", help="default: 5")
-    add("--seeds", type=count, default=20, metavar="N", help="repetitions (default: 20)")
-    add("--seed", type=whole, default=0, metavar="N", help="the first seed (default: 0)")
-    add(
+    add.value("--folds", "N", "default: 5", type=count, default=5)
+    add.value("--seeds", "N", "repetitions (default: 20)", type=count, default=20)
+    add.value("--seed", "N", "the first seed (default: 0)", type=whole, default=0)
+    add.value(
         "--target-precision",
+        "RATE",
+        "the threshold aims at this precision, on training data only (default: 0.85)",
         type=float,
         default=0.85,
-        metavar="RATE",
-        help="the threshold aims at this precision, on training data only (default: 0.85)",
     )
     add.repeated("--without", "FEATURE", "leave a feature out", default=[])
     add.file("--save", "the model, trained on all training data")

@@ -86,19 +86,19 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "measure the calls of a model API: openai or anthropic, or openai=URL",
         default=[],
     )
-    add(
+    add.value(
         "--task-signature",
-        metavar="REGEX",
-        help="a page load whose 'METHOD URL' matches begins a task, named by the first group",
+        "REGEX",
+        "a page load whose 'METHOD URL' matches begins a task, named by the first group",
     )
-    add(
+    add.value(
         "--cdp",
-        type=whole,
-        metavar="PORT",
-        help="debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
+        "PORT",
+        "debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
         "what is a page",
+        type=whole,
     )
-    add("--port", type=whole, default=0, metavar="N", help="port to listen on (default: any free)")
+    add.value("--port", "N", "port to listen on (default: any free)", type=whole, default=0)
     add.folder("--out", "where events and traces go (default: proxy-runs/ and the time)")
 
 

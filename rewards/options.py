@@ -22,21 +22,7 @@ _ONLY_OF_RUNS = frozenset({"dry-run", "yes"})
 def parser() -> TextParser:
     """Make the command's parser."""
     made = TextParser(prog="trajudge serve", description=_DESCRIPTION)
-    judge = made.add_argument_group("the judge")
-    judge.add_argument("--judge", default="simplified", metavar="NAME", help="the judge to ask")
-    judge.add_argument("--model", metavar="NAME", help="the model that it asks")
-    judge.add_argument(
-        "--judge-option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="one of its options",
-    )
-    judge.add_argument(
-        "--representation",
-        choices=("axtree", "screenshot", "both", "none"),
-        help="what the judge sees of the final page (default: the judge's own)",
-    )
+    _judge(made.add_argument_group("the judge"))
     _value(made.add_argument_group("the value"))
     _watch(made.add_argument_group("the watch"))
     _server(made.add_argument_group("the server"))
@@ -44,6 +30,18 @@ def parser() -> TextParser:
     call_options(made.add_argument_group("the calls"), *calls)
     first = "judge model base-url calibration-file decision form deadline max-cost port token-file"
     return made.show_first(*first.split())
+
+
+def _judge(group: argparse._ArgumentGroup) -> None:
+    add = OptionAdder(group)
+    add.value("--judge", "NAME", "the judge to ask", default="simplified")
+    add.value("--model", "NAME", "the model that it asks")
+    add.repeated("--judge-option", "NAME=VALUE", "one of its options", default=[])
+    add.choice(
+        "--representation",
+        ("axtree", "screenshot", "both", "none"),
+        "what the judge sees of the final page (default: the judge's own)",
+    )
 
 
 def _value(group: argparse._ArgumentGroup) -> None:
@@ -62,58 +60,48 @@ def _value(group: argparse._ArgumentGroup) -> None:
         "probability of success (default), 0 or 1, 0 or 1 or none, or log-odds",
         default="identity",
     )
-    add("--threshold", type=float, metavar="T", help="accept from this score on")
-    add("--reject-below", type=amount, metavar="T", help="of a gate: 0 below this (default: 0.5)")
-    add(
-        "--side-effect-penalty",
-        type=amount,
-        metavar="SHARE",
-        help="taken off for a side effect (default: 0.5)",
+    add.value("--threshold", "T", "accept from this score on", type=float)
+    add.value("--reject-below", "T", "of a gate: 0 below this (default: 0.5)", type=amount)
+    add.value(
+        "--side-effect-penalty", "SHARE", "taken off for a side effect (default: 0.5)", type=amount
     )
-    add(
+    add.value(
         "--repetition-penalty",
+        "SHARE",
+        "taken off for going round in circles (default: 0.1)",
         type=amount,
-        metavar="SHARE",
-        help="taken off for going round in circles (default: 0.1)",
     )
 
 
 def _watch(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
-    add(
-        "--canaries",
-        metavar="KIND:PATH",
-        help="trajectories that are judged again and again, past the cache",
+    add.value(
+        "--canaries", "KIND:PATH", "trajectories that are judged again and again, past the cache"
     )
-    add("--canary-every", type=count, metavar="N", help="one after N rewards (default: 100)")
-    add(
+    add.value("--canary-every", "N", "one after N rewards (default: 100)", type=count)
+    add.value(
         "--audit-share",
+        "SHARE",
+        "of the rewards, listed at /v1/audits (default: 0.005)",
         type=amount,
-        metavar="SHARE",
-        help="of the rewards, listed at /v1/audits (default: 0.005)",
     )
     add.switch("--keep-going", "report what would stop the rewards")
 
 
 def _server(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
-    add(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1)",
-    )
-    add("--port", type=whole, default=8377, metavar="N", help="0: a free one (default: 8377)")
+    add.value("--host", "ADDRESS", "address to listen on (default: 127.0.0.1)", default="127.0.0.1")
+    add.value("--port", "N", "0: a free one (default: 8377)", type=whole, default=8377)
     add.file("--token-file", "whoever asks must know this file's text")
     add.folder(
         "--store",
         "pushed trajectories, their images and what was paid (default: rewards)",
         default=Path("rewards"),
     )
-    add(
+    add.value(
         "--deadline",
+        "SECONDS",
+        "a reward that takes longer abstains; its judge goes on (default: none)",
         type=positive,
-        metavar="SECONDS",
-        help="a reward that takes longer abstains; its judge goes on (default: none)",
     )
-    add("--queue", type=count, metavar="N", help="rewards at work at most (default: 1000)")
+    add.value("--queue", "N", "rewards at work at most (default: 1000)", type=count)

@@ -32,23 +32,17 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add_task_options(made)
-    add(
-        "--runs",
-        type=Path,
-        required=True,
-        metavar="PATH",
-        help="a folder, submission, study, or file",
-    )
+    add.value("--runs", "PATH", "a folder, submission, study, or file", type=Path, required=True)
     add.folder("--out", "where results go (default: below evaluated/)")
     add.repeated("--task", "ID", "only this task; may be repeated")
-    add("--subset", metavar="NAME|FILE", help="only the tasks of this subset; checked by its sum")
+    add.value("--subset", "NAME|FILE", "only the tasks of this subset; checked by its sum")
     add_site_options(made)
     add.switch("--require-activity", "fail runs that never visit the site")
     add.file("--probes", "ask the sites for their state now")
     add.file("--steps", "steps of each run (default: pages loaded)")
-    add("--workers", type=count, default=1, metavar="N", help="processes (default: 1)")
+    add.value("--workers", "N", "processes (default: 1)", type=count, default=1)
     add.switch("--full", "print all tables instead of one screen")
-    add("--seconds", type=positive, metavar="S", help="time limit of one run")
+    add.value("--seconds", "S", "time limit of one run", type=positive)
     first = "tasks runs out task subset mode sites workers full seconds"
     return made.show_first(*first.split())
 

@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add.file("--tasks", "the task file", required=True)
-    add("--runs", type=Path, required=True, metavar="PATH", help="the runs: a folder or a file")
+    add.value("--runs", "PATH", "the runs: a folder or a file", type=Path, required=True)
     add.file("--save", "file to write", required=True)
     return made
 

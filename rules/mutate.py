@@ -37,10 +37,10 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add_task_options(made)
-    add("--runs", type=Path, metavar="PATH", help="correct runs (default: built from the tasks)")
+    add.value("--runs", "PATH", "correct runs (default: built from the tasks)", type=Path)
     add.switch("--passing-only", "leave out runs that the rule does not pass")
     add_site_options(made)
-    add("--show", type=whole, default=10, metavar="N", help="misjudgments shown (default: 10)")
+    add.value("--show", "N", "misjudgments shown (default: 10)", type=whole, default=10)
     add.folder("--out", "write mutation.json and mutation.csv")
     return made
 

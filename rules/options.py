@@ -36,10 +36,8 @@ def add_task_options(parser: argparse.ArgumentParser) -> None:
     add = OptionAdder(parser)
     add.file("--tasks", "the task file", required=True)
     add.choice("--kind", tuple(KINDS), "kind of the tasks (default: detected)")
-    add(
-        "--mode",
-        metavar="MODE",
-        help="Verified: sound, release-1.2.3; WebArena: original (default: the first)",
+    add.value(
+        "--mode", "MODE", "Verified: sound, release-1.2.3; WebArena: original (default: the first)"
     )
 
 

@@ -28,8 +28,8 @@ def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     made = TextParser(prog="trajudge data convert", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add("source", metavar="IN", help="KIND:PATH, a path whose kind is detected, or FILE.py:PATH")
-    add("target", type=Path, metavar="OUT", help="a new folder, or one without trajectories")
+    add.value("source", "IN", "KIND:PATH, a path whose kind is detected, or FILE.py:PATH")
+    add.value("target", "OUT", "a new folder, or one without trajectories", type=Path)
     add.file(
         "--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from trajudge.eval.reporting.score_options import scored_options
 from trajudge.trajectories.util.exits import TextParser
@@ -22,7 +21,7 @@ opens from the disk, without scripts and without a network.
 def parser() -> TextParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge report", description=_DESCRIPTION)
-    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    OptionAdder(options).folders("runs", "RUN", "folder of a run")
     scored_options(options.add_argument_group("what is scored"))
     _page(options.add_argument_group("the file"))
     first = "out folder judgments annotations split data show no-images redact max-size"
@@ -41,26 +40,26 @@ def _page(group: argparse._ArgumentGroup) -> None:
         "KIND:PATH",
         "trajectories of the cases (default: those of the runs); may be repeated",
     )
-    add(
+    add.value(
         "--show",
+        "N",
+        "trajectories with wrong verdicts that are shown, those that most judges wrongly "
+        "accept first (default: 100)",
         type=whole,
         default=100,
-        metavar="N",
-        help="trajectories with wrong verdicts that are shown, those that most judges wrongly "
-        "accept first (default: 100)",
     )
     add.switch("--no-images", "leave the screenshots out")
-    add(
+    add.value(
         "--redact",
-        metavar="WHAT,...",
-        type=lambda text: tuple(part.strip() for part in text.split(",")),
-        help="leave out goals, urls or answers, and with any of them the screenshots; with goals "
+        "WHAT,...",
+        "leave out goals, urls or answers, and with any of them the screenshots; with goals "
         "or answers also what judges wrote, which repeats them",
+        type=lambda text: tuple(part.strip() for part in text.split(",")),
     )
-    add(
+    add.value(
         "--max-size",
+        "MB",
+        "screenshots are left out until the file is this small (default: 8)",
         type=positive,
         default=8.0,
-        metavar="MB",
-        help="screenshots are left out until the file is this small (default: 8)",
     )

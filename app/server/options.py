@@ -11,11 +11,11 @@ from trajudge.trajectories.util.options import OptionAdder, whole
 def shown_options(parser: Any) -> None:
     """Add the options that say which runs are shown, and with what."""
     add = OptionAdder(parser)
-    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add.folders("runs", "RUN", "folder of a run")
     add.repeated(
         "--data", "KIND:PATH", "trajectories (default: those of the runs); may be repeated"
     )
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the runs)")
+    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the runs)")
     add.folder(
         "--queues",
         "where queues to label are written that are made from ticked rows (default: queues)",
@@ -29,12 +29,12 @@ def shown_options(parser: Any) -> None:
 def server_options(group: Any) -> None:
     """Add the options that say where the application listens."""
     add = OptionAdder(group)
-    add("--port", type=whole, default=0, metavar="N", help="port to listen on (default: any free)")
-    add(
+    add.value("--port", "N", "port to listen on (default: any free)", type=whole, default=0)
+    add.value(
         "--host",
+        "ADDRESS",
+        "address to listen on (default: 127.0.0.1, this machine alone)",
         default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address to listen on (default: 127.0.0.1, this machine alone)",
     )
     add.switch("--auth", "ask for a token, which is printed once at the start")
     add.switch(

@@ -25,14 +25,10 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
     add = OptionAdder(made)
-    add("reports", nargs="*", type=Path, metavar="REPORT", help="a benchmark's answers (JSON)")
+    add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.file("--save", "file to write", default=Path("prism.json"))
-    add(
-        "--checked",
-        type=count,
-        default=200,
-        metavar="N",
-        help="own configurations to check (default: 200)",
+    add.value(
+        "--checked", "N", "own configurations to check (default: 200)", type=count, default=200
     )
     add_seed(made)
     return made

@@ -52,11 +52,11 @@ def accept_parser() -> TextParser:
     made = TextParser(prog="trajudge accept", description=_ACCEPT, epilog=_FILES)
     add = OptionAdder(made)
     add.folder("--decision", "what trajudge select wrote")
-    add("--judge", metavar="NAME", help="the judge, instead of a decision")
-    add("--threshold", type=float, metavar="T", help="accept scores of at least T (a verdict: 1)")
+    add.value("--judge", "NAME", "the judge, instead of a decision")
+    add.value("--threshold", "T", "accept scores of at least T (a verdict: 1)", type=float)
     add("--run", type=Path, action="append", default=[], help="folder of a run; may be repeated")
     add.folder("--judgments", "in AgentRewardBench's published layout")
-    add("--data", metavar="KIND:PATH", help="the trajectories (default: those of the run)")
+    add.value("--data", "KIND:PATH", "the trajectories (default: those of the run)")
     add.folder("--out", "default: accepted", default=Path("accepted"))
     add.folder("--dataset", "the accepted ones as a datasets dataset, too")
     add.choice("--page", ("pruned", "full", "none"), "accessibility tree", default="pruned")
@@ -90,15 +90,15 @@ def _training_options(group: argparse._ArgumentGroup) -> None:
     add.choice("--format", get_args(FormatName), "also write rows in a trainer's layout")
     add.choice("--per", get_args(Per), "a row is a trajectory or a step")
     add.switch("--with-screenshots", "rows hold the screenshots of the pages", default=None)
-    add("--per-task", type=count, metavar="N", help="at most N runs of a task")
-    add("--test-share", type=float, metavar="SHARE", help="of the tasks, in a file of their own")
-    add(
+    add.value("--per-task", "N", "at most N runs of a task", type=count)
+    add.value("--test-share", "SHARE", "of the tasks, in a file of their own", type=float)
+    add.value(
         "--rejected-below",
+        "T",
+        "examples of failure score below T (default: the threshold)",
         type=float,
-        metavar="T",
-        help="examples of failure score below T (default: the threshold)",
     )
-    add("--seed", type=whole, metavar="N", help="seed of the draws (default: 0)")
+    add.value("--seed", "N", "seed of the draws (default: 0)", type=whole)
 
 
 def recertify_parser() -> argparse.ArgumentParser:
@@ -112,9 +112,9 @@ def recertify_parser() -> argparse.ArgumentParser:
         "NAME",
         "certify for this agent; may be repeated (default: those the decision does not know)",
     )
-    add("--size", type=count, metavar="N", help="runs to label (default: planned, power 0.8)")
-    add("--seed", type=whole, default=0, metavar="N", help="seed of the sample (default: 0)")
+    add.value("--size", "N", "runs to label (default: planned, power 0.8)", type=count)
+    add.value("--seed", "N", "seed of the sample (default: 0)", type=whole, default=0)
     add.folder("--out", "a new folder for the sample")
     add.folder("--sample", "test this sample with --annotations")
-    add("--annotations", metavar="KIND:PATH", help="labels of the sampled runs")
+    add.value("--annotations", "KIND:PATH", "labels of the sampled runs")
     return made

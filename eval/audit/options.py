@@ -26,15 +26,15 @@ def parser() -> argparse.ArgumentParser:
         old={"--rule": "--evaluator", "--tasks": "--task-tables"},
     )
     add = OptionAdder(made)
-    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add.folders("runs", "RUN", "folder of a run")
     add.folder("--judgments", "judgments in the published layout")
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the run)")
+    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the run)")
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
-    add("--evaluator", metavar="NAME", help="audit this judge instead of the official reward")
-    add(
+    add.value("--evaluator", "NAME", "audit this judge instead of the official reward")
+    add.value(
         "--data",
-        metavar="KIND:PATH",
-        help="trajectories, for goals and last steps of the cases (default: those of the runs)",
+        "KIND:PATH",
+        "trajectories, for goals and last steps of the cases (default: those of the runs)",
     )
     add.folder("--task-tables", "folder with webarena.csv and the like")
     add.file("--templates", "WebArena's tasks, for their templates")

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Show the batches that  trajudge judge --batch  submitted, cancel them, or collect those that have
@@ -20,10 +21,10 @@ ended. Replies go into the cache; the same  trajudge judge  command then writes 
 def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run batch", description=_DESCRIPTION)
-    add = made.add_argument
-    add("action", choices=("status", "cancel", "resume"), help="what to do")
-    add("batches", nargs="*", metavar="BATCH", help="these batches only (default: all open ones)")
-    add("--cache", metavar="FILE", help="replies, as of trajudge judge; the ledger stands beside")
+    add = OptionAdder(made)
+    add.choice("action", ("status", "cancel", "resume"), "what to do")
+    add.value("batches", "BATCH", "these batches only (default: all open ones)", nargs="*")
+    add.value("--cache", "FILE", "replies, as of trajudge judge; the ledger stands beside")
     return made
 
 

@@ -21,9 +21,9 @@ def batch_options(group: Any) -> None:
         ("live",),
         "ask the last 1%% singly, at the full price, when a batch expired before their turn",
     )
-    add(
+    add.value(
         "--batch-options",
-        metavar="NAME=N,...",
-        help="limits of a file (lines, bytes, tokens), tokens under way (enqueued), seconds "
+        "NAME=N,...",
+        "limits of a file (lines, bytes, tokens), tokens under way (enqueued), seconds "
         "(poll, grace)",
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
@@ -24,11 +23,11 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run check", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
-    add(
+    add.folders("runs", "RUN", "folder of a run")
+    add.value(
         "--annotations",
-        metavar="KIND:PATH",
-        help="hold the labels to these (default: those that the run names, if they are at hand)",
+        "KIND:PATH",
+        "hold the labels to these (default: those that the run names, if they are at hand)",
     )
     add.switch("--json", "print JSON instead of sentences")
     return made

@@ -21,9 +21,9 @@ def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     made = TextParser(prog="trajudge data verdicts", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add("source", metavar="KIND:PATH", help="the data that the verdicts were published with")
+    add.value("source", "KIND:PATH", "the data that the verdicts were published with")
     add.folder("--out", "gets a folder for each judge", required=True)
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
     add.choice(
         "--aborted",
         ("keep", "exclude"),

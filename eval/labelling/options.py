@@ -41,7 +41,7 @@ def add_stage(parser: argparse.ArgumentParser) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge label build", description=_DESCRIPTION)
-    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    OptionAdder(options).folders("runs", "RUN", "folder of a run")
     _draw(options.add_argument_group("the draw"))
     _queue(options.add_argument_group("the queue"))
     add_format(options, "table")
@@ -59,27 +59,27 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         default="random",
     )
     add.file("--candidates", "the frozen plan of trajudge select, for --strategy cascade")
-    add("--budget", type=count, default=100, metavar="N", help="trajectories (default: 100)")
-    add(
+    add.value("--budget", "N", "trajectories (default: 100)", type=count, default=100)
+    add.value(
         "--double",
+        "SHARE",
+        "share that two people label, for the agreement (default: 0.2)",
         type=float,
         default=0.2,
-        metavar="SHARE",
-        help="share that two people label, for the agreement (default: 0.2)",
     )
     add.folder("--judgments", "judgments in the published layout")
-    add(
+    add.value(
         "--filter",
-        metavar="TERMS",
-        help="draw only from what a filter of the table of judgments keeps, such as 'wrong:fp'; "
+        "TERMS",
+        "draw only from what a filter of the table of judgments keeps, such as 'wrong:fp'; "
         "estimates then speak of these trajectories alone",
     )
-    add(
+    add.value(
         "--annotations",
-        metavar="KIND:PATH",
-        help="labels that exist already, of other or the same trajectories, to predict from",
+        "KIND:PATH",
+        "labels that exist already, of other or the same trajectories, to predict from",
     )
-    add("--seed", type=whole, default=0, metavar="N", help="of the draw (default: 0)")
+    add.value("--seed", "N", "of the draw (default: 0)", type=whole, default=0)
     add.switch("--dry-run", "show the expected widths and write nothing")
 
 
@@ -89,13 +89,13 @@ def _queue(group: argparse._ArgumentGroup) -> None:
     add.repeated(
         "--data", "KIND:PATH", "the trajectories (default: those of the runs); may be repeated"
     )
-    add("--gold", metavar="KIND:PATH", help="known labels, for hidden checks among the items")
-    add(
+    add.value("--gold", "KIND:PATH", "known labels, for hidden checks among the items")
+    add.value(
         "--gold-share",
+        "SHARE",
+        "hidden checks per drawn trajectory (default: 0.05)",
         type=float,
         default=0.05,
-        metavar="SHARE",
-        help="hidden checks per drawn trajectory (default: 0.05)",
     )
     add(
         "--questions",

@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = TextParser(prog="trajudge leaderboard", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add.folders("runs", "RUN", "folder of a run")
     add.folder(
         "--published",
         "folder with data sets whose verdicts are published, each in a folder of its own",
@@ -36,10 +36,10 @@ def parser() -> argparse.ArgumentParser:
         "labelled trajectories, or sample: run the judges that need no model on them; may be "
         "repeated",
     )
-    add(
+    add.value(
         "--annotations",
-        metavar="KIND:PATH",
-        help="expert labels that runs are held to, or those of --data (default: the runs' own, and "
+        "KIND:PATH",
+        "expert labels that runs are held to, or those of --data (default: the runs' own, and "
         "those beside the data)",
     )
     add.choice(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from trajudge.judges.calls.options import call_options
@@ -27,10 +25,10 @@ PAPER_TABLES = (1, 2, 3, 6, 7, 8)
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge score", description=_DESCRIPTION)
-    options.add_argument("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    OptionAdder(options).folders("runs", "RUN", "folder of a run")
     group = options.add_argument_group("what is scored")
     scored_options(group)
-    _only_here(group.add_argument)
+    _only_here(group)
     _output(options.add_argument_group("output"))
     _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
     first = "judgments annotations split by missing full format json plots mismatches"
@@ -46,10 +44,10 @@ def scored_options(group: Any) -> None:
         "read every file of --judgments; without it what is needed of them is kept in the "
         "user's cache and only changed files are read again",
     )
-    add(
+    add.value(
         "--annotations",
-        metavar="KIND:PATH",
-        help="expert labels (default: those of the run; for --judgments the installed "
+        "KIND:PATH",
+        "expert labels (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",
     )
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
@@ -86,33 +84,33 @@ def scored_options(group: Any) -> None:
     )
 
 
-def _only_here(add: Callable[..., Any]) -> None:
-    add(
+def _only_here(group: Any) -> None:
+    add = OptionAdder(group)
+    add.switch(
         "--transfer",
-        action="store_true",
-        help="leave one benchmark out: baselines that are trained, and judges and thresholds that "
+        "leave one benchmark out: baselines that are trained, and judges and thresholds that "
         "are chosen, on the other benchmarks, scored on each",
     )
-    add("--by", choices=("agent",), help="agent: also agent by agent")
-    add(
+    add.choice("--by", ("agent",), "agent: also agent by agent")
+    add.choice(
         "--compare",
-        choices=("overall", "benchmark"),
+        ("overall", "benchmark"),
+        "judges against each other over all benchmarks, or also benchmark by benchmark",
         default="overall",
-        help="judges against each other over all benchmarks, or also benchmark by benchmark",
     )
-    add(
+    add.value(
         "--resamples",
+        "N",
+        "0: judges are not compared; other numbers change nothing today (default: 2000)",
         type=whole,
         default=2_000,
-        metavar="N",
-        help="0: judges are not compared; other numbers change nothing today (default: 2000)",
     )
-    add(
+    add.value(
         "--seed",
+        "N",
+        "of the baselines' folds; no interval depends on it (default: 0)",
         type=whole,
         default=0,
-        metavar="N",
-        help="of the baselines' folds; no interval depends on it (default: 0)",
     )
 
 
@@ -162,5 +160,5 @@ def _errors(group: Any) -> None:
         "trajectories of --mismatches and --baselines (default: those of the runs); may be "
         "repeated",
     )
-    add("--explain", metavar="MODEL", help="sort --mismatches by the paper's kinds with this model")
+    add.value("--explain", "MODEL", "sort --mismatches by the paper's kinds with this model")
     call_options(group, "adapter", "base-url", "script", "prices", "max-cost", "cache")

@@ -22,9 +22,9 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = Parser(prog="trajudge proxy results", description=__doc__)
     add = OptionAdder(made)
-    add("recordings", nargs="*", type=Path, metavar="RECORDED", help="of env record --faults")
+    add.value("recordings", "RECORDED", "of env record --faults", nargs="*", type=Path)
     add.folder("--clean", "proxy runs without faults")
-    add("--faulted", type=Path, nargs="+", metavar="DIR", help="proxy runs with faults, by plan")
+    add.folder("--faulted", "proxy runs with faults, by plan", nargs="+")
     add.file(
         "--outcomes",
         "CSV or JSON Lines with task, arm (clean, or a faulted folder's name) and success",
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         help="run folders of  trajudge judge  on the arms, any judge; one for each arm",
     )
     add.repeated("--judge-option", "NAME=VALUE", "of the judges that take it")
-    add("--prices", metavar="FILE", help="prices of models that the table does not know")
+    add.value("--prices", "FILE", "prices of models that the table does not know")
     add.folder("--out", "folder to write", default=Path("resilience"))
     add.switch("--full", "print all tables, not one screen")
     add.folder("--plots", "write plots, PNG and SVG")

@@ -17,25 +17,24 @@ def parser() -> argparse.ArgumentParser:
         old={"--dest": "--out"},
     )
     add = OptionAdder(made)
-    add("dataset", choices=["agentrewardbench", "cuaverifierbench"], help="the benchmark")
+    add.choice("dataset", ["agentrewardbench", "cuaverifierbench"], "the benchmark")
     for name, metavar in (("benchmark", "NAME"), ("agent", "NAME"), ("task", "ID")):
         add.repeated(f"--{name}", metavar, f"only this {name}; may be repeated")
-    add(
+    add.value(
         "--what",
-        metavar="KIND,...",
-        help="of trajectories,screenshots,judgments,annotations (default: "
-        "trajectories,screenshots)",
+        "KIND,...",
+        "of trajectories,screenshots,judgments,annotations (default: trajectories,screenshots)",
     )
-    add(
+    add.value(
         "--screenshots",
-        metavar="last|all|none|N",
-        help="per trajectory: the last one (default), all, none, or the last N",
+        "last|all|none|N",
+        "per trajectory: the last one (default), all, none, or the last N",
     )
     add.repeated("--judge", "NAME", "judgments of this judge only")
     add.switch(
         "--no-images", "of cuaverifierbench: all but the screenshots, without transferring them"
     )
-    add("--revision", metavar="NAME", help="branch, tag or commit (default: main, or as pinned)")
+    add.value("--revision", "NAME", "branch, tag or commit (default: main, or as pinned)")
     add.folder("--out", "default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first")
     return made
 

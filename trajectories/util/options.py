@@ -63,13 +63,21 @@ class OptionAdder(NamedTuple):
         """Add an option without a value."""
         self(name, action="store_true", help=about, **details)
 
+    def value(self, name: str, metavar: str, about: str, **details: Any) -> None:
+        """Add an option with a value: text, or what its ``type`` reads."""
+        self(name, metavar=metavar, help=about, **details)
+
     def file(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a file."""
-        self(name, type=Path, metavar="FILE", help=about, **details)
+        self.value(name, "FILE", about, type=Path, **details)
 
     def folder(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a folder."""
-        self(name, type=Path, metavar="DIR", help=about, **details)
+        self.value(name, "DIR", about, type=Path, **details)
+
+    def folders(self, name: str, metavar: str, about: str, nargs: str = "*") -> None:
+        """Add the paths of folders, which stand on the command line without an option's name."""
+        self.value(name, metavar, about, type=Path, nargs=nargs)
 
     def choice(self, name: str, values: Iterable[object], about: str, **details: Any) -> None:
         """Add an option that takes one of these values."""
@@ -77,7 +85,7 @@ class OptionAdder(NamedTuple):
 
     def repeated(self, name: str, metavar: str, about: str, **details: Any) -> None:
         """Add an option that may be given several times."""
-        self(name, action="append", metavar=metavar, help=about, **details)
+        self.value(name, metavar, about, action="append", **details)
 
 
 def read_settings(

@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = queue_parser("people", _DESCRIPTION)
     add = OptionAdder(options)
-    add("--add", metavar="NAME", help="a new person")
+    add.value("--add", "NAME", "a new person")
     add.choice(
         "--role",
         ("annotator", "adjudicator", "viewer"),

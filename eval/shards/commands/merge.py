@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, TextParser, command
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Make an ordinary run folder of what  trajudge run work  judged: judgments.jsonl has the bytes of a
@@ -19,10 +19,10 @@ run on one machine, and every command reads it.
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = TextParser(prog="trajudge run merge", description=_DESCRIPTION)
-    add = made.add_argument
-    add("--shared", required=True, metavar="STORE", help="what the workers were given")
-    add("--out", required=True, type=Path, metavar="DIR", help="folder to write")
-    add("--full", action="store_true", help="show all tables and notes instead of one screen")
+    add = OptionAdder(made)
+    add.value("--shared", "STORE", "what the workers were given", required=True)
+    add.folder("--out", "folder to write", required=True)
+    add.switch("--full", "show all tables and notes instead of one screen")
     return made
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.trajectories.util.exits import TextParser, user_errors
-from trajudge.trajectories.util.options import count, positive
+from trajudge.trajectories.util.options import OptionAdder, count, positive
 
 _DESCRIPTION = """\
 Judge with as many workers as you like, on one machine or many: start the same command on each. The
@@ -27,22 +27,22 @@ needs the extra shards.
 def parser() -> argparse.ArgumentParser:
     """Make the parser of the worker's own options."""
     made = TextParser(prog="trajudge run work", description=_DESCRIPTION)
-    add = made.add_argument
-    add("--shared", required=True, metavar="STORE", help="folder or address that all workers share")
-    add(
+    add = OptionAdder(made)
+    add.value("--shared", "STORE", "folder or address that all workers share", required=True)
+    add.value(
         "--shard-size",
+        "N",
+        "trajectories of a shard (default: a hundredth of the run, at least 500)",
         type=count,
-        metavar="N",
-        help="trajectories of a shard (default: a hundredth of the run, at least 500)",
     )
-    add(
+    add.value(
         "--claim",
+        "SECONDS",
+        "after this time without a sign of its worker a shard is taken over (default: 60)",
         type=positive,
         default=60.0,
-        metavar="SECONDS",
-        help="after this time without a sign of its worker a shard is taken over (default: 60)",
     )
-    add("--ray", type=count, metavar="N", help="start N workers as actors of Ray (extra ray)")
+    add.value("--ray", "N", "start N workers as actors of Ray (extra ray)", type=count)
     return made
 
 

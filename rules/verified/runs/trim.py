@@ -24,9 +24,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add.file("--tasks", "the tasks of WebArena Verified", required=True)
-    add(
-        "--runs", type=Path, required=True, metavar="PATH", help="a folder of runs, or a submission"
-    )
+    add.value("--runs", "PATH", "a folder of runs, or a submission", type=Path, required=True)
     add.folder("--out", "where the smaller runs go", required=True)
     add.repeated("--task", "ID", "only this task; repeatable", default=[])
     add_site_options(made)
