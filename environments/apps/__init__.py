@@ -1,8 +1,9 @@
 """The applications, one a WebForge domain; a new one is a folder here and a line in ``APPS``.
 
-A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read) and the
-modules ``schema``, ``pages``, ``operations`` and ``scenarios``; what it shares with the others is
-in ``lists``, ``details``, ``submissions`` and ``tasks``.
+A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read),
+``tasks.toml`` (what is asked, and what is right to answer) and the modules ``schema``, ``pages``,
+``operations`` and ``scenarios``; what it shares with the others is in ``lists``, ``details``,
+``submissions`` and ``tasks``.
 """
 
 from __future__ import annotations

@@ -86,18 +86,21 @@ def opens(text: str, page: str, key: str, *cells: str) -> ListRow:
     return ListRow(Link(text, page, {"id": key}), cells)
 
 
-def opens_row(
-    row: sqlite3.Row, page: str, title: str, columns: str, **shown: Callable[[Any], str]
-) -> ListRow:
-    """Make a row whose link opens a row of the state: its text, then the cells by their columns,
-    blanks between. ``shown`` formats columns that are not shown as they are."""
-    cells = (shown.get(name, str)(row[name]) for name in columns.split())
-    return opens(row[title], page, row["id"], *cells)
+def opens_rows(
+    rows: Iterable[sqlite3.Row], page: str, title: str, columns: str, **shown: Callable[[Any], str]
+) -> tuple[ListRow, ...]:
+    """Make list rows whose links open rows of the state: their text, then the cells by their
+    columns, blanks between. ``shown`` formats columns that are not shown as they are."""
+    names = columns.split()
+    return tuple(
+        opens(row[title], page, row["id"], *(shown.get(name, str)(row[name]) for name in names))
+        for row in rows
+    )
 
 
 def index_page(page: str, heading: str, rows: Iterable[sqlite3.Row], to: str, title: str) -> Page:
     """Make a page of links to rows, each shown by a column and opened on the page ``to``."""
-    return table_page(page, heading, (opens_row(row, to, title, "") for row in rows))
+    return table_page(page, heading, opens_rows(rows, to, title, ""))
 
 
 # --- moves ---------------------------------------------------------------------------------------
@@ -112,6 +115,11 @@ def search_and_open(page: str, text: str, why: str = "", aim: str = "") -> list[
         press(Word("search"), "start the search"),
         follow(text, aim or f"open {text}"),
     ]
+
+
+def open_listed(page: str, text: str, why: str, aim: str) -> list[PlanStep]:
+    """Open one thing of a list that needs no search; ``why`` and ``aim`` word the steps."""
+    return [follow(Word(page), why), follow(text, aim)]
 
 
 def list_all(page: str, why: str = "", **filters: str) -> list[PlanStep]:

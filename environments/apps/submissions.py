@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import date
 
 from trajudge.environments.model.spec import FormSubmission, Operation, Rejected, Success
@@ -54,16 +54,26 @@ def toggle(table: str, column: str) -> Operation:
 
 
 def transition(
-    table: str, before: str, after: str, refusal: str, *, field: str = "", page: str = ""
+    table: str,
+    before: str,
+    after: str,
+    refusal: str,
+    *,
+    field: str = "",
+    page: str = "",
+    **choices: Collection[str],
 ) -> Callable[[FormSubmission], Success | Rejected]:
     """Make what takes a row (the one that ``field``, by default named like the table, holds) from
-    one status to another, then shows it on ``page`` (by default named like the table too)."""
+    one status to another, then shows it on ``page`` (by default named like the table too). The
+    columns ``choices`` take what the form says, one of their values each."""
 
     def run(submission: FormSubmission) -> Success | Rejected:
         row = submission.row(table, field)
-        if row is None or row["status"] != before:
+        chosen = {name: submission.form.get(name, "") for name in choices}
+        known = all(value in choices[name] for name, value in chosen.items())
+        if row is None or row["status"] != before or not known:
             return Rejected(refusal)
-        submission.state.change(table, row["id"], status=after)
+        submission.state.change(table, row["id"], status=after, **chosen)
         return Success(page or table, {"id": row["id"]})
 
     return run

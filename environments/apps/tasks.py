@@ -1,13 +1,16 @@
-"""Scenarios of the recurring shapes: a question with one answer, a task that changes the state.
+"""Scenarios: what is asked and what is right to answer, from an application's ``tasks.toml``, with
+the slots, the way and the expected changes that the code gives.
 
 Every last message comes in two wordings: a sentence (``reply``), and what is asked for alone.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, Required, TypedDict, Unpack
+from pathlib import Path
+from typing import Literal
 
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import (
@@ -20,8 +23,10 @@ from trajudge.environments.model.spec import (
     Scenario,
     Slot,
 )
+from trajudge.trajectories.model import Record
 
 Plan = Callable[[Bound], Sequence[PlanStep]]
+Slots = Mapping[str, Slot]
 
 
 def row_of(table: str, where: str = "") -> Pick:
@@ -29,108 +34,95 @@ def row_of(table: str, where: str = "") -> Pick:
     return Pick(f"SELECT * FROM {table}{f' WHERE {where}' if where else ''} ORDER BY id")  # noqa: S608
 
 
-def question(
-    name: str,
-    kind: AnswerKind,
-    sql: str,
-    *,
-    goals: str | tuple[str, ...],
-    slots: Mapping[str, Slot],
-    plan: Plan,
-    reply: str,
-    among: str = "",
-    also: AnswerSpec | None = None,
-    distractor: Plan | None = None,
-    charts: int = 0,
-) -> Scenario:
-    """Make a question about the state as it is: ``sql`` gives the answer (see ``AnswerSpec``).
-    Where few answers are possible, ``also`` asks for another, so that guesses do not hit."""
-    return task(
-        name,
-        goals=goals,
-        slots=slots,
-        plan=plan,
-        reply=reply,
-        answers=(AnswerSpec(kind, sql, among=among), *([also] if also else [])),
-        distractor=distractor,
-        charts=charts,
-    )
+class Task(Record):
+    """What ``tasks.toml`` says of a scenario: its ``goal``, or the wordings of it (``goals``), the
+    sentence that replies, and what the last message must hold: the operation ``code`` of the
+    changed row of that table, if one is named, then the ``answers``. ``charts`` have to be read.
+
+    Where few answers are possible a second one is asked for, so that guesses do not hit.
+    """
+
+    goal: str = ""
+    goals: tuple[str, ...] = ()
+    reply: str
+    code: str = ""
+    answers: tuple[AnswerSpec, ...] = ()
+    charts: int = 0
 
 
-class Telling(TypedDict, total=False):
-    """What ``question`` takes beside the answer's query and the slots."""
+class TaskFile:
+    """The ``tasks.toml`` of the application ``name``; its tasks are made scenarios by their names.
+    Raises KeyError for a name that is not there."""
 
-    goals: Required[str | tuple[str, ...]]
-    plan: Required[Plan]
-    reply: Required[str]
-    among: str
-    also: AnswerSpec
-    distractor: Plan
+    def __init__(self, name: str) -> None:
+        text = (Path(__file__).parent / name / "tasks.toml").read_text(encoding="utf-8")
+        self.tasks = {key: Task.model_validate(task) for key, task in tomllib.loads(text).items()}
 
+    def scenario(
+        self,
+        name: str,
+        slots: Slots,
+        plan: Plan,
+        *,
+        expect: tuple[Expect, ...] = (),
+        may: tuple[AllowedChange, ...] = (),
+        distractor: Plan | None = None,
+        answer: AnswerSpec | None = None,
+    ) -> Scenario:
+        """Make a scenario: a question about the state as it is, or with ``expect`` a task that is
+        done when the state is so and the answers are given. ``answer`` comes before the file's."""
+        task = self.tasks[name]
+        code = AnswerSpec("code", task.code) if task.code else None
+        answers = (*(found for found in (code, answer) if found), *task.answers)
+        return Scenario(
+            id=name,
+            goals=task.goals or (task.goal,),
+            slots=slots,
+            plan=plan,
+            replies=(task.reply, _alone(answers)),
+            answers=answers,
+            expect=expect,
+            may=may,
+            distractor=distractor,
+            charts=task.charts,
+        )
 
-def lookup(
-    name: str,
-    kind: AnswerKind,
-    field: str,
-    *,
-    slot: Slot | None = None,
-    **telling: Unpack[Telling],
-) -> Scenario:
-    """Ask for a field, ``table.column``, of one row: that of the slot named like the table, by
-    default any row of it."""
-    table, column = field.split(".")
-    sql = f"SELECT {column} FROM {table} WHERE id = :{table}"  # noqa: S608
-    return question(name, kind, sql, slots={table: slot or row_of(table)}, **telling)
+    def lookup(
+        self,
+        name: str,
+        kind: AnswerKind,
+        field: str,
+        plan: Plan,
+        *,
+        slot: Slot | None = None,
+        among: str = "",
+    ) -> Scenario:
+        """Ask for a field, ``table.column``, of one row: that of the slot named like the table, by
+        default any row of it."""
+        table, column = field.split(".")
+        answer = AnswerSpec(kind, f"SELECT {column} FROM {table} WHERE id = :{table}", among=among)  # noqa: S608
+        return self.scenario(name, {table: slot or row_of(table)}, plan, answer=answer)
 
-
-def peak(
-    name: str,
-    field: str,
-    series: str,
-    *,
-    slots: Mapping[str, Slot],
-    extreme: Literal["max", "min"] = "max",
-    **telling: Unpack[Telling],
-) -> Scenario:
-    """Ask where a chart is highest (or lowest): for the ``table.column`` that names its bars.
-    ``series`` (SQL) says which rows of the table are in the chart, by their ``amount``."""
-    table, column = field.split(".")
-    chart = f"FROM {table} WHERE {series}"
-    sql = f"SELECT {column} {chart} AND amount = (SELECT {extreme}(amount) {chart})"
-    names: Telling = {**telling}
-    names.setdefault("among", f"SELECT DISTINCT {column} FROM {table}")  # noqa: S608
-    return question(name, "text", sql, slots=slots, charts=1, **names)
-
-
-def task(
-    name: str,
-    *,
-    goals: str | tuple[str, ...],
-    slots: Mapping[str, Slot],
-    plan: Plan,
-    reply: str,
-    expect: tuple[Expect, ...] = (),
-    code: str = "",
-    answers: tuple[AnswerSpec, ...] = (),
-    may: tuple[AllowedChange, ...] = (),
-    distractor: Plan | None = None,
-    charts: int = 0,
-) -> Scenario:
-    """Make a task that is done when the state is as ``expect`` says and ``answers`` are given,
-    behind the operation code of the changed row of the table ``code``, if one is named."""
-    answers = (*([AnswerSpec("code", code)] if code else []), *answers)
-    return Scenario(
-        id=name,
-        goals=(goals,) if isinstance(goals, str) else goals,
-        slots=slots,
-        plan=plan,
-        replies=(reply, _alone(answers)),
-        answers=answers,
-        expect=expect,
-        may=may,
-        distractor=distractor,
-        charts=charts,
-    )
+    def peak(
+        self,
+        name: str,
+        field: str,
+        series: str,
+        slots: Slots,
+        plan: Plan,
+        *,
+        extreme: Literal["max", "min"] = "max",
+        among: str = "",
+        distractor: Plan | None = None,
+    ) -> Scenario:
+        """Ask where a chart is highest (or lowest): for the ``table.column`` that names its bars.
+        ``series`` (SQL) says which rows of the table are in the chart, by their ``amount``."""
+        table, column = field.split(".")
+        chart = f"FROM {table} WHERE {series}"
+        sql = f"SELECT {column} {chart} AND amount = (SELECT {extreme}(amount) {chart})"
+        names = among or f"SELECT DISTINCT {column} FROM {table}"  # noqa: S608
+        answer = AnswerSpec("text", sql, among=names)
+        return self.scenario(name, slots, plan, answer=answer, distractor=distractor)
 
 
 def with_distractor(distractor: Plan, *scenarios: Scenario) -> tuple[Scenario, ...]:

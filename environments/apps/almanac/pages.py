@@ -60,7 +60,7 @@ def home(view: PageContext) -> Page:
 
 def districts(view: PageContext) -> Page:
     records = view.state.rows(_ALL + _DISTRICTS[view.ui.sort])
-    rows = [lists.opens_row(row, "district", "name", "region seat") for row in records]
+    rows = lists.opens_rows(records, "district", "name", "region seat")
     return lists.list_page(view, "districts", "district region seat", rows)
 
 
@@ -108,7 +108,7 @@ def figures(view: PageContext) -> Page:
 def reports(view: PageContext) -> Page:
     words, topic = view.args.get("words", ""), view.args.get("topic", "")
     records = view.state.rows(_FOUND + _REPORTS[view.ui.sort], words=words, topic=topic)
-    rows = [lists.opens_row(row, "report", "title", "topic published") for row in records]
+    rows = lists.opens_rows(records, "report", "title", "topic published")
     return lists.list_page(view, "reports", "report topic published", rows, _search(words, topic))
 
 
@@ -232,7 +232,7 @@ def research(view: PageContext) -> Page:
 
 def exports(view: PageContext) -> Page:
     records = view.state.rows("SELECT * FROM export ORDER BY asked DESC, id")
-    rows = [lists.opens_row(row, "export", "number", "format asked status") for row in records]
+    rows = lists.opens_rows(records, "export", "number", "format asked status")
     indicators = view.state.rows("SELECT * FROM indicator ORDER BY name")
     places = view.state.rows("SELECT * FROM district ORDER BY name")
     fields = (

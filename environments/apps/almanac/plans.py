@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.environments.apps.lists import search_and_open, switch
+from trajudge.environments.apps.lists import open_listed, search_and_open, switch
 from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan
@@ -53,10 +53,9 @@ def find(title: str) -> list[PlanStep]:
 
 
 def visit(district: Bound) -> list[PlanStep]:
-    return [
-        follow(Word("districts"), "open the list of districts"),
-        follow(district["name"], f"open {district['name']}"),
-    ]
+    return open_listed(
+        "districts", district["name"], "open the list of districts", f"open {district['name']}"
+    )
 
 
 def table(indicator: str, region: str, year: int) -> list[PlanStep]:
@@ -143,8 +142,9 @@ def withdraw(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("exports"), "open the requests"),
         scan("see all of them"),
-        follow(Word("exports"), "go back to the first of them"),
-        follow(b["export"]["number"], "open the oldest one"),
+        *open_listed(
+            "exports", b["export"]["number"], "go back to the first of them", "open the oldest one"
+        ),
         press(Word("withdraw"), "withdraw it"),
         press(Word("confirm"), "confirm it"),
     ]

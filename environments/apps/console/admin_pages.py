@@ -46,7 +46,7 @@ def _service(view: PageContext, key: str) -> parts.Section:
 def alerts(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "severity", "status")
     records = view.state.rows(_ALERTS + _ALERT_SORTS[view.ui.sort], **criteria)
-    rows = [lists.opens_row(r, "alert", "number", "of severity raised status") for r in records]
+    rows = lists.opens_rows(records, "alert", "number", "of severity raised status")
     filters = (lists.chosen(view, "severity", SEVERITIES), lists.chosen(view, "status", ALERTED))
     return lists.searched(view, "alerts", "alert service severity raised status", rows, filters)
 
@@ -74,7 +74,7 @@ def alert(view: PageContext, record: sqlite3.Row) -> Page:
 
 def members(view: PageContext) -> Page:
     records = view.state.rows(_MEMBERS, **lists.asked_for(view, "team"))
-    rows = [lists.opens_row(r, "member", "name", "team role") for r in records]
+    rows = lists.opens_rows(records, "member", "name", "team role")
     return lists.searched(
         view, "members", "member team role", rows, (lists.chosen(view, "team", TEAMS),)
     )
@@ -84,7 +84,7 @@ def members(view: PageContext) -> Page:
 def member(view: PageContext, record: sqlite3.Row) -> Page:
     held = view.state.rows("SELECT * FROM accesskey WHERE member = :id ORDER BY label",
                            id=record["id"])  # fmt: skip
-    rows = tuple(lists.opens_row(r, "key", "label", "scope status") for r in held)
+    rows = lists.opens_rows(held, "key", "label", "scope status")
     about = ui.facts_of(record, "team role")
     fields = (ui.pick("role", ROLES, record["role"]), ui.pick("team", TEAMS, record["team"]))
     form = ui.action_form("set_role", "set-role", *fields, member=record["id"])
@@ -96,7 +96,7 @@ def member(view: PageContext, record: sqlite3.Row) -> Page:
 
 def keys(view: PageContext) -> Page:
     records = view.state.rows(_KEYS, **lists.asked_for(view, "scope", "status"))
-    rows = [lists.opens_row(r, "key", "label", "holder scope expires status") for r in records]
+    rows = lists.opens_rows(records, "key", "label", "holder scope expires status")
     filters = (
         lists.chosen(view, "scope", SCOPES),
         lists.chosen(view, "status", ("active", "revoked")),
@@ -124,10 +124,7 @@ def key(view: PageContext, record: sqlite3.Row) -> Page:
 def invoices(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "status")
     records = view.state.rows(_INVOICES + _INVOICE_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(r, "invoice", "number", "of issued amount status", amount=money)
-        for r in records
-    ]
+    rows = lists.opens_rows(records, "invoice", "number", "of issued amount status", amount=money)
     filters = (lists.chosen(view, "status", PAID),)
     return lists.searched(view, "invoices", "invoice service issued amount status", rows, filters)
 
@@ -142,7 +139,7 @@ def invoice(view: PageContext, record: sqlite3.Row) -> Page:
 
 def windows(view: PageContext) -> Page:
     records = view.state.rows(_WINDOWS, **lists.asked_for(view))
-    rows = [lists.opens_row(r, "window", "number", "of starts hours") for r in records]
+    rows = lists.opens_rows(records, "window", "number", "of starts hours")
     page = lists.searched(view, "windows", "window service starts hours", rows)
     return page._replace(blocks=(parts.Link(Word("plan_window"), "plan"), *page.blocks))
 

@@ -16,6 +16,7 @@ from trajudge.environments.apps.submissions import (
     number_for,
     preference,
     toggle,
+    transition,
     whole,
 )
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
@@ -85,14 +86,6 @@ def _set_role(submission: FormSubmission) -> Success | Rejected:
     return Success("member", {"id": member["id"]})
 
 
-def _revoke(submission: FormSubmission) -> Success | Rejected:
-    key, ground = submission.row("accesskey", "key"), submission.form.get("ground")
-    if key is None or key["status"] != "active" or ground not in GROUNDS:
-        return Rejected("Choose why this active key is to be revoked.")
-    submission.state.change("accesskey", key["id"], status="revoked", ground=ground)
-    return Success("key", {"id": key["id"]})
-
-
 def _schedule(submission: FormSubmission) -> Success | Rejected:
     service = submission.row("service")
     starts, hours = submission.text("starts", 200), whole(submission.form.get("hours", ""), 1, 48)
@@ -108,6 +101,16 @@ def _schedule(submission: FormSubmission) -> Success | Rejected:
     )  # fmt: skip
     return Success("window", {"id": key})
 
+
+_revoke = transition(
+    "accesskey",
+    "active",
+    "revoked",
+    "Choose why this active key is to be revoked.",
+    field="key",
+    page="key",
+    ground=GROUNDS,
+)
 
 OPERATIONS = {
     "deploy": Operation(_deploy, irreversible=True),

@@ -45,7 +45,7 @@ def services(view: PageContext) -> Page:
     records = view.state.rows(
         _SERVICES + _SERVICE_SORTS[view.ui.sort], **lists.asked_for(view, "region")
     )
-    rows = [lists.opens_row(r, "service", "name", "region owned") for r in records]
+    rows = lists.opens_rows(records, "service", "name", "region owned")
     region = lists.chosen(view, "region", REGIONS)
     return lists.searched(view, "services", "service region owner", rows, (region,))
 
@@ -55,9 +55,7 @@ def service(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
     owner = view.state.row("member", record["owner"])
     machines = view.state.rows("SELECT * FROM machine WHERE service = :id ORDER BY name", **here)
-    rows = tuple(
-        lists.opens_row(r, "machine", "name", "size cost state", cost=money) for r in machines
-    )
+    rows = lists.opens_rows(machines, "machine", "name", "size cost state", cost=money)
     about = ui.facts_of(
         record, "region version quota billing ticket", code=view.code("service", record["id"])
     )
@@ -110,9 +108,7 @@ def quota(_: PageContext) -> tuple[parts.Field, ...]:
 def machines(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "region", "state")
     records = view.state.rows(_MACHINES + _MACHINE_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(r, "machine", "name", "of region cost state", cost=money) for r in records
-    ]
+    rows = lists.opens_rows(records, "machine", "name", "of region cost state", cost=money)
     filters = (lists.chosen(view, "region", REGIONS), lists.chosen(view, "state", STATES))
     return lists.searched(view, "machines", "machine service region cost state", rows, filters)
 
@@ -136,9 +132,7 @@ def machine(view: PageContext, record: sqlite3.Row) -> Page:
 
 def deployments(view: PageContext) -> Page:
     records = view.state.rows(_DEPLOYMENTS, **lists.asked_for(view, "result"))
-    rows = [
-        lists.opens_row(r, "deployment", "number", "of version deployed result") for r in records
-    ]
+    rows = lists.opens_rows(records, "deployment", "number", "of version deployed result")
     result = lists.chosen(view, "result", RESULTS)
     return lists.searched(
         view, "deployments", "deployment service version deployed result", rows, (result,)

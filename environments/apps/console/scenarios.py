@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.console.questions import QUESTIONS, SERVICE, set_digest, silence
+from trajudge.environments.apps.console.questions import (
+    QUESTIONS,
+    SERVICE,
+    TASKS,
+    set_digest,
+    silence,
+)
 from trajudge.environments.apps.console.schema import (
     BILLINGS,
     DAYS,
@@ -14,10 +20,10 @@ from trajudge.environments.apps.console.schema import (
     TEAMS,
 )
 from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and_open
-from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, task, with_distractor
+from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import follow, press
-from trajudge.environments.model.spec import AnswerSpec, Bound, ChoiceSlot, Derive, Number, Pick
+from trajudge.environments.model.spec import Bound, ChoiceSlot, Derive, Number, Pick
 
 _IDLE = (
     "FROM machine m JOIN service s ON s.id = m.service "
@@ -34,17 +40,15 @@ def _calmer(b: Bound) -> Bound:
 SCENARIOS = with_distractor(
     set_digest,
     *QUESTIONS,
-    task(
+    TASKS.scenario(
         "schedule",
-        goals="Plan maintenance of the service {service[name]} that starts on {starts} and takes "
-        '{hours} hours, with the reason "{reason}". Report the operation code of the window.',
-        slots={
+        {
             "service": SERVICE,
             "starts": ChoiceSlot(("2026-03-09", "2026-03-14", "2026-04-02", "2026-04-11")),
             "hours": Number(2, 12),
             "reason": ChoiceSlot(("Disk exchange", "Kernel patch", "Load test")),
         },
-        plan=lambda b: [
+        lambda b: [
             follow(Word("windows"), "open the calendar"),
             follow(Word("plan_window"), "open the form"),
             *fill(
@@ -54,39 +58,30 @@ SCENARIOS = with_distractor(
             ),
         ],
         expect=(added("window", service="{service[id]}", **as_asked("starts", "hours", "reason")),),
-        code="window",
-        reply="The window is planned; its code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "revoke-key",
-        goals=(
-            'Revoke the access key {key[label]} and give "{ground}" as the ground.',
-            'The access key {key[label]} must go: revoke it with the ground "{ground}".',
-        ),
-        slots={
+        {
             "key": row_of("accesskey", "status = 'active'"),
             "ground": ChoiceSlot(GROUNDS),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("keys", b["key"]["label"]),
             *fill("revoke", texts={}, choices={"ground": b["ground"]}),
             CONFIRM,
         ],
         expect=(changed("accesskey", "{key[id]}", status="revoked", ground="{ground}"),),
-        reply="The key {key[label]} is revoked.",
     ),
-    task(
+    TASKS.scenario(
         "deploy",
-        goals="Deploy version {major}.{minor}.0 of the service {service[name]} with the strategy "
-        '{strategy} and the note "{note}".',
-        slots={
+        {
             "service": SERVICE,
             "major": Number(11, 19),
             "minor": Number(1, 8),
             "strategy": ChoiceSlot(STRATEGIES),
             "note": ChoiceSlot(("Fixes the login", "Faster start", "New price list")),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("services", b["service"]["name"]),
             follow(Word("deploy_service"), "open the form"),
             *fill(
@@ -104,41 +99,32 @@ SCENARIOS = with_distractor(
             ),
             changed("service", "{service[id]}", version="{major}.{minor}.0"),
         ),
-        reply="The version is out.",
         distractor=silence,
     ),
-    task(
+    TASKS.scenario(
         "retire-dearest",
-        goals="Among the machines in the region {region} that are {state}, find the one with the "
-        "highest monthly cost and retire it. Report the operation code of the machine and "
-        "what it cost per month.",
-        slots={
+        {
             "region": ChoiceSlot(REGIONS),
             "state": ChoiceSlot(("stopped", "draining")),
             "worst": Derive(f"SELECT m.* {_IDLE} AND m.cost = (SELECT max(m.cost) {_IDLE})"),
         },
-        plan=lambda b: [
+        lambda b: [
             *list_all("machines", region=b["region"], state=b["state"]),
             *search_and_open("machines", b["worst"]["name"]),
             press(Word("retire"), "retire it"),
             CONFIRM,
         ],
         expect=(changed("machine", "{worst[id]}", state="retired"),),
-        code="machine",
-        answers=(AnswerSpec("money", "SELECT cost FROM machine WHERE id = :worst"),),
-        reply="It is retired; the code is {code}, the cost was {answer}.",
     ),
-    task(
+    TASKS.scenario(
         "assign-alert",
-        goals="Assign the alert {alert[number]} to {member[name]} with the priority {priority} and "
-        'the note "{note}".',
-        slots={
+        {
             "alert": row_of("alert", "status = 'firing'"),
             "member": row_of("member"),
             "priority": ChoiceSlot(PRIORITIES),
             "note": ChoiceSlot(("Please look today", "Known since Monday", "Restart it first")),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("alerts", b["alert"]["number"]),
             *fill(
                 "assign",
@@ -155,16 +141,10 @@ SCENARIOS = with_distractor(
                 **as_asked("priority", "note"),
             ),
         ),
-        reply="{member[name]} has the alert now.",
     ),
-    task(
+    TASKS.scenario(
         "change-role",
-        goals=(
-            "Whoever is in charge of the service {service[name]} moves to the team "
-            "{team}: change "
-            "that member's team, and the role to {role}."
-        ),
-        slots={
+        {
             "team": ChoiceSlot(TEAMS),
             "role": ChoiceSlot(ROLES),
             "service": Pick(
@@ -172,22 +152,17 @@ SCENARIOS = with_distractor(
                 "WHERE m.team <> :team AND m.role <> :role ORDER BY s.id"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("services", b["service"]["name"]),
             follow(b["service"]["owned"], "go on to whoever is in charge"),
             *fill("set_role", texts={}, choices={"role": b["role"], "team": b["team"]}),
         ],
         expect=(changed("member", "{service[owner]}", **as_asked("team", "role")),),
-        reply="The member has moved.",
         distractor=silence,
     ),
-    task(
+    TASKS.scenario(
         "quota-for-busier",
-        goals="Compare the charts of the load of the services {service[name]} and {other[name]}: "
-        "the one with the higher load on {day} needs room. Set its quota to {quota} machines, "
-        "billed {billing}, under the ticket {ticket}. Report the operation code of that "
-        "service.",
-        slots={
+        {
             "service": SERVICE,
             "other": row_of("service", "id <> :service"),
             "day": ChoiceSlot(DAYS),
@@ -202,7 +177,7 @@ SCENARIOS = with_distractor(
                 "AND service IN (:service, :other))"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("services", _calmer(b)["name"]),
             *search_and_open("services", b["busier"]["name"]),
             follow(Word("change_quota"), "open the form"),
@@ -213,9 +188,6 @@ SCENARIOS = with_distractor(
             ),
         ],
         expect=(changed("service", "{busier[id]}", **as_asked("quota", "billing", "ticket")),),
-        code="service",
-        reply="The quota is set; the code is {code}.",
         distractor=silence,
-        charts=2,
     ),
 )

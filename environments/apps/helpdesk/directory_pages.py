@@ -23,7 +23,7 @@ _BOOKINGS = """SELECT b.*, r.name, p.name AS host FROM booking b JOIN room r ON 
 def people(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "team")
     records = view.state.rows(_PEOPLE + _PEOPLE_SORTS[view.ui.sort], **criteria)
-    rows = [lists.opens_row(row, "person", "name", "title team_name site") for row in records]
+    rows = lists.opens_rows(records, "person", "name", "title team_name site")
     names = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     filters = (lists.chosen(view, "team", names),)
     return lists.searched(view, "people", "person title team site", rows, filters)
@@ -97,10 +97,7 @@ def _yes_or_no(flag: int) -> str:
 
 def rooms(view: PageContext) -> Page:
     records = view.state.rows("SELECT * FROM room ORDER BY name")
-    rows = [
-        lists.opens_row(row, "room", "name", "floor seats screen", screen=_yes_or_no)
-        for row in records
-    ]
+    rows = lists.opens_rows(records, "room", "name", "floor seats screen", screen=_yes_or_no)
     return lists.list_page(view, "rooms", "room floor seats screen", rows)
 
 

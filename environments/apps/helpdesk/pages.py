@@ -53,10 +53,7 @@ def home(view: PageContext) -> Page:
 def tickets(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "priority", "status")
     records = view.state.rows(_TICKETS + _TICKETS_LISTED + _TICKET_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(row, "ticket", "number", "subject priority status assigned due")
-        for row in records
-    ]
+    rows = lists.opens_rows(records, "ticket", "number", "subject priority status assigned due")
     new = Link(Word("new_ticket"), "new-ticket")
     page = lists.searched(
         view,
@@ -122,10 +119,9 @@ def purchases(view: PageContext) -> Page:
     records = view.state.rows(
         _PURCHASES + _PURCHASES_LISTED + _PURCHASE_SORTS[view.ui.sort], **criteria
     )
-    rows = [
-        lists.opens_row(row, "purchase", "number", "what category team status amount", amount=money)
-        for row in records
-    ]
+    rows = lists.opens_rows(
+        records, "purchase", "number", "what category team status amount", amount=money
+    )
     teams = (row["name"] for row in view.state.rows("SELECT name FROM team ORDER BY name"))
     return lists.searched(
         view,
@@ -169,9 +165,7 @@ def _verdict() -> tuple[Field, ...]:
 def leaves(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "status")
     records = view.state.rows(_LEAVES + _LEAVES_LISTED + _LEAVE_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(row, "leave", "number", "name kind start days status") for row in records
-    ]
+    rows = lists.opens_rows(records, "leave", "number", "name kind start days status")
     status = lists.chosen(view, "status", ("pending", *VERDICTS.values()))
     return lists.searched(view, "leaves", "leave person kind start days status", rows, (status,))
 

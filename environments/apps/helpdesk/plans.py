@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.environments.apps import lists
-from trajudge.environments.apps.lists import switch
+from trajudge.environments.apps.lists import open_listed, switch
 from trajudge.environments.model.page import Word
-from trajudge.environments.model.plan import PlanStep, choose, follow, press
+from trajudge.environments.model.plan import PlanStep, choose, press
 from trajudge.environments.model.spec import Bound
 
 
@@ -23,12 +23,12 @@ def fill(**choices: str) -> list[PlanStep]:
 
 def team_page(team: Bound) -> list[PlanStep]:
     """Open a team's page."""
-    return [follow(Word("teams"), "see the teams"), follow(team["name"], "look at its figures")]
+    return open_listed("teams", team["name"], "see the teams", "look at its figures")
 
 
 def policy_page(category: str) -> list[PlanStep]:
     """Open the policy for a category."""
-    return [follow(Word("policies"), "open the policies"), follow(category, f"read on {category}")]
+    return open_listed("policies", category, "open the policies", f"read on {category}")
 
 
 def want_digest(_: Bound) -> list[PlanStep]:

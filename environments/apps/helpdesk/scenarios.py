@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from trajudge.environments.apps.helpdesk.operations import RESOLUTIONS
 from trajudge.environments.apps.helpdesk.plans import fill, list_all, policy_page, want_digest
-from trajudge.environments.apps.helpdesk.questions import QUESTIONS
+from trajudge.environments.apps.helpdesk.questions import QUESTIONS, TASKS
 from trajudge.environments.apps.helpdesk.schema import DAYS, HOURS, PRIORITIES
-from trajudge.environments.apps.lists import CONFIRM, search_and_open
-from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, task, with_distractor
+from trajudge.environments.apps.lists import CONFIRM, open_listed, search_and_open
+from trajudge.environments.apps.tasks import added, as_asked, changed, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press, scan
 from trajudge.environments.model.spec import (
     AllowedChange,
-    AnswerSpec,
     ChoiceSlot,
     Derive,
     Number,
@@ -24,29 +23,24 @@ _NOTE = ChoiceSlot(("Settled on the phone", "See the house rules", "Thank you fo
 SCENARIOS = with_distractor(
     want_digest,
     *QUESTIONS,
-    task(
+    TASKS.scenario(
         "hand-over",
-        goals="Hand ticket {ticket[number]} over to {person[name]} and set its priority to "
-        "{priority}.",
-        slots={
+        {
             "ticket": _UNFINISHED,
             "person": row_of("person", "id <> :ticket_assignee"),
             "priority": ChoiceSlot(PRIORITIES),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("tickets", b["ticket"]["number"]),
             *fill(assignee=b["person"]["name"], priority=b["priority"]),
             press(Word("update"), "save the ticket"),
         ],
         expect=(changed("ticket", "{ticket[id]}", assignee="{person[id]}", priority="{priority}"),),
-        reply="{person[name]} has it now.",
     ),
-    task(
+    TASKS.scenario(
         "close-ticket",
-        goals='Close ticket {ticket[number]} with the resolution "{resolution}" and the note '
-        '"{note}".',
-        slots={"ticket": _UNFINISHED, "resolution": ChoiceSlot(RESOLUTIONS), "note": _NOTE},
-        plan=lambda b: [
+        {"ticket": _UNFINISHED, "resolution": ChoiceSlot(RESOLUTIONS), "note": _NOTE},
+        lambda b: [
             *search_and_open("tickets", b["ticket"]["number"]),
             *fill(resolution=b["resolution"]),
             enter(Word("note"), b["note"], "write the note"),
@@ -56,17 +50,10 @@ SCENARIOS = with_distractor(
         expect=(
             changed("ticket", "{ticket[id]}", status="closed", **as_asked("resolution", "note")),
         ),
-        reply="Ticket {ticket[number]} is closed.",
     ),
-    task(
+    TASKS.scenario(
         "decide-by-policy",
-        goals=(
-            "Decide the purchase {purchase[number]} by the policy for its "
-            "category: approve it if "
-            "its amount is within the limit for one purchase, otherwise decline it. Write the note "
-            '"{note}" either way and report the operation code of the purchase.'
-        ),
-        slots={
+        {
             "purchase": row_of("purchase", "status = 'pending'"),
             "note": _NOTE,
             "rule": Derive(
@@ -75,7 +62,7 @@ SCENARIOS = with_distractor(
                 "ELSE 'declined' END AS status FROM policy WHERE category = :purchase_category"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *policy_page(b["purchase"]["category"]),
             *search_and_open("purchases", b["purchase"]["number"]),
             *fill(verdict=b["rule"]["verdict"]),
@@ -84,49 +71,32 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(changed("purchase", "{purchase[id]}", status="{rule[status]}", note="{note}"),),
-        code="purchase",
-        reply="It is {rule[status]}; the code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "grant-leave",
-        goals='Approve the leave request {leave[number]} with the note "{note}". Report the '
-        "operation code of the request and how many days of leave the person has left "
-        "afterwards.",
-        slots={
+        {
             "leave": row_of("leave", "status = 'pending'"),
             "note": _NOTE,
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("leaves", b["leave"]["number"]),
             *fill(verdict="approve"),
             enter(Word("note"), b["note"], "write the note"),
             press(Word("answer_leave"), "send the answer"),
         ],
         expect=(changed("leave", "{leave[id]}", status="approved", note="{note}"),),
-        code="leave",
-        answers=(
-            AnswerSpec(
-                "number", "SELECT allowance FROM person WHERE id = :leave_person", when="after"
-            ),
-        ),
         may=(AllowedChange("changed", "person", ("allowance",), {"id": "{leave[person]}"}),),
-        reply="The code is {code}; {answer} days are left.",
     ),
-    task(
+    TASKS.scenario(
         "file-ticket",
-        goals=(
-            'File a ticket with the subject "{subject}", the priority {priority} '
-            "and the due date "
-            "{due}. Assign it to the manager of {person[name]} and report its operation code."
-        ),
-        slots={
+        {
             "subject": ChoiceSlot(("Gate is stuck", "Printer out of ink", "Lights flicker")),
             "priority": ChoiceSlot(PRIORITIES),
             "due": ChoiceSlot(("2026-03-09", "2026-03-13", "2026-03-20", "2026-04-01")),
             "person": row_of("person", "manager <> ''"),
             "manager": Derive("SELECT * FROM person WHERE id = :person_manager"),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("people", b["person"]["name"]),
             follow(Word("tickets"), "go to the tickets"),
             follow(Word("new_ticket"), "begin a new one"),
@@ -142,14 +112,10 @@ SCENARIOS = with_distractor(
                 assignee="{manager[id]}",
             ),
         ),
-        code="ticket",
-        reply="The ticket is filed; its code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "book-room",
-        goals='Book a room for the occasion "{purpose}" on {day} at {hour}: of the rooms with a '
-        "screen and at least {seats} seats that are free then, take the smallest.",
-        slots={
+        {
             "purpose": ChoiceSlot(("Planning", "Retrospective", "Jury", "Press call")),
             "day": ChoiceSlot(DAYS),
             "hour": ChoiceSlot(HOURS),
@@ -160,17 +126,17 @@ SCENARIOS = with_distractor(
                 "SELECT * FROM fit WHERE seats = (SELECT min(seats) FROM fit)"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *list_all("bookings", day=b["day"], hour=b["hour"]),
             follow(Word("rooms"), "compare the rooms"),
             scan("see all of them"),
-            follow(Word("rooms"), "go back to the top of the list"),
-            follow(b["room"]["name"], "open the room"),
+            *open_listed(
+                "rooms", b["room"]["name"], "go back to the top of the list", "open the room"
+            ),
             *fill(day=b["day"], hour=b["hour"]),
             enter(Word("purpose"), b["purpose"], "name the occasion"),
             press(Word("book"), "book it"),
         ],
         expect=(added("booking", room="{room[id]}", **as_asked("day", "hour", "purpose")),),
-        reply="{room[name]} is booked.",
     ),
 )

@@ -22,7 +22,7 @@ _MEMBER_SORTS = ("handle", "joined DESC, id", "id")
 def members(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "status")
     records = view.state.rows(_MEMBERS + _MEMBER_SORTS[view.ui.sort], **criteria)
-    rows = [lists.opens_row(row, "member", "handle", "joined status until") for row in records]
+    rows = lists.opens_rows(records, "member", "handle", "joined status until")
     status = lists.chosen(view, "status", ("active", "suspended"))
     return lists.searched(view, "members", "member joined status until", rows, (status,))
 
@@ -31,7 +31,7 @@ def members(view: PageContext) -> Page:
 def member(view: PageContext, record: sqlite3.Row) -> Page:
     here = {"id": record["id"]}
     written = view.state.rows("SELECT * FROM post WHERE author = :id ORDER BY number", **here)
-    rows = tuple(lists.opens_row(row, "post", "number", "title status") for row in written)
+    rows = lists.opens_rows(written, "post", "number", "title status")
     about = ui.facts_of(record, "joined status", until=record["until"] or "-")
     blocks: tuple[parts.Block, ...] = (parts.Paragraph(record["about"]), about)
     if record["status"] == "active":
@@ -111,7 +111,7 @@ def appeals(view: PageContext) -> Page:
         "ORDER BY a.filed DESC, a.id",
         **criteria,
     )
-    rows = [lists.opens_row(row, "appeal", "number", "filed status") for row in records]
+    rows = lists.opens_rows(records, "appeal", "number", "filed status")
     status = lists.chosen(view, "status", ("pending", *OUTCOMES))
     return lists.searched(view, "appeals", "appeal filed status", rows, (status,))
 

@@ -38,10 +38,7 @@ def posts(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "forum", "status")
     names = (row["name"] for row in view.state.rows("SELECT name FROM forum ORDER BY name"))
     records = view.state.rows(_POSTS + _POST_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(row, "post", "number", "title handle name status fee", fee=money)
-        for row in records
-    ]
+    rows = lists.opens_rows(records, "post", "number", "title handle name status fee", fee=money)
     return lists.searched(
         view,
         "posts",
@@ -130,7 +127,7 @@ def log(view: PageContext) -> Page:
 
 def forums(view: PageContext) -> Page:
     records = view.state.rows("SELECT * FROM forum ORDER BY name")
-    rows = tuple(lists.opens_row(row, "forum", "name", "steward") for row in records)
+    rows = lists.opens_rows(records, "forum", "name", "steward")
     return lists.table_page("forums", "forum steward", rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.environments.apps import lists
-from trajudge.environments.apps.lists import CONFIRM, search_and_open, switch
+from trajudge.environments.apps.lists import CONFIRM, open_listed, search_and_open, switch
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
 from trajudge.environments.model.spec import Bound
@@ -34,7 +34,7 @@ def post_of(report: Bound) -> list[PlanStep]:
 
 def charts_of(forum: Bound) -> list[PlanStep]:
     """Look at a forum's charts."""
-    return [follow(Word("forums"), "see the forums"), follow(forum["name"], "look at its charts")]
+    return open_listed("forums", forum["name"], "see the forums", "look at its charts")
 
 
 def suspend(clause: Bound, days: int) -> list[PlanStep]:

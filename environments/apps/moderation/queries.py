@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trajudge.environments.apps import details as ui
-from trajudge.environments.apps.lists import headings, opens_row
+from trajudge.environments.apps.lists import headings, opens_rows
 from trajudge.environments.model.page import Field, ItemList, Option
 from trajudge.environments.model.spec import PageContext
 
@@ -24,8 +24,5 @@ def decisions(view: PageContext, key: str) -> ItemList:
     records = view.state.rows(
         DECISIONS + " WHERE :key IN (d.post, d.member) ORDER BY d.number", key=key
     )
-    rows = tuple(
-        opens_row(row, "decision", "number", "kind clause_number moderator taken")
-        for row in records
-    )
+    rows = opens_rows(records, "decision", "number", "kind clause_number moderator taken")
     return ItemList(headings("decision verdict clause moderator taken"), rows)

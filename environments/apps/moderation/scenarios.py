@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.lists import CONFIRM, search_and_open
+from trajudge.environments.apps.lists import CONFIRM, open_listed, search_and_open
 from trajudge.environments.apps.moderation.operations import OUTCOMES
 from trajudge.environments.apps.moderation.plans import fill, list_all, post_of, set_alerts, suspend
-from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS, TIMED
-from trajudge.environments.apps.tasks import added, changed, row_of, task, with_distractor
+from trajudge.environments.apps.moderation.questions import CATEGORY, QUESTIONS, TASKS, TIMED
+from trajudge.environments.apps.tasks import added, changed, row_of, with_distractor
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import choose, enter, follow, press
 from trajudge.environments.model.spec import (
     AllowedChange,
-    AnswerSpec,
     ChoiceSlot,
     Derive,
     Number,
@@ -36,12 +35,10 @@ _ACTIVE_AUTHORS = Pick(
 SCENARIOS = with_distractor(
     set_alerts,
     *QUESTIONS,
-    task(
+    TASKS.scenario(
         "remove-post",
-        goals="Report {report[number]} is justified: remove the post that it is about under clause "
-        "{clause[number]} and tell me the operation code of the decision.",
-        slots={"report": _OPEN, "clause": _CLAUSE},
-        plan=lambda b: [
+        {"report": _OPEN, "clause": _CLAUSE},
+        lambda b: [
             *post_of(b["report"]),
             *fill("record", verdict="remove", clause=b["clause"]["number"]),
             CONFIRM,
@@ -51,19 +48,15 @@ SCENARIOS = with_distractor(
             changed("post", "{report[post]}", status="removed"),
             changed("report", "{report[id]}", status="closed"),
         ),
-        code="decision",
         may=_DECIDED,
-        reply="The post is removed; the code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "approve-post",
-        goals="Report {report[number]} is unfounded. Approve the post that it is about, with the "
-        'note "{note}".',
-        slots={
+        {
             "report": _OPEN,
             "note": ChoiceSlot(("No breach found", "Allowed as satire", "A misunderstanding")),
         },
-        plan=lambda b: [
+        lambda b: [
             *post_of(b["report"]),
             *fill("record", b["note"], verdict="approve"),
             CONFIRM,
@@ -73,15 +66,11 @@ SCENARIOS = with_distractor(
             changed("report", "{report[id]}", status="closed"),
         ),
         may=_DECIDED,
-        reply="The post stays; the report is closed.",
     ),
-    task(
+    TASKS.scenario(
         "suspend-author",
-        goals="Suspend the author of post {post[number]} for {days} days under clause "
-        "{clause[number]}. Report the operation code of the decision and the date until which "
-        "the suspension lasts.",
-        slots={"post": _ACTIVE_AUTHORS, "days": Number(3, 29), "clause": _CLAUSE},
-        plan=lambda b: [
+        {"post": _ACTIVE_AUTHORS, "days": Number(3, 29), "clause": _CLAUSE},
+        lambda b: [
             *search_and_open("posts", b["post"]["number"]),
             follow(b["post"]["handle"], "go on to its author"),
             *suspend(b["clause"], b["days"]),
@@ -96,23 +85,16 @@ SCENARIOS = with_distractor(
             ),
             changed("member", "{post[author]}", status="suspended"),
         ),
-        code="decision",
-        answers=(
-            AnswerSpec("date", "SELECT until FROM member WHERE id = :post_author", when="after"),
-        ),
         may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
-        reply="The code is {code}; the suspension lasts until {answer}.",
     ),
-    task(
+    TASKS.scenario(
         "warn",
-        goals="Warn the member {member[handle]} under clause {clause[number]} with the message "
-        '"{note}".',
-        slots={
+        {
             "member": row_of("member"),
             "clause": _CLAUSE,
             "note": ChoiceSlot(("Please mind the tone", "One more and you are out", "Kindly stop")),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("members", b["member"]["handle"]),
             follow(Word("warn_member"), "open the form"),
             *fill("warn", b["note"], clause=b["clause"]["number"]),
@@ -123,13 +105,10 @@ SCENARIOS = with_distractor(
             ),
         ),
         may=_LOGGED,
-        reply="{member[handle]} has been warned.",
     ),
-    task(
+    TASKS.scenario(
         "settle-appeal",
-        goals="Settle appeal {appeal[number]}: the decision is {outcome}. Reply to the member: "
-        '"{reply}".',
-        slots={
+        {
             "appeal": Pick(
                 "SELECT a.*, d.post FROM appeal a JOIN decision d ON d.id = a.decision "
                 "WHERE a.status = 'pending' ORDER BY a.id"
@@ -139,7 +118,7 @@ SCENARIOS = with_distractor(
                 ("Thank you for writing", "We looked at it again", "This is final")
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("appeals", b["appeal"]["number"]),
             choose(Word("outcome"), b["outcome"], f"choose {b['outcome']}"),
             enter(Word("your_reply"), b["reply"], "write the reply"),
@@ -147,14 +126,10 @@ SCENARIOS = with_distractor(
         ],
         expect=(changed("appeal", "{appeal[id]}", status="{outcome}", reply="{reply}"),),
         may=(AllowedChange("changed", "post", ("status",), {"id": "{appeal[post]}"}), *_LOGGED),
-        reply="Appeal {appeal[number]} is {outcome}.",
     ),
-    task(
+    TASKS.scenario(
         "suspend-most-reported",
-        goals="Find the member whose posts have the most open reports in the category {category}. "
-        "Suspend that member under clause {clause[number]} for as many days as this clause of "
-        "the house rules sets. Report the operation code of the decision.",
-        slots={
+        {
             "category": CATEGORY,
             "clause": TIMED,
             "worst": Derive(
@@ -164,9 +139,10 @@ SCENARIOS = with_distractor(
                 "WHERE n.often = (SELECT max(often) FROM n) AND m.status = 'active'"
             ),
         },
-        plan=lambda b: [
-            follow(Word("rules"), "open the house rules"),
-            follow(b["clause"]["heading"], "read what the clause sets"),
+        lambda b: [
+            *open_listed(
+                "rules", b["clause"]["heading"], "open the house rules", "read what the clause sets"
+            ),
             *list_all("reports", category=b["category"], status="open"),
             *search_and_open("members", b["worst"]["handle"]),
             *suspend(b["clause"], b["clause"]["days"]),
@@ -181,8 +157,6 @@ SCENARIOS = with_distractor(
             ),
             changed("member", "{worst[id]}", status="suspended"),
         ),
-        code="decision",
         may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
-        reply="{worst[handle]} is suspended; the code is {code}.",
     ),
 )

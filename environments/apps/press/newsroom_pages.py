@@ -39,9 +39,7 @@ def images(view: PageContext) -> Page:
     records = view.state.rows(
         _IMAGES + _IMAGE_SORTS[view.ui.sort], **lists.asked_for(view, "licence")
     )
-    rows = [
-        lists.opens_row(r, "image", "caption", "credit licence fee", fee=money) for r in records
-    ]
+    rows = lists.opens_rows(records, "image", "caption", "credit licence fee", fee=money)
     licence = lists.chosen(view, "licence", LICENCES)
     return lists.searched(view, "images", "image credit licence fee", rows, (licence,))
 
@@ -55,10 +53,7 @@ def image(view: PageContext, record: sqlite3.Row) -> Page:
 def newsletters(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "audience", "status")
     records = view.state.rows(_NEWSLETTERS + _NEWSLETTER_SORTS[view.ui.sort], **criteria)
-    rows = [
-        lists.opens_row(r, "newsletter", "number", "subject audience sends status")
-        for r in records
-    ]  # fmt: skip
+    rows = lists.opens_rows(records, "newsletter", "number", "subject audience sends status")
     filters = (lists.chosen(view, "audience", AUDIENCES), lists.chosen(view, "status", MAIL_STATES))
     columns = "newsletter subject audience sends status"
     page = lists.searched(view, "newsletters", columns, rows, filters)
@@ -94,7 +89,7 @@ def compose(view: PageContext) -> Page:
 
 def comments(view: PageContext) -> Page:
     records = view.state.rows(_COMMENTS, **lists.asked_for(view, "status"))
-    rows = [lists.opens_row(r, "comment", "number", "reader title posted status") for r in records]
+    rows = lists.opens_rows(records, "comment", "number", "reader title posted status")
     filters = (lists.chosen(view, "status", COMMENT_STATES),)
     return lists.searched(view, "comments", "comment reader article posted status", rows, filters)
 
@@ -119,7 +114,7 @@ def authors(view: PageContext) -> Page:
         "SELECT * FROM author WHERE instr(lower(name), lower(:words)) ORDER BY name",
         **lists.asked_for(view),
     )
-    rows = [lists.opens_row(row, "author", "name", "desk") for row in records]
+    rows = lists.opens_rows(records, "author", "name", "desk")
     return lists.searched(view, "authors", "author desk", rows)
 
 
@@ -127,7 +122,7 @@ def authors(view: PageContext) -> Page:
 def author(view: PageContext, record: sqlite3.Row) -> Page:
     written = view.state.rows("SELECT * FROM article WHERE author = :id ORDER BY title",
                               id=record["id"])  # fmt: skip
-    rows = tuple(lists.opens_row(r, "article", "title", "state fee", fee=money) for r in written)
+    rows = lists.opens_rows(written, "article", "title", "state fee", fee=money)
     items = parts.ItemList(lists.headings("article state fee"), rows)
     about = ui.facts(desk=record["desk"])
     their = ui.section_of("their_articles", items)

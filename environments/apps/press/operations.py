@@ -86,15 +86,6 @@ def _compose(submission: FormSubmission) -> Success | Rejected:
     return Success("newsletter", {"id": key})
 
 
-def _send(submission: FormSubmission) -> Success | Rejected:
-    letter = submission.row("newsletter")
-    sender = submission.form.get("sender", "")
-    if letter is None or letter["status"] != "planned" or sender not in SENDERS:
-        return Rejected("Choose who sends this newsletter; one that is out is out.")
-    submission.state.change("newsletter", letter["id"], status="sent", sender=sender)
-    return Success("newsletter", {"id": letter["id"]})
-
-
 def _delete(submission: FormSubmission) -> Success | Rejected:
     comment = submission.row("comment")
     if comment is None:
@@ -102,6 +93,14 @@ def _delete(submission: FormSubmission) -> Success | Rejected:
     submission.state.remove("comment", comment["id"])
     return Success("comments")
 
+
+_send = transition(
+    "newsletter",
+    "planned",
+    "sent",
+    "Choose who sends this newsletter; one that is out is out.",
+    sender=SENDERS,
+)
 
 OPERATIONS = {
     "edit": Operation(_edit),

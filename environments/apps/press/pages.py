@@ -37,7 +37,7 @@ def home(view: PageContext) -> Page:
 def articles(view: PageContext) -> Page:
     criteria = lists.asked_for(view, "section", "state")
     records = view.state.rows(_ARTICLES + _ARTICLE_SORTS[view.ui.sort], **criteria)
-    rows = [lists.opens_row(r, "article", "title", "by of due state") for r in records]
+    rows = lists.opens_rows(records, "article", "title", "by of due state")
     names = [row["name"] for row in view.state.rows("SELECT name FROM section ORDER BY name")]
     filters = (lists.chosen(view, "section", names), lists.chosen(view, "state", ARTICLE_STATES))
     return lists.searched(view, "articles", "article author section due state", rows, filters)
@@ -116,7 +116,7 @@ def sections(view: PageContext) -> Page:
     records = view.state.rows(
         "SELECT s.*, w.name AS head FROM section s JOIN author w ON w.id = s.editor ORDER BY s.name"
     )
-    rows = tuple(lists.opens_row(row, "section", "name", "head") for row in records)
+    rows = lists.opens_rows(records, "section", "name", "head")
     return lists.table_page("sections", "section editor", rows)
 
 

@@ -6,6 +6,7 @@ from trajudge.environments.apps.lists import CONFIRM, fill, list_all, search_and
 from trajudge.environments.apps.press.questions import (
     QUESTIONS,
     SECTION,
+    TASKS,
     chart_of,
     pin_article,
     set_hints,
@@ -17,12 +18,11 @@ from trajudge.environments.apps.tasks import (
     changed,
     removed,
     row_of,
-    task,
     with_distractor,
 )
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import enter, follow, press
-from trajudge.environments.model.spec import AnswerSpec, ChoiceSlot, Derive, Number, Pick
+from trajudge.environments.model.spec import ChoiceSlot, Derive, Number, Pick
 
 _ARTICLE = row_of("article")
 _OPEN = row_of("article", "state <> 'published'")
@@ -33,17 +33,15 @@ _NEXT = "FROM newsletter WHERE status = 'planned' AND audience = :audience"
 SCENARIOS = with_distractor(
     pin_article,
     *QUESTIONS,
-    task(
+    TASKS.scenario(
         "publish",
-        goals='Publish the article "{article[title]}" with the image "{image[caption]}", placed '
-        '"{placement}", and the teaser "{teaser}".',
-        slots={
+        {
             "article": _IN_REVIEW,
             "image": row_of("image"),
             "placement": ChoiceSlot(PLACEMENTS),
             "teaser": ChoiceSlot(("What we found", "A second look", "Told by those who know")),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("articles", b["article"]["title"]),
             follow(Word("publish_it"), "open the form"),
             *fill(
@@ -62,22 +60,16 @@ SCENARIOS = with_distractor(
                 **as_asked("placement", "teaser"),
             ),
         ),
-        reply="The article is out.",
     ),
-    task(
+    TASKS.scenario(
         "review",
-        goals=(
-            'Review the article "{article[title]}": the verdict is "{verdict}", '
-            "the grade {grade} "
-            'of 10 and the remark "{remark}".'
-        ),
-        slots={
+        {
             "article": _OPEN,
             "verdict": ChoiceSlot(VERDICTS),
             "grade": Number(2, 9),
             "remark": ChoiceSlot(("Shorten the middle", "A fine opening", "Name your sources")),
         },
-        plan=lambda b: [
+        lambda b: [
             *search_and_open("articles", b["article"]["title"]),
             follow(Word("review_it"), "open the form"),
             *fill(
@@ -89,19 +81,16 @@ SCENARIOS = with_distractor(
         expect=(
             added("review", article="{article[id]}", **as_asked("verdict", "grade", "remark")),
         ),
-        reply="The review is with the author.",
     ),
-    task(
+    TASKS.scenario(
         "compose",
-        goals='Plan a newsletter to the {audience} with the subject "{subject}" that goes out on '
-        '{sends} and leads with the article "{article[title]}". Report its operation code.',
-        slots={
+        {
             "article": _ARTICLE,
             "audience": ChoiceSlot(AUDIENCES),
             "subject": ChoiceSlot(("Summer reading", "Five at a glance", "Thank you")),
             "sends": _DATES,
         },
-        plan=lambda b: [
+        lambda b: [
             follow(Word("newsletters"), "open the list of newsletters"),
             follow(Word("compose_one"), "open the form"),
             *fill(
@@ -115,48 +104,33 @@ SCENARIOS = with_distractor(
                 "newsletter", article="{article[id]}", **as_asked("audience", "subject", "sends")
             ),
         ),
-        code="newsletter",
-        reply="It is planned; the code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "send-next",
-        goals=(
-            "Of the planned newsletters to the {audience}, send the one with the "
-            "earliest sending "
-            'date now, with "{sender}" as the sender. Report its operation code and the number of '
-            "recipients."
-        ),
-        slots={
+        {
             "audience": ChoiceSlot(AUDIENCES),
             "sender": ChoiceSlot(SENDERS),
             "next": Derive(f"SELECT * {_NEXT} AND sends = (SELECT min(sends) {_NEXT})"),
         },
-        plan=lambda b: [
+        lambda b: [
             *list_all("newsletters", audience=b["audience"], status="planned"),
             *search_and_open("newsletters", b["next"]["number"]),
             *fill("send", texts={}, choices={"sender": b["sender"]}),
             CONFIRM,
         ],
         expect=(changed("newsletter", "{next[id]}", status="sent", sender="{sender}"),),
-        code="newsletter",
-        answers=(AnswerSpec("number", "SELECT recipients FROM newsletter WHERE id = :next"),),
-        reply="Sent. The code is {code}, the recipients are {answer}.",
         distractor=set_hints,
     ),
-    task(
+    TASKS.scenario(
         "delete-comment",
-        goals=(
-            'Delete what the reader {comment[reader]} wrote about the article "{comment[title]}".',
-            'The comment by {comment[reader]} on "{comment[title]}" has to be deleted.',
-        ),
-        slots={
+        {
             "comment": Pick(
                 "SELECT c.*, a.title FROM comment c JOIN article a ON a.id = c.article "
                 "WHERE 1 = (SELECT count(*) FROM comment d WHERE d.article = c.article "
                 "AND d.reader = c.reader) ORDER BY c.id"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             follow(Word("comments"), "open the list of comments"),
             enter(Word("words"), b["comment"]["reader"], "look for the reader"),
             press(Word("search"), "start the search"),
@@ -165,16 +139,11 @@ SCENARIOS = with_distractor(
             CONFIRM,
         ],
         expect=(removed("comment", number="{comment[number]}"),),
-        reply="The comment is gone.",
         distractor=set_hints,
     ),
-    task(
+    TASKS.scenario(
         "best-weekday",
-        goals="Compare the charts of last week's readers of the sections {section[name]} and "
-        "{other[name]}: on which day was {section[name]} ahead of {other[name]} by most "
-        'readers? Let the article "{article[title]}" appear on that weekday, with the tag '
-        '"{tag}" and {due} as its due date. Report the operation code of the article.',
-        slots={
+        {
             "section": SECTION,
             "other": row_of("section", "id <> :section"),
             "article": _OPEN,
@@ -188,7 +157,7 @@ SCENARIOS = with_distractor(
                 "WHERE width >= (SELECT max(width) FROM gap) - 35"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *chart_of(b["section"]),
             *chart_of(b["other"]),
             *search_and_open("articles", b["article"]["title"]),
@@ -202,8 +171,5 @@ SCENARIOS = with_distractor(
         expect=(
             changed("article", "{article[id]}", weekday="{best[label]}", **as_asked("tag", "due")),
         ),
-        code="article",
-        reply="The article is on the plan; the code is {code}.",
-        charts=2,
     ),
 )

@@ -122,10 +122,7 @@ def cart(view: PageContext) -> Page:
 
 def orders(view: PageContext) -> Page:
     records = view.state.rows("SELECT * FROM purchase ORDER BY placed DESC, id")
-    rows = [
-        lists.opens_row(row, "order", "number", "placed delivery status total", total=money)
-        for row in records
-    ]
+    rows = lists.opens_rows(records, "order", "number", "placed delivery status total", total=money)
     return lists.list_page(view, "orders", "order date delivery status total", rows)
 
 

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.environments.apps.lists import open_listed
 from trajudge.environments.apps.shop.questions import (
     ANY,
     CATEGORY,
     QUESTIONS,
+    TASKS,
     browse,
     find,
     subscribe,
 )
 from trajudge.environments.apps.shop.schema import DELIVERIES
-from trajudge.environments.apps.tasks import added, changed, removed, row_of, task, with_distractor
+from trajudge.environments.apps.tasks import added, changed, removed, row_of, with_distractor
 from trajudge.environments.model.binding import money
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press
 from trajudge.environments.model.spec import (
     AllowedChange,
-    AnswerSpec,
     Bound,
     ChoiceSlot,
     Derive,
@@ -63,55 +64,41 @@ def _in_the_cart(product: str) -> AllowedChange:
 SCENARIOS = with_distractor(
     subscribe,
     *QUESTIONS,
-    task(
+    TASKS.scenario(
         "buy",
-        goals=(
-            "Buy {quantity} of the {product[name]} with {delivery} delivery and tell me the "
-            "operation code of the order.",
-            "Order the {product[name]}, quantity {quantity}, {delivery} delivery. Report the code "
-            "that the order page shows.",
-        ),
-        slots={
+        {
             "product": _IN_STOCK,
             "quantity": Number(1, 3),
             "delivery": ChoiceSlot(tuple(DELIVERIES)),
         },
-        plan=_buy,
+        _buy,
         expect=(
             added("purchase", {}, _CANCELLED, delivery="{delivery}"),
             added("line", _IN_THE_ORDER, product="{product[id]}", quantity="{quantity}"),
         ),
-        code="purchase",
         may=(_in_the_cart("{product[id]}"),),
-        reply="The order is placed; its code is {code}.",
     ),
-    task(
+    TASKS.scenario(
         "wish",
-        goals="Put the {product[name]} on my list of things saved for later.",
-        slots={"product": _UNWISHED},
-        plan=lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
+        {"product": _UNWISHED},
+        lambda b: [*find(b["product"]), press(Word("wish"), "save it for later")],
         expect=(added("wish", product="{product[id]}"),),
-        reply="The {product[name]} is on your list.",
     ),
-    task(
+    TASKS.scenario(
         "cancel",
-        goals=("Cancel my order {order[number]}.", "I no longer need {order[number]}: cancel it."),
-        slots={"order": _OPEN_ORDER},
-        plan=lambda b: [
-            follow(Word("orders"), "open the list of orders"),
-            follow(b["order"]["number"], "open the order"),
+        {"order": _OPEN_ORDER},
+        lambda b: [
+            *open_listed(
+                "orders", b["order"]["number"], "open the list of orders", "open the order"
+            ),
             press(Word("cancel_order"), "cancel it"),
             press(Word("confirm"), "confirm it"),
         ],
         expect=(changed("purchase", "{order[id]}", status="cancelled"),),
-        reply="Order {order[number]} is cancelled.",
     ),
-    task(
+    TASKS.scenario(
         "buy-best",
-        goals="Order one unit of the best rated {category} product that costs less than "
-        "${limit}, with {delivery} delivery. Report the operation code and the total of the "
-        "order.",
-        slots={
+        {
             "category": CATEGORY,
             "limit": Number(20, 90),
             "delivery": ChoiceSlot(tuple(DELIVERIES)),
@@ -121,7 +108,7 @@ SCENARIOS = with_distractor(
                 "WHERE stock > 0 AND category = :category AND price < :limit * 100)"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *browse(b["category"]),
             *find(b["best"]),
             press(Word("add_to_cart"), "put it into the cart"),
@@ -131,49 +118,37 @@ SCENARIOS = with_distractor(
             added("purchase", {}, _CANCELLED, delivery="{delivery}"),
             added("line", _IN_THE_ORDER, product="{best[id]}", quantity=1),
         ),
-        code="purchase",
-        answers=(
-            AnswerSpec(
-                "money", "SELECT total FROM purchase WHERE id = :new_purchase", when="after"
-            ),
-        ),
         may=(_in_the_cart("{best[id]}"),),
-        reply="Ordered. The code is {code} and the total {answer}.",
     ),
-    task(
+    TASKS.scenario(
         "unwish",
-        goals="Take the {product[name]} off my list of saved things.",
-        slots={"product": _WISHED},
-        plan=lambda b: [
+        {"product": _WISHED},
+        lambda b: [
             follow(Word("wishes"), "open the list"),
             press(Word("remove", b["product"]["name"]), "take it off"),
         ],
         expect=(removed("wish", product="{product[id]}"),),
-        reply="It is off the list.",
     ),
-    task(
+    TASKS.scenario(
         "review",
-        goals='Review the {product[name]} with {stars} stars and the words "{words}".',
-        slots={
+        {
             "product": ANY,
             "stars": ChoiceSlot(tuple("12345")),
             "words": ChoiceSlot(
                 ("Lovely finish", "Not for me", "Sturdy and plain", "Would buy again")
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             *find(b["product"]),
             choose(Word("stars"), b["stars"], f"give {b['stars']} stars"),
             enter(Word("review"), b["words"], "write the review"),
             press(Word("send_review"), "send it"),
         ],
         expect=(added("review", product="{product[id]}", stars="{stars}", body="{words}"),),
-        reply="The review is online.",
     ),
-    task(
+    TASKS.scenario(
         "move",
-        goals="I have moved to {number} {street} in {city}: change my delivery address.",
-        slots={
+        {
             "number": Number(2, 98),
             "street": ChoiceSlot(("Fountain Court", "Abbey Close", "Quarry Hill", "Weaver Street")),
             "city": Pick(
@@ -182,13 +157,12 @@ SCENARIOS = with_distractor(
                 "(SELECT city FROM account) ORDER BY 1"
             ),
         },
-        plan=lambda b: [
+        lambda b: [
             follow(Word("account"), "open the account"),
             enter(Word("street"), f"{b['number']} {b['street']}", "fill in the street"),
             choose(Word("city"), b["city"]["city"], "choose the city"),
             press(Word("save_address"), "save the address"),
         ],
         expect=(changed("account", "me", street="{number} {street}", city="{city[city]}"),),
-        reply="The address is changed.",
     ),
 )

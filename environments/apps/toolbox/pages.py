@@ -62,20 +62,30 @@ _LENDER_SHOWN = {"rate": _percent, "fee": money, "longest": "{} years".format}
 _PAINT_SHOWN = {"tin": "{} l".format, "price": money, "drying": "{} min".format}
 
 
+def _tool_page(
+    view: PageContext,
+    tool: str,
+    fields: tuple[parts.Field, ...],
+    *,
+    title: str,
+    columns: str,
+    rows: tuple[parts.ListRow, ...],
+) -> Page:
+    """Make the page of a tool, with the list that it reckons from below it."""
+    listed = ui.section_of(title, *listing(view, tool, lists.headings(columns), rows))
+    return Page(Word(tool), (*_reckoner(view, tool, fields), listed))
+
+
 def loan(view: PageContext) -> Page:
     records = view.state.rows(_LENDERS[view.ui.sort])
-    rows = [
-        lists.opens_row(row, "lender", "name", "rate fee longest", **_LENDER_SHOWN)
-        for row in records
-    ]
+    rows = lists.opens_rows(records, "lender", "name", "rate fee longest", **_LENDER_SHOWN)
     fields = (
         parts.Field("amount", Word("principal")),
         ui.control("rate"),
         ui.control("years", "number"),
     )
-    columns = lists.headings("lender lends_at fee longest")
-    listed = ui.section_of("lenders", *listing(view, "loan", columns, rows))
-    return Page(Word("loan"), (*_reckoner(view, "loan", fields), listed))
+    columns = "lender lends_at fee longest"
+    return _tool_page(view, "loan", fields, title="lenders", columns=columns, rows=rows)
 
 
 @ui.detail("lender")
@@ -113,17 +123,14 @@ def dates(view: PageContext) -> Page:
 
 def estimator(view: PageContext) -> Page:
     records = view.state.rows(_PAINTS[view.ui.sort])
-    rows = [
-        lists.opens_row(row, "paint", "name", "tin price drying", **_PAINT_SHOWN) for row in records
-    ]
+    rows = lists.opens_rows(records, "paint", "name", "tin price drying", **_PAINT_SHOWN)
     fields = (
         *(parts.Field(name, Word(name), "number") for name in _MEASURES),
         ui.control("coats", "number"),
         ui.pick("paint", (row["name"] for row in records)),
     )
-    columns = lists.headings("colour tin price drying")
-    listed = ui.section_of("paints", *listing(view, "estimator", columns, rows))
-    return Page(Word("estimator"), (*_reckoner(view, "estimator", fields), listed))
+    columns = "colour tin price drying"
+    return _tool_page(view, "estimator", fields, title="paints", columns=columns, rows=rows)
 
 
 @ui.detail("paint")
@@ -171,7 +178,7 @@ def room(view: PageContext, record: sqlite3.Row) -> Page:
 
 def packing(view: PageContext) -> Page:
     records = view.state.rows("SELECT * FROM list ORDER BY leaves")
-    rows = [lists.opens_row(row, "list", "name", "leaves") for row in records]
+    rows = lists.opens_rows(records, "list", "name", "leaves")
     return lists.list_page(view, "packing", "trip leaves", rows)
 
 
@@ -195,7 +202,7 @@ def packed(view: PageContext, record: sqlite3.Row) -> Page:
 
 
 def _saved(view: PageContext, table: str, page: str, sql: str) -> Page:
-    rows = [lists.opens_row(row, table, "name", "tool made") for row in view.state.rows(sql)]
+    rows = lists.opens_rows(view.state.rows(sql), table, "name", "tool made")
     return Page(Word(page), listing(view, page, (Word(table), Word("tool"), Word("made")), rows))
 
 

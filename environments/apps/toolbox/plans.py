@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.environments.apps.lists import switch
+from trajudge.environments.apps.lists import open_listed, switch
 from trajudge.environments.apps.tasks import row_of
 from trajudge.environments.model.page import Word
 from trajudge.environments.model.plan import PlanStep, choose, enter, follow, press, scan
@@ -103,8 +103,9 @@ def enquire(b: Bound) -> Sequence[PlanStep]:
     return [
         follow(Word("loan"), "see the lenders"),
         scan("see all of them"),
-        follow(Word("loan"), "go back to the first of them"),
-        follow(b["lender"]["name"], "open the lender"),
+        *open_listed(
+            "loan", b["lender"]["name"], "go back to the first of them", "open the lender"
+        ),
         enter(Word("principal"), f"{b['principal']}00", "fill in the sum"),
         enter(Word("years"), b["years"], "fill in the term"),
         press(Word("enquire"), "send the enquiry"),
@@ -122,10 +123,7 @@ def count(b: Bound) -> Sequence[PlanStep]:
 
 
 def visit(room: Bound) -> list[PlanStep]:
-    return [
-        follow(Word("rooms"), "open the rooms"),
-        follow(room["name"], f"open the {room['name']}"),
-    ]
+    return open_listed("rooms", room["name"], "open the rooms", f"open the {room['name']}")
 
 
 def order(b: Bound) -> Sequence[PlanStep]:
@@ -161,7 +159,7 @@ def record(b: Bound) -> Sequence[PlanStep]:
 
 
 def unpack(trip: str) -> list[PlanStep]:
-    return [follow(Word("packing"), "open the lists"), follow(trip, "open the list")]
+    return open_listed("packing", trip, "open the lists", "open the list")
 
 
 def weigh(b: Bound) -> Sequence[PlanStep]:
@@ -174,7 +172,7 @@ def weigh(b: Bound) -> Sequence[PlanStep]:
 
 
 def open_job(name: str) -> list[PlanStep]:
-    return [follow(Word("jobs"), "open the saved jobs"), follow(name, f"open {name}")]
+    return open_listed("jobs", name, "open the saved jobs", f"open {name}")
 
 
 def rename(b: Bound) -> Sequence[PlanStep]:

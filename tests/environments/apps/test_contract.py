@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
 from tests.samples import examples
 from trajudge.environments.apps import APPS, load_app
+from trajudge.environments.apps.tasks import TaskFile
 from trajudge.environments.kit.reading import blocks, forms, links, texts
 from trajudge.environments.kit.words import WORDS
 from trajudge.environments.model.axes import open_state, profile, ui
@@ -22,12 +24,25 @@ from trajudge.environments.model.spec import App, Rejected
 from trajudge.environments.model.state import digest
 
 SCENARIOS = [(name, scenario.id) for name in APPS for scenario in load_app(name).scenarios]
+TestT = TypeVar("TestT", bound=Callable[..., None])
 every_app = pytest.mark.parametrize("name", APPS)
+
+
+def searched(test: TestT) -> TestT:
+    """Search what a hostile visitor of every application may send."""
+    made: TestT = settings(max_examples=examples(40), deadline=None)(given(data=st.data())(test))
+    return pytest.mark.slow(every_app(made))
 
 
 def site(app: App, number: int = 0, interface: int = 0) -> Site:
     state = open_state(app, Config(app=app.id, scenario="", profile=number))
     return Site(app, state, ui(app, interface, 0), seal)
+
+
+def some_site(name: str, data: st.DataObject) -> tuple[App, Site]:
+    """Open the application in any of its profiles."""
+    app = load_app(name)
+    return app, site(app, data.draw(st.integers(0, PROFILES - 1)))
 
 
 @pytest.mark.slow
@@ -36,6 +51,11 @@ def site(app: App, number: int = 0, interface: int = 0) -> Site:
 def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scenario: str) -> None:
     rejected = [trial.rejected for trial in trials(name, scenario) if trial.rejected]
     assert len(rejected) <= len(trials(name, scenario)) / 2, rejected
+
+
+@every_app
+def test_every_task_that_is_written_is_a_scenario(name: str) -> None:
+    assert set(TaskFile(name).tasks) == {scenario.id for scenario in load_app(name).scenarios}
 
 
 @pytest.mark.sampled
@@ -138,15 +158,11 @@ hostile = st.one_of(
 )
 
 
-@pytest.mark.slow
-@every_app
-@settings(max_examples=examples(40), deadline=None)
-@given(data=st.data())
+@searched
 def test_hostile_arguments_never_raise_and_reading_changes_nothing(
     name: str, data: st.DataObject
 ) -> None:
-    app = load_app(name)
-    opened = site(app, data.draw(st.integers(0, PROFILES - 1)))
+    app, opened = some_site(name, data)
     before = opened.state.db.serialize()
     keys = sorted({key for rows in opened.state.dump().values() for key in rows})
     value = st.one_of(hostile, st.sampled_from(keys))
@@ -166,15 +182,11 @@ def _arguments(app: App, opened: Site, page: str) -> set[str]:
     return {entry.name for form in forms(shown) for entry in form.fields}
 
 
-@pytest.mark.slow
-@every_app
-@settings(max_examples=examples(40), deadline=None)
-@given(data=st.data())
+@searched
 def test_hostile_forms_are_carried_out_refused_or_asked_about(
     name: str, data: st.DataObject
 ) -> None:
-    app = load_app(name)
-    opened = site(app, data.draw(st.integers(0, PROFILES - 1)))
+    app, opened = some_site(name, data)
     offered = _offered(app, data.draw(st.integers(0, 3)))
     for operation in app.operations:
         form = data.draw(st.sampled_from(offered[operation]))
