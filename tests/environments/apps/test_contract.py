@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
 from hypothesis import given, settings
@@ -30,8 +30,8 @@ every_app = pytest.mark.parametrize("name", APPS)
 
 def searched(test: TestT) -> TestT:
     """Search what a hostile visitor of every application may send."""
-    made: TestT = settings(max_examples=examples(40), deadline=None)(given(data=st.data())(test))
-    return pytest.mark.slow(every_app(made))
+    made = settings(max_examples=examples(40), deadline=None)(given(data=st.data())(test))
+    return cast(TestT, pytest.mark.slow(every_app(made)))
 
 
 def site(app: App, number: int = 0, interface: int = 0) -> Site:
