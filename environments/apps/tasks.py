@@ -10,14 +10,14 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
+from trajudge.environments.apps.lists import list_all, search_and_open
 from trajudge.environments.model.plan import PlanStep
 from trajudge.environments.model.spec import (
     AllowedChange,
-    AnswerKind,
     AnswerSpec,
     Bound,
+    ChoiceSlot,
     Expect,
     Pick,
     Scenario,
@@ -67,13 +67,11 @@ class TaskFile:
         expect: tuple[Expect, ...] = (),
         may: tuple[AllowedChange, ...] = (),
         distractor: Plan | None = None,
-        answer: AnswerSpec | None = None,
     ) -> Scenario:
         """Make a scenario: a question about the state as it is, or with ``expect`` a task that is
-        done when the state is so and the answers are given. ``answer`` comes before the file's."""
+        done when the state is so and the answers are given."""
         task = self.tasks[name]
-        code = AnswerSpec("code", task.code) if task.code else None
-        answers = (*(found for found in (code, answer) if found), *task.answers)
+        answers = (*([AnswerSpec("code", task.code)] if task.code else []), *task.answers)
         return Scenario(
             id=name,
             goals=task.goals or (task.goal,),
@@ -87,42 +85,19 @@ class TaskFile:
             charts=task.charts,
         )
 
-    def lookup(
-        self,
-        name: str,
-        kind: AnswerKind,
-        field: str,
-        plan: Plan,
-        *,
-        slot: Slot | None = None,
-        among: str = "",
-    ) -> Scenario:
-        """Ask for a field, ``table.column``, of one row: that of the slot named like the table, by
-        default any row of it."""
+    def of_row(self, name: str, page: str, field: str, where: str = "") -> Scenario:
+        """Make a question about a row (as ``row_of`` picks it) that is found in the list ``page``
+        by its ``field``, ``table.column``; the slot is named like the table."""
         table, column = field.split(".")
-        answer = AnswerSpec(kind, f"SELECT {column} FROM {table} WHERE id = :{table}", among=among)  # noqa: S608
-        return self.scenario(name, {table: slot or row_of(table)}, plan, answer=answer)
+        slots = {table: row_of(table, where)}
+        return self.scenario(name, slots, lambda b: search_and_open(page, b[table][column]))
 
-    def peak(
-        self,
-        name: str,
-        field: str,
-        series: str,
-        slots: Slots,
-        plan: Plan,
-        *,
-        extreme: Literal["max", "min"] = "max",
-        among: str = "",
-        distractor: Plan | None = None,
-    ) -> Scenario:
-        """Ask where a chart is highest (or lowest): for the ``table.column`` that names its bars.
-        ``series`` (SQL) says which rows of the table are in the chart, by their ``amount``."""
-        table, column = field.split(".")
-        chart = f"FROM {table} WHERE {series}"
-        sql = f"SELECT {column} {chart} AND amount = (SELECT {extreme}(amount) {chart})"
-        names = among or f"SELECT DISTINCT {column} FROM {table}"  # noqa: S608
-        answer = AnswerSpec("text", sql, among=names)
-        return self.scenario(name, slots, plan, answer=answer, distractor=distractor)
+    def of_list(self, name: str, page: str, why: str = "", /, **filters: ChoiceSlot) -> Scenario:
+        """Make a question about what the filters, which are slots, leave of the list ``page``;
+        ``why`` as in ``list_all``."""
+        return self.scenario(
+            name, filters, lambda b: list_all(page, why, **{key: b[key] for key in filters})
+        )
 
 
 def with_distractor(distractor: Plan, *scenarios: Scenario) -> tuple[Scenario, ...]:

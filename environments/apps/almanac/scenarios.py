@@ -30,20 +30,13 @@ SCENARIOS = with_distractor(
             *open_listed("events", b["event"]["title"], "open the calendar", "open the event"),
         ],
     ),
-    TASKS.lookup(
+    TASKS.scenario(
         "event-day",
-        "date",
-        "event.day",
+        {"event": EVENT},
         lambda b: open_listed("events", b["event"]["title"], "open the calendar", "open the event"),
     ),
     TASKS.scenario("event-length", {"event": EVENT}, lambda b: plans.attend(b["event"])),
-    TASKS.lookup(
-        "leader",
-        "text",
-        "report.leader",
-        lambda b: plans.find(b["report"]["title"]),
-        among="SELECT leader FROM report",
-    ),
+    TASKS.scenario("leader", {"report": plans.REPORT}, lambda b: plans.find(b["report"]["title"])),
     TASKS.scenario("study-costs", {"studies": plans.STUDIES}, plans.costs),
     TASKS.scenario(
         "region-total",
@@ -73,13 +66,7 @@ SCENARIOS = with_distractor(
         {"term": plans.TERM, "district": DISTRICT, "year": Number(2018, 2025)},
         plans.term,
     ),
-    TASKS.peak(
-        "busiest-month",
-        "visits.month",
-        "district = :district",
-        {"district": DISTRICT},
-        lambda b: plans.visit(b["district"]),
-    ),
+    TASKS.scenario("busiest-month", {"district": DISTRICT}, lambda b: plans.visit(b["district"])),
     TASKS.scenario(
         "busier-months",
         {"first": DISTRICT, "second": plans.RIVAL},

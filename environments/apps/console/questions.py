@@ -34,16 +34,9 @@ def silence(b: Bound) -> Sequence[PlanStep]:
 TASKS = TaskFile("console")
 QUESTIONS = with_distractor(
     set_digest,
-    TASKS.lookup(
-        "machine-cost",
-        "money",
-        "machine.cost",
-        lambda b: search_and_open("machines", b["machine"]["name"]),
-    ),
-    TASKS.scenario(
-        "next-expiry",
-        {"scope": ChoiceSlot(SCOPES), "status": ChoiceSlot(("active", "revoked"))},
-        lambda b: list_all("keys", scope=b["scope"], status=b["status"]),
+    TASKS.of_row("machine-cost", "machines", "machine.name"),
+    TASKS.of_list(
+        "next-expiry", "keys", scope=ChoiceSlot(SCOPES), status=ChoiceSlot(("active", "revoked"))
     ),
     TASKS.scenario(
         "invoices-sum",
@@ -69,10 +62,8 @@ QUESTIONS = with_distractor(
         {"result": ChoiceSlot(RESULTS), "month": ChoiceSlot(("2026-01", "2026-02"))},
         lambda b: list_all("deployments", result=b["result"]),
     ),
-    TASKS.peak(
+    TASKS.scenario(
         "peak-day",
-        "load.day",
-        "service = :service AND kind = :kind",
         {"service": SERVICE, "kind": ChoiceSlot(("load", "requests"))},
         lambda b: search_and_open("services", b["service"]["name"]),
         distractor=silence,

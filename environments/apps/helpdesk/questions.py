@@ -22,14 +22,10 @@ _TEAM = row_of("team")
 TASKS = TaskFile("helpdesk")
 QUESTIONS = with_distractor(
     want_digest,
-    TASKS.lookup(
-        "policy-limit", "money", "policy.ceiling", lambda b: policy_page(b["policy"]["category"])
-    ),
     TASKS.scenario(
-        "manager-of",
-        {"person": row_of("person", "manager <> ''")},
-        lambda b: search_and_open("people", b["person"]["name"]),
+        "policy-limit", {"policy": row_of("policy")}, lambda b: policy_page(b["policy"]["category"])
     ),
+    TASKS.of_row("manager-of", "people", "person.name", "manager <> ''"),
     TASKS.scenario(
         "skip-level",
         {
@@ -46,23 +42,26 @@ QUESTIONS = with_distractor(
             follow(b["chain"]["second"], "go on to the manager"),
         ],
     ),
-    TASKS.scenario(
+    TASKS.of_list(
         "earliest-due",
-        {"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
-        lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
+        "tickets",
+        "open the list",
+        priority=ChoiceSlot(PRIORITIES),
+        status=ChoiceSlot(("open", "waiting")),
     ),
-    TASKS.scenario(
+    TASKS.of_list(
         "busy-people",
-        {"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))},
-        lambda b: list_all("tickets", priority=b["priority"], status=b["status"]),
+        "tickets",
+        "open the list",
+        priority=ChoiceSlot(PRIORITIES),
+        status=ChoiceSlot(("open", "waiting")),
     ),
-    TASKS.scenario(
+    TASKS.of_list(
         "category-total",
-        {
-            "category": ChoiceSlot(CATEGORIES),
-            "status": ChoiceSlot(("pending", *VERDICTS.values())),
-        },
-        lambda b: list_all("purchases", category=b["category"], status=b["status"]),
+        "purchases",
+        "open the list",
+        category=ChoiceSlot(CATEGORIES),
+        status=ChoiceSlot(("pending", *VERDICTS.values())),
     ),
     TASKS.scenario(
         "budget-left",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trajudge.environments.apps.lists import open_listed, search_and_open
+from trajudge.environments.apps.lists import open_listed
 from trajudge.environments.apps.moderation.plans import charts_of, list_all, lock_forum, set_alerts
 from trajudge.environments.apps.moderation.schema import ACTIONS, CATEGORIES
 from trajudge.environments.apps.tasks import TaskFile, row_of, with_distractor
@@ -18,25 +18,20 @@ TIMED = Pick(
 TASKS = TaskFile("moderation")
 QUESTIONS = with_distractor(
     set_alerts,
-    TASKS.lookup(
+    TASKS.scenario(
         "penalty",
-        "number",
-        "clause.days",
+        {"clause": TIMED},
         lambda b: open_listed(
             "rules", b["clause"]["heading"], "open the house rules", "read its clauses"
         ),
-        slot=TIMED,
     ),
-    TASKS.lookup(
-        "joined",
-        "date",
-        "member.joined",
-        lambda b: search_and_open("members", b["member"]["handle"]),
-    ),
-    TASKS.scenario(
+    TASKS.of_row("joined", "members", "member.handle"),
+    TASKS.of_list(
         "oldest-report",
-        {"category": CATEGORY, "status": ChoiceSlot(("open", "closed"))},
-        lambda b: list_all("reports", category=b["category"], status=b["status"]),
+        "reports",
+        "open the list",
+        category=CATEGORY,
+        status=ChoiceSlot(("open", "closed")),
     ),
     TASKS.scenario(
         "promotion-fees",
@@ -54,14 +49,8 @@ QUESTIONS = with_distractor(
         {"category": CATEGORY},
         lambda b: list_all("reports", category=b["category"], status="open"),
     ),
-    TASKS.peak(
-        "busiest-week",
-        "tally.label",
-        "forum = :forum AND kind = 'week'",
-        {"forum": _FORUM},
-        lambda b: charts_of(b["forum"]),
-        among="SELECT DISTINCT label FROM tally WHERE kind = 'week'",
-        distractor=lock_forum,
+    TASKS.scenario(
+        "busiest-week", {"forum": _FORUM}, lambda b: charts_of(b["forum"]), distractor=lock_forum
     ),
     TASKS.scenario(
         "widest-gap",
@@ -87,9 +76,7 @@ QUESTIONS = with_distractor(
         ],
         distractor=lock_forum,
     ),
-    TASKS.scenario(
-        "busiest-moderator",
-        {"action": ChoiceSlot(tuple(ACTIONS.values()))},
-        lambda b: list_all("log", action=b["action"]),
+    TASKS.of_list(
+        "busiest-moderator", "log", "open the list", action=ChoiceSlot(tuple(ACTIONS.values()))
     ),
 )

@@ -13,6 +13,7 @@ from trajudge.environments.model.spec import (
     AllowedChange,
     ChoiceSlot,
     Derive,
+    Expect,
     Number,
     Pick,
 )
@@ -31,6 +32,20 @@ _ACTIVE_AUTHORS = Pick(
     "SELECT p.*, m.handle FROM post p JOIN member m ON m.id = p.author "
     "WHERE m.status = 'active' ORDER BY p.id"
 )
+
+
+def _suspended(member: str, days: str) -> tuple[Expect, Expect]:
+    """Expect the decision under the clause, and the member's new status."""
+    return (
+        added("decision", kind="suspend", member=member, clause="{clause[id]}", days=days),
+        changed("member", member, status="suspended"),
+    )
+
+
+def _until(member: str) -> tuple[AllowedChange, ...]:
+    """Allow the date on which a suspension ends."""
+    return (AllowedChange("changed", "member", ("until",), {"id": member}), *_LOGGED)
+
 
 SCENARIOS = with_distractor(
     set_alerts,
@@ -75,17 +90,8 @@ SCENARIOS = with_distractor(
             follow(b["post"]["handle"], "go on to its author"),
             *suspend(b["clause"], b["days"]),
         ],
-        expect=(
-            added(
-                "decision",
-                kind="suspend",
-                member="{post[author]}",
-                clause="{clause[id]}",
-                days="{days}",
-            ),
-            changed("member", "{post[author]}", status="suspended"),
-        ),
-        may=(AllowedChange("changed", "member", ("until",), {"id": "{post[author]}"}), *_LOGGED),
+        expect=_suspended("{post[author]}", "{days}"),
+        may=_until("{post[author]}"),
     ),
     TASKS.scenario(
         "warn",
@@ -147,16 +153,7 @@ SCENARIOS = with_distractor(
             *search_and_open("members", b["worst"]["handle"]),
             *suspend(b["clause"], b["clause"]["days"]),
         ],
-        expect=(
-            added(
-                "decision",
-                kind="suspend",
-                member="{worst[id]}",
-                clause="{clause[id]}",
-                days="{clause[days]}",
-            ),
-            changed("member", "{worst[id]}", status="suspended"),
-        ),
-        may=(AllowedChange("changed", "member", ("until",), {"id": "{worst[id]}"}), *_LOGGED),
+        expect=_suspended("{worst[id]}", "{clause[days]}"),
+        may=_until("{worst[id]}"),
     ),
 )

@@ -38,22 +38,16 @@ def chart_of(section: Bound) -> list[PlanStep]:
 TASKS = TaskFile("press")
 QUESTIONS = with_distractor(
     set_hints,
-    TASKS.lookup(
+    TASKS.scenario(
         "character-limit",
-        "number",
-        "rule.most",
+        {"rule": row_of("rule")},
         lambda b: [
             follow(Word("rules"), "open the style rules"),
             enter(Word("words"), b["rule"]["subject"], "look for the kind of text"),
             press(Word("search"), "start the search"),
         ],
     ),
-    TASKS.lookup(
-        "image-fee",
-        "money",
-        "image.fee",
-        lambda b: search_and_open("images", b["image"]["caption"]),
-    ),
+    TASKS.of_row("image-fee", "images", "image.caption"),
     TASKS.scenario(
         "credit-fees",
         {
@@ -77,14 +71,7 @@ QUESTIONS = with_distractor(
             *list_all("articles", section=b["section"]["name"]),
         ],
     ),
-    TASKS.peak(
-        "best-day",
-        "reach.label",
-        "section = :section AND kind = 'day'",
-        {"section": SECTION},
-        lambda b: chart_of(b["section"]),
-        among="SELECT DISTINCT label FROM reach WHERE kind = 'day'",
-    ),
+    TASKS.scenario("best-day", {"section": SECTION}, lambda b: chart_of(b["section"])),
     TASKS.scenario(
         "top-section",
         {

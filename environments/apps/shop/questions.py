@@ -37,7 +37,7 @@ def subscribe(_: Bound) -> list[PlanStep]:
 TASKS = TaskFile("shop")
 QUESTIONS = with_distractor(
     subscribe,
-    TASKS.lookup("price", "money", "product.price", lambda b: find(b["product"])),
+    TASKS.scenario("price", {"product": ANY}, lambda b: find(b["product"])),
     TASKS.scenario("cheapest", {"category": CATEGORY}, lambda b: browse(b["category"])),
     TASKS.scenario(
         "spent",
@@ -47,14 +47,7 @@ QUESTIONS = with_distractor(
         },
         see_orders,
     ),
-    TASKS.peak(
-        "cheapest-month",
-        "price.month",
-        "product = :product",
-        {"product": ANY},
-        lambda b: find(b["product"]),
-        extreme="min",
-    ),
+    TASKS.scenario("cheapest-month", {"product": ANY}, lambda b: find(b["product"])),
     TASKS.scenario(
         "count-orders", {"status": ChoiceSlot(("delivered", "processing", "shipped"))}, see_orders
     ),

@@ -14,10 +14,9 @@ _HUNDREDS = Number(30, 400)
 TASKS = TaskFile("toolbox")
 SCENARIOS = with_distractor(
     plans.survey,
-    TASKS.lookup(
+    TASKS.scenario(
         "bench",
-        "date",
-        "bench.taken",
+        {"bench": plans.BENCH},
         lambda b: [follow(Word("home"), "see which benches are taken")],
     ),
     TASKS.scenario(
@@ -54,13 +53,7 @@ SCENARIOS = with_distractor(
         {"list": plans.LIST, "limit": Number(3, 10)},
         lambda b: [*plans.unpack(b["list"]["name"]), scan("see all of it")],
     ),
-    TASKS.peak(
-        "dampest-day",
-        "humidity.day",
-        "room = :room",
-        {"room": plans.ROOM},
-        lambda b: plans.visit(b["room"]),
-    ),
+    TASKS.scenario("dampest-day", {"room": plans.ROOM}, lambda b: plans.visit(b["room"])),
     TASKS.scenario(
         "furthest-apart",
         {"first": plans.ROOM, "second": plans.RIVAL},
