@@ -27,10 +27,13 @@ _SEPARATORS = ("/", "\\", "\0")
 _ANNOTATOR = "injected"
 
 
-class _Label(msgspec.Struct):
+class _Fault(msgspec.Struct, kw_only=True):
     faulty: bool | None = None
     failure_step: int | None = None
     failure_type: str | None = None
+
+
+class _Label(_Fault):
     outcome_correct: bool | None = None
 
 
@@ -39,12 +42,9 @@ class _Labelled(msgspec.Struct):
     label: _Label | None = None
 
 
-class _Verdict(msgspec.Struct):
+class _Verdict(_Fault):
     trajectory_id: str
     judge_id: str
-    faulty: bool | None = None
-    failure_step: int | None = None
-    failure_type: str | None = None
     confidence: float | None = None
     rationale: str | None = None
     error: str | None = None

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tests.batch_server import BatchServer
+from tests.batch_server import PRICES, BatchServer
 from trajudge.judges.batch.ledger import Ledger
 
 ROOT = Path(__file__).parents[1]
@@ -42,15 +42,6 @@ TRAPS = {
     "error": 0.05,
     "duplicate": 0.01,
 }
-# Prices as the server bills: in a batch half of the live ones.
-PRICES = """
-[models."{model}"]
-input = 2.5
-output = 10.0
-[models."{model}".batch]
-input = 1.25
-output = 5.0
-"""
 
 
 class Toll(NamedTuple):

@@ -39,6 +39,15 @@ TRAPS = {
     "cut": "of downloads: ends in the middle of a line",
 }
 PRICE = (1.25e-6, 5e-6)  # US dollars a token of gpt-4o in a batch: input, output
+# The table of prices for this server's model: in a batch half of the live ones.
+PRICES = """
+[models."{model}"]
+input = 2.5
+output = 10.0
+[models."{model}".batch]
+input = 1.25
+output = 5.0
+"""
 
 
 @dataclass

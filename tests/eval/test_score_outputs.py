@@ -85,6 +85,12 @@ def test_wrong_verdicts_are_written_with_what_one_needs_to_see_why(
         assert case["verdict"] != case["expert"]["success"]
 
 
+def refused(capsys: pytest.CaptureFixture[str], needed: str, run: Path, *words: str) -> None:
+    """Score with these words: a mistake, which says what is needed."""
+    assert main([str(run), *words]) == 2
+    assert needed in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_wrong_verdicts_need_the_data(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = [str(run), "--mismatches", "wrong.jsonl", "--data", "agentrewardbench:absent"]
@@ -93,8 +99,7 @@ def test_wrong_verdicts_need_the_data(run: Path, capsys: pytest.CaptureFixture[s
     manifest = json.loads((run / "manifest.json").read_text())
     del manifest["data"]
     (run / "manifest.json").write_text(json.dumps(manifest))
-    assert main([str(run), "--mismatches", "wrong.jsonl"]) == 2
-    assert "--data KIND:PATH" in capsys.readouterr().err
+    refused(capsys, "--data KIND:PATH", run, "--mismatches", "wrong.jsonl")
 
 
 @pytest.mark.slow
@@ -136,8 +141,7 @@ def test_the_kind_is_read_or_left_open(text: str, kind: str | None) -> None:
 
 @pytest.mark.slow
 def test_explain_without_a_file_is_a_mistake(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(run), "--explain", "gpt-4o"]) == 2
-    assert "--mismatches FILE" in capsys.readouterr().err
+    refused(capsys, "--mismatches FILE", run, "--explain", "gpt-4o")
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import hashlib
 import json
 import socket
 import ssl
+import statistics
 import struct
 import threading
 import time
@@ -17,6 +18,8 @@ from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from tests.http_thread import serving
 from trajudge.proxy.backends import running
@@ -270,6 +273,17 @@ def events_of(folder: Path, *types: str) -> list[dict[str, Any]]:
     lines = (folder / "events.jsonl").read_text(encoding="utf-8").splitlines()
     events: list[dict[str, Any]] = [json.loads(line) for line in lines]
     return [event for event in events if not types or event["type"] in types]
+
+
+async def median_wait(http: httpx.AsyncClient, url: str, page: asyncio.Task[Any]) -> float:
+    """Ask for ``url`` again and again until ``page`` has come; the usual wait, in seconds."""
+    loop, waits = asyncio.get_running_loop(), []
+    while not page.done():
+        began = loop.time()
+        await http.get(url)
+        waits.append(loop.time() - began)
+        await asyncio.sleep(0.02)
+    return statistics.median_high(waits)
 
 
 def page_headers(destination: str = "document", **more: str) -> dict[str, str]:

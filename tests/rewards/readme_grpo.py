@@ -20,9 +20,8 @@ from tokenizers.decoders import ByteLevel as ByteDecoder
 from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
-from trl import GRPOConfig
 
-from tests.rewards.trl_steps import model_of
+from tests.rewards.trl_steps import model_of, two_steps
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -50,17 +49,7 @@ def save_policy(folder: Path) -> None:
 
 def main(folder: Path) -> None:
     save_policy(folder / "policy")
-    settings = GRPOConfig(
-        output_dir=str(folder / "out"),
-        num_generations=4,
-        per_device_train_batch_size=4,
-        max_completion_length=8,
-        max_steps=2,
-        logging_steps=1,
-        report_to=[],
-        use_cpu=True,
-        save_strategy="no",
-    )
+    settings = two_steps(folder, 4)
     code = lines()
     short = code.replace("Qwen/Qwen3-0.6B", str(folder / "policy"))
     short = short.replace("GRPOTrainer(", "trainer = GRPOTrainer(").replace(").train()", ")")

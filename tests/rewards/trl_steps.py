@@ -76,12 +76,12 @@ def half(completions: list[str], **_: Any) -> list[float]:
     return [0.5] * len(completions)
 
 
-def trained(function: Any, folder: Path, *callbacks: Any) -> dict[str, Any]:
-    """Train two steps with one group each."""
-    settings = GRPOConfig(
+def two_steps(folder: Path, group: int = GROUP) -> GRPOConfig:
+    """Settings of a training on this machine, one group of completions a step."""
+    return GRPOConfig(
         output_dir=str(folder / "out"),
-        per_device_train_batch_size=GROUP,
-        num_generations=GROUP,
+        per_device_train_batch_size=group,
+        num_generations=group,
         max_completion_length=8,
         max_steps=2,
         logging_steps=1,
@@ -89,9 +89,13 @@ def trained(function: Any, folder: Path, *callbacks: Any) -> dict[str, Any]:
         use_cpu=True,
         save_strategy="no",
     )
+
+
+def trained(function: Any, folder: Path, *callbacks: Any) -> dict[str, Any]:
+    """Train two steps with one group each."""
     trainer = Recorded(
         model=model_of(len(WORDS)),
-        args=settings,
+        args=two_steps(folder),
         train_dataset=Dataset.from_list([{"prompt": f"w{i} w1", "task": i} for i in range(4)]),
         reward_funcs=[function],
         processing_class=tokenizer_of(WORDS),

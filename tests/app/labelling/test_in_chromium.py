@@ -164,18 +164,27 @@ def test_ten_items_by_keyboard_alone(browser: Browser, tmp_path: Path) -> None:
         page.context.close()
 
 
+def answered_by_key(
+    browser: Browser, site: Site, keys: str, *, checked: int
+) -> tuple[Page, list[str]]:
+    """Answer an item with each key, which checks so many questions, and submit it."""
+    add_person(site.store, "Ann")
+    page, events = visited(browser, site, "Ann")
+    page.goto(site.served.address + "/queue/next")
+    for key in keys:
+        ready(page)
+        page.keyboard.press(key)
+        assert page.locator("fieldset :checked").count() == checked
+        with page.expect_navigation():
+            page.keyboard.press("Control+Enter")
+    return page, events
+
+
 def test_a_clear_item_takes_two_keys_where_one_question_is_asked(
     browser: Browser, tmp_path: Path
 ) -> None:
     with queue_site(tmp_path, TASKS[:2], questions=("success",)) as site:
-        add_person(site.store, "Ann")
-        page, events = visited(browser, site, "Ann")
-        page.goto(site.served.address + "/queue/next")
-        for key in ("s", "f"):
-            ready(page)
-            page.keyboard.press(key)
-            with page.expect_navigation():
-                page.keyboard.press("Control+Enter")
+        page, events = answered_by_key(browser, site, "sf", checked=1)
         assert {label.success for label in queue_annotations(site.store)} == {True, False}
         page.goto(site.served.address + "/queue/next")
         page.get_by_role("button", name="Open my last submission again").press("Enter")
@@ -187,15 +196,7 @@ def test_a_clear_item_takes_two_keys_where_one_question_is_asked(
 
 def test_a_clear_item_of_four_questions_takes_two_keys(browser: Browser, tmp_path: Path) -> None:
     with queue_site(tmp_path, TASKS[:2]) as site:
-        add_person(site.store, "Ann")
-        page, events = visited(browser, site, "Ann")
-        page.goto(site.served.address + "/queue/next")
-        for key in ("S", "F"):
-            ready(page)
-            page.keyboard.press(key)
-            assert page.locator("fieldset :checked").count() == 4
-            with page.expect_navigation():
-                page.keyboard.press("Control+Enter")
+        page, events = answered_by_key(browser, site, "SF", checked=4)
         labels = {
             (label.success, label.side_effect, label.repetition, label.optimality)
             for label in queue_annotations(site.store)

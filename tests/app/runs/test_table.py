@@ -154,10 +154,7 @@ def test_what_is_appended_is_shown_at_once(tmp_path: Path) -> None:
 def test_goals_and_steps_are_read_beside_the_pages(tmp_path: Path) -> None:
     tasks = [Task(str(n), True, True, goal=f"Buy {n} mugs", answer="Mugs!") for n in range(4)]
     with served(open_workspace([write_run(tmp_path, tasks)])) as site:
-        end = time.monotonic() + 30
-        while "still being read" in site.ask(TABLE).text:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        without(site, "still being read")
         assert tasks_of(site, '"buy 2 mugs"') == [2]
         assert tasks_of(site, "steps:2 mugs!") == [0, 1, 2, 3]
         assert tasks_of(site, "steps>2") == []
@@ -167,10 +164,7 @@ def test_data_that_is_not_there_is_said(tmp_path: Path) -> None:
     run = write_run(tmp_path, TASKS[:2])
     (tmp_path / "data" / "trajectories.jsonl").unlink()
     with served(open_workspace([run])) as site:
-        end = time.monotonic() + 30
-        while "still being read" in (page := site.ask(TABLE).text):
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        page = without(site, "still being read")
     assert "Filters know neither goals nor steps" in page
 
 
@@ -178,12 +172,18 @@ def test_the_whole_reasoning_is_searched_beside_the_pages(tmp_path: Path) -> Non
     far = "x " * 200
     tasks = [Task(str(n), True, True, reasoning=f"{far}The invoice {n} is paid.") for n in range(4)]
     with served(open_workspace([write_run(tmp_path, tasks)])) as site:
-        end = time.monotonic() + 30
-        while "free text knows the first" in site.ask(TABLE).text:
-            assert time.monotonic() < end
-            time.sleep(0.02)
+        without(site, "free text knows the first")
         assert tasks_of(site, '"invoice 2"') == [2]
         assert tasks_of(site, "paid -invoice") == []
+
+
+def without(site: Served, notice: str) -> str:
+    """Wait until the table shows the notice no longer, and return its page."""
+    end = time.monotonic() + 30
+    while notice in (page := site.ask(TABLE).text):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    return page
 
 
 def tasks_of(site: Served, text: str) -> list[int]:

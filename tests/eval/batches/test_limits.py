@@ -8,20 +8,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.batch_server import BatchServer
+from tests.batch_server import PRICES, BatchServer
 from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge, live
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-PRICES = """
-[models."gpt-4o"]
-input = 2.5
-output = 10.0
-[models."gpt-4o".batch]
-input = 1.25
-output = 5.0
-"""
 
 
 def test_azure_has_paths_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,7 +85,7 @@ def test_no_more_tokens_are_enqueued_than_the_account_may(told: bool) -> None:
 
 def test_a_batch_is_never_dearer_than_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
     """What does not fit is left; with more money the same command goes on to the same bytes."""
-    Path("prices.toml").write_text(PRICES)
+    Path("prices.toml").write_text(PRICES.format(model="gpt-4o"))
     prices = ("--prices", "prices.toml")
     with BatchServer(seconds=0.05) as server:
         judgments = live(server, *prices)

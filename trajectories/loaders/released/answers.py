@@ -23,6 +23,7 @@ BENCHMARK = "online-mind2web"
 AGENT = "browser-use"
 LEAKS = ("results.jsonl:judge",)
 FILE = RunFile(KIND, "results.jsonl", (b'"task_id"', b'"final_result_response"'), "answers")
+detect = FILE.detected
 
 
 class _Answer(msgspec.Struct):
@@ -32,11 +33,6 @@ class _Answer(msgspec.Struct):
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
-
-
-def detect(path: Path) -> bool:
-    """Tell whether the path is a file of such answers, or a folder with ``results.jsonl``."""
-    return FILE.detected(path)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:

@@ -33,6 +33,7 @@ FILE = RunFile(
     (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"'),
     "tool calls",
 )
+detect = FILE.detected
 
 # Whose runs a file holds; other files are named after themselves.
 _AGENTS = {"trajectories": "scripted"}
@@ -72,11 +73,6 @@ class _Identity(msgspec.Struct):
 
 
 _IDENTITY = msgspec.json.Decoder(_Identity)
-
-
-def detect(path: Path) -> bool:
-    """Tell whether the path is a file of such runs, or a folder with ``trajectories.jsonl``."""
-    return FILE.detected(path)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
