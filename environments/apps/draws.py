@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import date, timedelta
-from typing import TypeVar
+from functools import wraps
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 
 from trajudge.environments.model.spec import TODAY
+from trajudge.environments.model.state import Value
 
+P = ParamSpec("P")
 T = TypeVar("T")
+Row = tuple[Value, ...]
+
+
+def listed(draw: Callable[P, Iterator[Row]]) -> Callable[P, list[Row]]:
+    """Decorate a generator of a table's rows: they are drawn at once, before whatever is drawn
+    next, and given as a list."""
+
+    @wraps(draw)
+    def rows(*args: P.args, **named: P.kwargs) -> list[Row]:
+        return list(draw(*args, **named))
+
+    return rows
 
 
 def one(rng: np.random.Generator, values: Sequence[T]) -> T:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
 from typing import NamedTuple
 
 
@@ -30,17 +32,9 @@ def luminance(colour: str) -> float:
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-PALETTES = (
-    Palette("slate", "#f4f6f8", "#ffffff", "#1d2733", "#55616e", "#d5dbe1", "#1f5fae", "#ffffff"),
-    Palette("forest", "#f3f6f1", "#ffffff", "#1f2a20", "#536054", "#d3ddd2", "#2c6e3f", "#ffffff"),
-    Palette("plum", "#f8f4f8", "#ffffff", "#2b1f2e", "#67566b", "#e0d4e3", "#7a2f86", "#ffffff"),
-    Palette("brick", "#faf5f2", "#ffffff", "#2f2220", "#6b5854", "#e6d8d3", "#a3402a", "#ffffff"),
-    Palette("sea", "#eff7f8", "#ffffff", "#15292d", "#4c6166", "#cbdfe2", "#0e6c7a", "#ffffff"),
-    Palette("ink", "#ffffff", "#f5f5f5", "#111111", "#555555", "#d0d0d0", "#111111", "#ffffff"),
-    Palette("night", "#14181f", "#1d232d", "#e8ecf2", "#a9b4c2", "#39424f", "#7db2ff", "#0c1420"),
-    Palette("moss", "#171b16", "#21271f", "#e9eee6", "#aab8a4", "#3c4738", "#a5d67b", "#12180d"),
-    Palette("sand", "#fbf7ec", "#fffdf6", "#332b1a", "#6a5e45", "#e5dac0", "#8a5a00", "#ffffff"),
-    Palette("rose", "#fdf4f6", "#ffffff", "#33202a", "#6f5462", "#ecd6de", "#b02359", "#ffffff"),
-    Palette("steel", "#e9ecef", "#f8f9fa", "#212529", "#4d565e", "#c3cad0", "#364f6b", "#ffffff"),
-    Palette("olive", "#f7f7ec", "#ffffff", "#25261a", "#5b5d48", "#dcdec5", "#5d6600", "#ffffff"),
-)
+def _palettes() -> tuple[Palette, ...]:
+    text = Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")
+    return tuple(Palette(name, *colours) for name, colours in tomllib.loads(text).items())
+
+
+PALETTES = _palettes()

@@ -18,9 +18,9 @@ def parse_usage(usage: object) -> dict[str, int | None] | None:
     if not isinstance(usage, dict):
         return None
     if "prompt_tokens" in usage or "completion_tokens" in usage:
-        counts = _chat(usage)
+        counts = _with_details(usage, "prompt_tokens", "completion_tokens", "cache_write_tokens")
     elif "input_tokens_details" in usage or "output_tokens_details" in usage:
-        counts = _responses(usage)
+        counts = _with_details(usage, "input_tokens", "output_tokens")
     else:
         counts = {
             "input": _count(usage, "input_tokens"),
@@ -32,26 +32,18 @@ def parse_usage(usage: object) -> dict[str, int | None] | None:
     return counts if any(count is not None for count in counts.values()) else None
 
 
-def _chat(usage: dict[str, object]) -> dict[str, int | None]:
-    details, spent = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
-    read, written = _count(details, "cached_tokens"), _count(details, "cache_write_tokens")
+def _with_details(
+    usage: dict[str, object], sent: str, received: str, stored: str = ""
+) -> dict[str, int | None]:
+    """Read the counts of one of OpenAI's protocols, which name them differently and put details
+    beside them; ``stored`` is the detail that says what the cache took in, if there is one."""
+    details, spent = usage.get(f"{sent}_details"), usage.get(f"{received}_details")
+    read, written = _count(details, "cached_tokens"), _count(details, stored)
     return {
-        "input": _rest(_count(usage, "prompt_tokens"), read, written),
+        "input": _rest(_count(usage, sent), read, written),
         "cache_read": read,
         "cache_write": written,
-        "output": _count(usage, "completion_tokens"),
-        "reasoning": _count(spent, "reasoning_tokens"),
-    }
-
-
-def _responses(usage: dict[str, object]) -> dict[str, int | None]:
-    details, spent = usage.get("input_tokens_details"), usage.get("output_tokens_details")
-    read = _count(details, "cached_tokens")
-    return {
-        "input": _rest(_count(usage, "input_tokens"), read, None),
-        "cache_read": read,
-        "cache_write": None,
-        "output": _count(usage, "output_tokens"),
+        "output": _count(usage, received),
         "reasoning": _count(spent, "reasoning_tokens"),
     }
 

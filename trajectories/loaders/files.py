@@ -111,29 +111,39 @@ def numbers(values: Mapping[str, object]) -> dict[str, float]:
     }
 
 
-def subfolders(path: Path, is_one: Callable[[Path], bool], kind: str, needed: str) -> list[Path]:
-    """List ``path`` itself if it is one of the folders sought, else those directly inside, by name.
+class RunFolders(NamedTuple):
+    """A kind's folders of one run each, which ``is_one`` tells; ``needed`` names them in errors."""
 
-    Raises UserError if there is none.
-    """
-    if not path.is_dir():
-        raise UserError(f"{path} is no folder: --data {kind}:PATH needs {needed}")
-    try:
-        if is_one(path):
-            return [path]
-        matches = sorted(child for child in path.iterdir() if child.is_dir() and is_one(child))
-    except OSError as error:
-        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not matches:
-        raise UserError(f"{path} holds no {kind} trajectory: --data {kind}:PATH needs {needed}")
-    return matches
+    kind: str
+    needed: str
+    is_one: Callable[[Path], bool]
 
+    def detected(self, path: Path) -> bool:
+        """Tell whether ``path`` is such a folder or holds one."""
+        if not path.is_dir():
+            return False
+        return self.is_one(path) or any(self._inside(path))
 
-def any_subfolder(path: Path, is_one: Callable[[Path], bool]) -> bool:
-    """Tell whether ``subfolders`` would find one."""
-    if not path.is_dir():
-        return False
-    return is_one(path) or any(child.is_dir() and is_one(child) for child in path.iterdir())
+    def of(self, path: Path) -> list[Path]:
+        """List ``path`` itself if it is such a folder, else those directly inside, by name.
+
+        Raises UserError if there is none.
+        """
+        needs = f"--data {self.kind}:PATH needs {self.needed}"
+        if not path.is_dir():
+            raise UserError(f"{path} is no folder: {needs}")
+        try:
+            matches = [path] if self.is_one(path) else sorted(self._inside(path))
+        except OSError as error:
+            raise UserError(
+                f"{path} cannot be listed ({error.strerror}): check its access"
+            ) from None
+        if not matches:
+            raise UserError(f"{path} holds no {self.kind} trajectory: {needs}")
+        return matches
+
+    def _inside(self, path: Path) -> Iterator[Path]:
+        return (child for child in path.iterdir() if child.is_dir() and self.is_one(child))
 
 
 def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:

@@ -22,14 +22,13 @@ import msgspec
 
 from trajudge.trajectories.loaders.files import (
     Damaged,
+    RunFolders,
     TrajectorySource,
-    any_subfolder,
     decode,
     name_of,
     number_attempts,
     read_all,
     screenshot,
-    subfolders,
     text,
 )
 from trajudge.trajectories.loaders.online_mind2web_v2 import SCHEMA, failed_actions, read_v2
@@ -60,9 +59,12 @@ class _Result(msgspec.Struct):
     thoughts: list[str | None] = []
 
 
-def detect(path: Path) -> bool:
-    """Tell whether the folder is a submitted task or holds one."""
-    return any_subfolder(path, _is_task)
+def _is_task(folder: Path) -> bool:
+    return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
+
+
+FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task)
+detect = FOLDERS.detected
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -70,13 +72,8 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    folders = subfolders(path, _is_task, KIND, f"folders with {_RESULT} and trajectory/")
-    root = DataFolder(path)
+    root, folders = DataFolder(path), FOLDERS.of(path)
     return read_all(number_attempts(_source(root, folder) for folder in folders), _read, want)
-
-
-def _is_task(folder: Path) -> bool:
-    return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
 
 
 def _source(root: DataFolder, folder: Path) -> TrajectorySource:

@@ -17,13 +17,12 @@ import msgspec
 
 from trajudge.trajectories.loaders.files import (
     Damaged,
+    RunFolders,
     TrajectorySource,
-    any_subfolder,
     decode,
     name_of,
     read_all,
     screenshot,
-    subfolders,
     text,
 )
 from trajudge.trajectories.loading import Loaded, Want, accept_all
@@ -47,9 +46,12 @@ class _Message(msgspec.Struct):
     content: str | list[dict[str, Any]] = ""
 
 
-def detect(path: Path) -> bool:
-    """Tell whether the folder is a task folder or holds one."""
-    return any_subfolder(path, _is_task)
+def _is_task(folder: Path) -> bool:
+    return (folder / _MESSAGES).is_file()
+
+
+FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task)
+detect = FOLDERS.detected
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -57,15 +59,10 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
 
     Raises UserError if there is none.
     """
-    folders = subfolders(path, _is_task, KIND, f"task<Site>--<n> folders with {_MESSAGES}")
-    root = DataFolder(path)
+    root, folders = DataFolder(path), FOLDERS.of(path)
     unsorted = (_source(root, folder) for folder in folders)
     sources = sorted(unsorted, key=lambda source: source.key.order)
     return read_all(sources, _read, want)
-
-
-def _is_task(folder: Path) -> bool:
-    return (folder / _MESSAGES).is_file()
 
 
 def _source(root: DataFolder, folder: Path) -> TrajectorySource:

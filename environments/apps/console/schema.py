@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,7 @@ def _version(rng: np.random.Generator) -> str:
     return ".".join(str(rng.integers(low, 10)) for low in (1, 0, 0))
 
 
-def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+def _members(rng: np.random.Generator, count: int) -> list[draws.Row]:
     names = rng.choice(_PEOPLE, count, replace=False).tolist()
     return [
         (token("member", name), name, draws.one(rng, TEAMS), draws.one(rng, ROLES), _ABOUT[at % 4])
@@ -111,88 +112,80 @@ def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     ]
 
 
-def _services(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
+@draws.listed
+def _services(rng: np.random.Generator, count: int, members: list[Any]) -> Iterator[draws.Row]:
     names = [f"{service}-{part}" for service in _THINGS for part in _PARTS]
-    rows: list[tuple[Value, ...]] = []
     for at, name in enumerate(rng.choice(names, count, replace=False).tolist()):
         region, quota = REGIONS[at % len(REGIONS)], int(rng.integers(2, 9))
         billing, owner = str(draws.one(rng, BILLINGS)), members[at % len(members)][0]
         key = token("service", name)
-        rows.append((key, name, region, owner, _version(rng), quota, billing, "CH-1001", 0))
-    return rows
+        yield (key, name, region, owner, _version(rng), quota, billing, "CH-1001", 0)
 
 
-def _loads(rng: np.random.Generator, service: Value) -> list[tuple[Value, ...]]:
+@draws.listed
+def _loads(rng: np.random.Generator, service: Value) -> Iterator[draws.Row]:
     """Draw wide steps, so that the columns of one chart are told apart."""
-    rows: list[tuple[Value, ...]] = []
     for kind, base, step in (("load", 10, 9), ("requests", 120, 90)):
         low = base + int(rng.integers(step))
         for day, rank in zip(DAYS, rng.permutation(len(DAYS)).tolist(), strict=True):
-            rows.append((token("load", service, kind, day), service, kind, day, low + step * rank))
-    return rows
+            yield (token("load", service, kind, day), service, kind, day, low + step * rank)
 
 
-def _machines(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _machines(rng: np.random.Generator, count: int, services: list[Any]) -> Iterator[draws.Row]:
     for name in draws.numbers(rng, "node", count):
         size, state = str(draws.one(rng, list(_SIZES))), str(rng.choice(STATES, p=(0.4, 0.3, 0.3)))
         cost = _SIZES[size] + 5 * int(rng.integers(0, 380))
-        rows.append((token("machine", name), name, draws.one(rng, services)[0], size, cost, state))
-    return rows
+        yield (token("machine", name), name, draws.one(rng, services)[0], size, cost, state)
 
 
+@draws.listed
 def _deployments(
     rng: np.random.Generator, count: int, services: list[Any], names: list[str]
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "DEP", count):
         service, author = draws.one(rng, services)[0], draws.one(rng, names)
         deployed = draws.day(rng, -61, 0)
         result = str(rng.choice(RESULTS, p=(0.5, 0.3, 0.2)))
         strategy, note, version = draws.one(rng, STRATEGIES), draws.one(rng, _NOTES), _version(rng)
         key = token("deployment", number)
-        rows.append((key, number, service, version, deployed, author, strategy, result, note))
-    return rows
+        yield (key, number, service, version, deployed, author, strategy, result, note)
 
 
+@draws.listed
 def _alerts(
     rng: np.random.Generator, count: int, services: list[Any], names: list[str]
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "AL", count):
         service, severity = draws.one(rng, services)[0], draws.one(rng, SEVERITIES)
         raised = draws.day(rng, -40, 0)
         status = str(rng.choice(ALERTED, p=(0.5, 0.25, 0.25)))
         assignee, priority = ("-", "-") if status == "firing" else (draws.one(rng, names), "P2")
         about = (severity, raised, status, assignee, priority, draws.one(rng, _BODIES), "")
-        rows.append((token("alert", number), number, service, *about))
-    return rows
+        yield (token("alert", number), number, service, *about)
 
 
-def _keys(rng: np.random.Generator, count: int, members: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _keys(rng: np.random.Generator, count: int, members: list[Any]) -> Iterator[draws.Row]:
     for label in draws.numbers(rng, "key", count):
         status = str(rng.choice(("active", "revoked"), p=(0.65, 0.35)))
         ground = "-" if status == "active" else str(draws.one(rng, GROUNDS))
         member, scope = draws.one(rng, members)[0], str(draws.one(rng, SCOPES))
         key = token("accesskey", label)
-        rows.append((key, label, member, scope, draws.day(rng, 3, 400), status, ground))
-    return rows
+        yield (key, label, member, scope, draws.day(rng, 3, 400), status, ground)
 
 
-def _invoices(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _invoices(rng: np.random.Generator, count: int, services: list[Any]) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "INV", count):
         service, amount = draws.one(rng, services)[0], int(rng.integers(900, 91000))
         issued, status = draws.day(rng, -150, -1), str(draws.one(rng, PAID))
-        rows.append((token("invoice", number), number, service, issued, amount, status))
-    return rows
+        yield (token("invoice", number), number, service, issued, amount, status)
 
 
-def _windows(rng: np.random.Generator, count: int, services: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _windows(rng: np.random.Generator, count: int, services: list[Any]) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "MW", count):
         service, starts = draws.one(rng, services)[0], draws.day(rng, 2, 30)
         hours, reason = int(rng.integers(1, 9)), str(draws.one(rng, _REASONS))
-        rows.append((token("window", number), number, service, starts, hours, reason))
-    return rows
+        yield (token("window", number), number, service, starts, hours, reason)

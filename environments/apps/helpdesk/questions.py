@@ -19,6 +19,7 @@ from trajudge.environments.model.spec import ChoiceSlot, Derive
 
 _TEAM = row_of("team")
 
+_OPEN = {"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))}
 TASKS = TaskFile("helpdesk")
 QUESTIONS = with_distractor(
     want_digest,
@@ -42,20 +43,8 @@ QUESTIONS = with_distractor(
             follow(b["chain"]["second"], "go on to the manager"),
         ],
     ),
-    TASKS.of_list(
-        "earliest-due",
-        "tickets",
-        "open the list",
-        priority=ChoiceSlot(PRIORITIES),
-        status=ChoiceSlot(("open", "waiting")),
-    ),
-    TASKS.of_list(
-        "busy-people",
-        "tickets",
-        "open the list",
-        priority=ChoiceSlot(PRIORITIES),
-        status=ChoiceSlot(("open", "waiting")),
-    ),
+    TASKS.of_list("earliest-due", "tickets", "open the list", **_OPEN),
+    TASKS.of_list("busy-people", "tickets", "open the list", **_OPEN),
     TASKS.of_list(
         "category-total",
         "purchases",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -108,7 +109,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     )
     appeals = _appeals(rng, [row for row in decisions if row[2] == "remove"])
     named = {row[0]: str(row[1]) for row in (*posts, *members)}
-    entries: list[tuple[Value, ...]] = [
+    entries: list[draws.Row] = [
         (token("entry", d[0]), d[8], d[7], ACTIONS[str(d[2])], named[d[3] or d[4]])
         for d in decisions
     ]
@@ -132,12 +133,12 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _forums(rng: np.random.Generator, staff: list[str]) -> list[tuple[Value, ...]]:
+def _forums(rng: np.random.Generator, staff: list[str]) -> list[draws.Row]:
     names = [str(name) for name in rng.choice(_FORUMS, 5, replace=False)]
     return [(token("forum", name), name, str(rng.choice(staff)), 0) for name in names]
 
 
-def _tallies(rng: np.random.Generator, forum: Value) -> list[tuple[Value, ...]]:
+def _tallies(rng: np.random.Generator, forum: Value) -> list[draws.Row]:
     """Draw different steps and offsets, so that bars are told apart and gaps between forums seldom
     tie."""
     step, base = int(rng.integers(5, 10)), int(rng.integers(4, 20))
@@ -148,9 +149,9 @@ def _tallies(rng: np.random.Generator, forum: Value) -> list[tuple[Value, ...]]:
     return [(token("tally", forum, label), forum, kind, label, n) for kind, label, n in counted]
 
 
-def _rules(rng: np.random.Generator) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    rules: list[tuple[Value, ...]] = []
-    clauses: list[tuple[Value, ...]] = []
+def _rules(rng: np.random.Generator) -> tuple[list[draws.Row], list[draws.Row]]:
+    rules: list[draws.Row] = []
+    clauses: list[draws.Row] = []
     days = rng.permutation(_DAYS).tolist()
     for place, name in enumerate(rng.choice(_RULES, 4, replace=False), 1):
         rules.append((token("rule", name), f"{place}. {name}"))
@@ -160,27 +161,25 @@ def _rules(rng: np.random.Generator) -> tuple[list[tuple[Value, ...]], list[tupl
     return rules, clauses
 
 
-def _members(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+@draws.listed
+def _members(rng: np.random.Generator, count: int) -> Iterator[draws.Row]:
     handles = [f"{first}_{second}" for first in _FIRST for second in _SECOND]
-    rows: list[tuple[Value, ...]] = []
     for place, handle in enumerate(rng.choice(handles, count, replace=False)):
         key, about = token("member", handle), _ABOUT[(place + count) % len(_ABOUT)]
-        rows.append((key, str(handle), draws.day_before(rng, 90, 2000), "active", "", about))
-    return rows
+        yield (key, str(handle), draws.day_before(rng, 90, 2000), "active", "", about)
 
 
+@draws.listed
 def _posts(
     rng: np.random.Generator, count: int, members: list[Any], forums: list[Any]
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+) -> Iterator[draws.Row]:
     for place, number in enumerate(draws.numbers(rng, "P", count)):
         # The first members write two posts each: the reports will single some of them out.
         author = members[place % 12 if place < 18 else int(rng.integers(len(members)))][0]
         forum, fee = forums[int(rng.integers(len(forums)))][0], int(rng.integers(0, 40)) * 75
         title = f"{rng.choice(_OPENERS)} {rng.choice(_SUBJECTS)}"
         body = _POSTED[place % len(_POSTED)]
-        rows.append((token("post", number), number, author, forum, title, body, fee, "visible"))
-    return rows
+        yield (token("post", number), number, author, forum, title, body, fee, "visible")
 
 
 def _decisions(
@@ -191,10 +190,10 @@ def _decisions(
     members: list[Any],
     clauses: list[Any],
     staff: list[str],
-) -> list[tuple[Value, ...]]:
+) -> list[draws.Row]:
     """Past decisions. Everybody has a favourite kind; removals and suspensions show elsewhere."""
     favourite = dict(zip(ACTIONS, rng.permutation(staff), strict=True))
-    shares, rows = (0.3, 0.2, 0.25, 0.25), list[tuple[Value, ...]]()
+    shares, rows = (0.3, 0.2, 0.25, 0.25), list[draws.Row]()
     kinds = rng.choice(list(ACTIONS), count, p=shares).tolist()
     later = rng.permutation(np.arange(18, len(posts))).tolist()
     for number, kind in zip(draws.numbers(rng, "D", count), kinds, strict=True):
@@ -225,10 +224,10 @@ def _suspended(members: list[Any], key: Value, until: date) -> None:
         members[at] = (*members[at][:3], "suspended", end, members[at][5])
 
 
-def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> list[tuple[Value, ...]]:
+@draws.listed
+def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> Iterator[draws.Row]:
     """Of every category one author, active, has more open reports than anybody else."""
     notorious = dict(zip(CATEGORIES, rng.permutation(6).tolist(), strict=True))
-    rows: list[tuple[Value, ...]] = []
     for place, number in enumerate(draws.numbers(rng, "R", count)):
         category = CATEGORIES[place % len(CATEGORIES)]
         author = notorious[category]  # posts 0 to 5 and 12 to 17 are by the first six members
@@ -237,16 +236,14 @@ def _reports(rng: np.random.Generator, count: int, posts: list[Any]) -> list[tup
         open_ = post[7] == "visible" and rng.random() < 0.75
         note, status = str(rng.choice(_NOTES)), "open" if open_ else "closed"
         key = token("report", number)
-        rows.append((key, number, post[0], category, draws.day_before(rng, 2, 58), note, status))
-    return rows
+        yield (key, number, post[0], category, draws.day_before(rng, 2, 58), note, status)
 
 
-def _appeals(rng: np.random.Generator, decisions: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _appeals(rng: np.random.Generator, decisions: list[Any]) -> Iterator[draws.Row]:
     for place, number in enumerate(draws.numbers(rng, "A", len(decisions))):
         status = "pending" if place % 3 < 2 else "upheld"
         filed, plea = draws.day_before(rng, 1, 5), str(rng.choice(_PLEAS))
         reply = "" if status == "pending" else "The decision stands."
         key = token("appeal", number)
-        rows.append((key, number, decisions[place][0], filed, plea, status, reply))
-    return rows
+        yield (key, number, decisions[place][0], filed, plea, status, reply)

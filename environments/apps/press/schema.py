@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
-from trajudge.environments.model.state import Rows, Value, token
+from trajudge.environments.model.state import Rows, token
 
 TABLES = (
     table("author", id="token", name="text", desk="text", about="text"),
@@ -105,7 +106,7 @@ def profile(rng: np.random.Generator, index: int) -> Rows:
     }
 
 
-def _authors(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+def _authors(rng: np.random.Generator, count: int) -> list[draws.Row]:
     names = rng.choice(_PEOPLE, count, replace=False).tolist()
     desks = ("staff", "freelance", "guest")
     return [
@@ -114,29 +115,28 @@ def _authors(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
     ]
 
 
-def _sections(rng: np.random.Generator, count: int, authors: list[Any]) -> list[tuple[Value, ...]]:
+def _sections(rng: np.random.Generator, count: int, authors: list[Any]) -> list[draws.Row]:
     names = rng.choice(_SECTIONS, count, replace=False).tolist()
     return [(token("section", name), name, draws.one(rng, authors)[0]) for name in names]
 
 
-def _reaches(rng: np.random.Generator, sections: list[Any]) -> list[tuple[Value, ...]]:
+@draws.listed
+def _reaches(rng: np.random.Generator, sections: list[Any]) -> Iterator[draws.Row]:
     """Readers of the sections. Steps are wide, so that the highest columns of one chart are told
     apart; those of the days grow, so that the gaps between two sections are, too."""
-    rows: list[tuple[Value, ...]] = []
     for month in MONTHS:
         base, ranks = int(rng.integers(900, 1700)), rng.permutation(len(sections)).tolist()
         for section, rank in zip(sections, ranks, strict=True):
             key = token("reach", section[0], month)
-            rows.append((key, section[0], "month", month, base + 820 * rank))
+            yield (key, section[0], "month", month, base + 820 * rank)
     for section in sections:
         base = int(rng.integers(120, 330))
         for day, rank in zip(DAYS, rng.permutation(len(DAYS)).tolist(), strict=True):
             key = token("reach", section[0], day)
-            rows.append((key, section[0], "day", day, base + int(45 * rank**1.5)))
-    return rows
+            yield (key, section[0], "day", day, base + int(45 * rank**1.5))
 
 
-def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[tuple[Value, ...]]:
+def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[draws.Row]:
     captions = [f"{subject} {scene}" for subject in _THINGS for scene in _SCENES]
     credits_ = names[:4]
     return [
@@ -148,12 +148,12 @@ def _images(rng: np.random.Generator, count: int, names: list[str]) -> list[tupl
     ]  # fmt: skip
 
 
+@draws.listed
 def _articles(
     rng: np.random.Generator, count: int, *, sections: list[Any], authors: list[Any],
     images: list[Any],
-) -> list[tuple[Value, ...]]:  # fmt: skip
+) -> Iterator[draws.Row]:  # fmt: skip
     titles = [f"{opener} {topic}" for opener in _OPENERS for topic in _TOPICS]
-    rows: list[tuple[Value, ...]] = []
     for title in rng.choice(titles, count, replace=False).tolist():
         state, due = str(rng.choice(ARTICLE_STATES, p=(0.35, 0.35, 0.3))), draws.day(rng, 1, 90)
         image, placement = "", "-"
@@ -164,27 +164,23 @@ def _articles(
         fee = 50 * int(rng.integers(120, 1900))
         tag, body = draws.one(rng, TAGS), draws.one(rng, _BODIES)
         about = (tag, state, due, fee, body, image, placement, "", "-", 0)
-        rows.append((token("article", title), title, section, author, *about))
-    return rows
+        yield (token("article", title), title, section, author, *about)
 
 
+@draws.listed
 def _reviews(
     rng: np.random.Generator, count: int, articles: list[Any], names: list[str]
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+) -> Iterator[draws.Row]:
     for number in range(count):
         article, reviewer = draws.one(rng, articles)[0], draws.one(rng, names)
         verdict, grade = draws.one(rng, VERDICTS), int(rng.integers(1, 11))
         remark = draws.one(rng, _REMARKS)
         key = token("review", article, number)
-        rows.append((key, article, reviewer, verdict, grade, remark))
-    return rows
+        yield (key, article, reviewer, verdict, grade, remark)
 
 
-def _newsletters(
-    rng: np.random.Generator, count: int, articles: list[Any]
-) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _newsletters(rng: np.random.Generator, count: int, articles: list[Any]) -> Iterator[draws.Row]:
     for number in draws.numbers(rng, "NL", count):
         status = str(rng.choice(MAIL_STATES, p=(0.7, 0.3)))
         sends = draws.day(rng, 1, 80) if status == "planned" else draws.day(rng, -80, 0)
@@ -192,12 +188,11 @@ def _newsletters(
         sender = "-" if status == "planned" else str(draws.one(rng, SENDERS))
         about = (subject, audience, sends, status, int(rng.integers(200, 9000)))
         article = draws.one(rng, articles)[0]
-        rows.append((token("newsletter", number), number, *about, article, sender))
-    return rows
+        yield (token("newsletter", number), number, *about, article, sender)
 
 
-def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list[tuple[Value, ...]]:
-    rows: list[tuple[Value, ...]] = []
+@draws.listed
+def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> Iterator[draws.Row]:
     for at, number in enumerate(draws.numbers(rng, "C", count)):
         article, reader = (
             draws.one(rng, articles)[0],
@@ -205,11 +200,10 @@ def _comments(rng: np.random.Generator, count: int, articles: list[Any]) -> list
         )
         posted, status = draws.day(rng, -60, 0), str(draws.one(rng, COMMENT_STATES))
         text = _SAID[at % len(_SAID)]
-        rows.append((token("comment", number), number, article, reader, posted, text, status))
-    return rows
+        yield (token("comment", number), number, article, reader, posted, text, status)
 
 
-def _rules(rng: np.random.Generator) -> list[tuple[Value, ...]]:
+def _rules(rng: np.random.Generator) -> list[draws.Row]:
     limits = (rng.choice(150, len(_RULED), replace=False) + 31).tolist()
     return [
         (token("rule", subject), subject, most, draws.one(rng, _ADVICE))

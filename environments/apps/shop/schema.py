@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, timedelta
 
 import numpy as np
 
+from trajudge.environments.apps import draws
 from trajudge.environments.model.schema import table
 from trajudge.environments.model.spec import TODAY
 from trajudge.environments.model.state import Rows, Value, token
@@ -72,25 +74,24 @@ def _street(rng: np.random.Generator) -> str:
     return f"{rng.integers(1, 90)} {rng.choice(_STREETS)}"
 
 
-def _products(rng: np.random.Generator, count: int) -> list[tuple[Value, ...]]:
+@draws.listed
+def _products(rng: np.random.Generator, count: int) -> Iterator[draws.Row]:
     everything = [
         (f"{material} {article}", category)
         for category, articles in _THINGS.items()
         for article in articles
         for material in _MATERIALS
     ]
-    rows: list[tuple[Value, ...]] = []
     for number in rng.choice(len(everything), count, replace=False):
         name, category = everything[number]
         price = int(rng.integers(6, 90)) * 100 + int(rng.choice((0, 25, 50, 90, 95)))
         stock = int(rng.choice((0, 3, 8, 20, 40), p=(0.08, 0.12, 0.2, 0.3, 0.3)))
         blurb = " ".join(rng.choice(_BLURBS, 2, replace=False))
         key = token("product", name, int(rng.integers(1 << 30)))
-        rows.append((key, name, category, price, stock, int(rng.integers(20, 51)), blurb))
-    return rows
+        yield (key, name, category, price, stock, int(rng.integers(20, 51)), blurb)
 
 
-def _prices(rng: np.random.Generator, product: tuple[Value, ...]) -> list[tuple[Value, ...]]:
+def _prices(rng: np.random.Generator, product: draws.Row) -> list[draws.Row]:
     factors = rng.permutation(np.linspace(0.7, 1.8, len(MONTHS)))
     return [
         (token("price", product[0], month), product[0], month, int(int(product[3]) * factor))
@@ -99,10 +100,10 @@ def _prices(rng: np.random.Generator, product: tuple[Value, ...]) -> list[tuple[
 
 
 def _purchases(
-    rng: np.random.Generator, products: list[tuple[Value, ...]], count: int
-) -> tuple[list[tuple[Value, ...]], list[tuple[Value, ...]]]:
-    purchases: list[tuple[Value, ...]] = []
-    lines: list[tuple[Value, ...]] = []
+    rng: np.random.Generator, products: list[draws.Row], count: int
+) -> tuple[list[draws.Row], list[draws.Row]]:
+    purchases: list[draws.Row] = []
+    lines: list[draws.Row] = []
     numbers = rng.choice(9000, count, replace=False) + 1000
     for number in numbers.tolist():
         key = token("purchase", number)
@@ -121,7 +122,7 @@ def _purchases(
     return purchases, lines
 
 
-def _review(rng: np.random.Generator, product: Value, number: int) -> tuple[Value, ...]:
+def _review(rng: np.random.Generator, product: Value, number: int) -> draws.Row:
     key = token("review", product, number)
     stars, author = int(rng.integers(1, 6)), str(rng.choice(_PEOPLE))
     return (key, product, author, stars, _PRAISE[number % len(_PRAISE)])
