@@ -1,7 +1,8 @@
 """A quick origin for measurements of the proxy: pages with assets, and a streaming model API.
 
-``python -m benchmarks.proxy_origin`` prints its ports, for plain HTTP and for TLS; it runs in a
-process of its own, so that neither the proxy nor the client waits for its interpreter.
+``python -m benchmarks.proxy_origin`` prints its ports, for plain HTTP, for TLS and for TLS with
+HTTP/2; it runs in a process of its own, so that neither the proxy nor the client waits for its
+interpreter.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import subprocess
 import sys
 from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
+
+import h2.config
+import h2.connection
+import h2.events
 
 from tests.proxy.model_server import openai_events
 from tests.proxy.tls import own_certificate
@@ -28,13 +33,16 @@ x.open('GET', '/fragment'); x.onload = done; x.send()})]).then(() => null)</scri
 
 
 class OriginPorts(NamedTuple):
-    """Where the origin listens."""
+    """Where the origin listens; with ``http2`` it speaks HTTP/1.1 as well, as most of the web."""
 
-    plain: int
-    tls: int
+    http: int
+    https: int
+    http2: int
 
-    def url(self, scheme: str) -> str:
-        return f"{scheme}://shop.localhost:{self.plain if scheme == 'http' else self.tls}"
+    def url(self, spoken: str) -> str:
+        """Return the site's address by ``http``, ``https`` or ``http2``."""
+        scheme = "http" if spoken == "http" else "https"
+        return f"{scheme}://shop.localhost:{getattr(self, spoken)}"
 
 
 def page(path: str) -> tuple[str, bytes]:
@@ -48,7 +56,16 @@ def page(path: str) -> tuple[str, bytes]:
     return "text/html", (LIGHT if path.startswith("/page") else "<p>part").encode()
 
 
+def think(path: str) -> float:
+    """Seconds that the server takes for a page."""
+    return float(parse_qs(urlsplit(path).query).get("think", ["0"])[0]) / 1000
+
+
 async def serve(reader: StreamReader, writer: StreamWriter) -> None:
+    encrypted = writer.get_extra_info("ssl_object")
+    if encrypted and encrypted.selected_alpn_protocol() == "h2":
+        await serve_streams(reader, writer)
+        return
     try:
         while True:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
@@ -60,7 +77,7 @@ async def serve(reader: StreamReader, writer: StreamWriter) -> None:
             if parts.path.endswith("/chat/completions"):
                 await stream(writer)
                 continue
-            await asyncio.sleep(float(parse_qs(parts.query).get("think", ["0"])[0]) / 1000)
+            await asyncio.sleep(think(target))
             kind, body = page(parts.path)
             fields = f"Content-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
             sent = b"" if method == "HEAD" else body
@@ -68,6 +85,31 @@ async def serve(reader: StreamReader, writer: StreamWriter) -> None:
             await writer.drain()
     except (OSError, asyncio.IncompleteReadError):
         writer.close()
+
+
+async def serve_streams(reader: StreamReader, writer: StreamWriter) -> None:
+    """Serve a connection of HTTP/2: pages and assets, side by side."""
+    connection = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False))
+    connection.initiate_connection()
+    answering = set[asyncio.Task[None]]()
+
+    async def answer(number: int, path: str) -> None:
+        await asyncio.sleep(think(path))
+        kind, body = page(urlsplit(path).path)
+        fields = [(":status", "200"), ("content-type", kind), ("cache-control", "no-store")]
+        connection.send_headers(number, [*fields, ("content-length", str(len(body)))])
+        connection.send_data(number, body, end_stream=True)
+        writer.write(connection.data_to_send())
+
+    writer.write(connection.data_to_send())
+    with suppress(OSError):
+        while data := await reader.read(65536):
+            for event in connection.receive_data(data):
+                if isinstance(event, h2.events.RequestReceived):
+                    path = dict(event.headers)[b":path"].decode()
+                    answering.add(asyncio.create_task(answer(event.stream_id, path)))
+            writer.write(connection.data_to_send())
+    writer.close()
 
 
 async def stream(writer: StreamWriter) -> None:
@@ -85,10 +127,10 @@ async def stream(writer: StreamWriter) -> None:
 
 
 async def main() -> None:
-    plain = await asyncio.start_server(serve, "127.0.0.1", 0)
-    tls = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=own_certificate())
-    print(*(server.sockets[0].getsockname()[1] for server in (plain, tls)), flush=True)
-    await asyncio.gather(plain.serve_forever(), tls.serve_forever())
+    contexts = (None, own_certificate(), own_certificate("h2", "http/1.1"))
+    servers = [await asyncio.start_server(serve, "127.0.0.1", 0, ssl=one) for one in contexts]
+    print(*(server.sockets[0].getsockname()[1] for server in servers), flush=True)
+    await asyncio.gather(*(server.serve_forever() for server in servers))
 
 
 @contextmanager

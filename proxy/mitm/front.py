@@ -1,9 +1,9 @@
 """mitmproxy, run inside its own environment: ``python front.py``.
 
 Its settings are JSON in the environment variable ``TRAJUDGE_FRONT``: a command line can be read by
-all users of the machine, and they hold a secret. It imports nothing of ours. It writes a line of
-JSON on standard output when it listens, and one per line that it reads, ``{"port": N}``: one more
-port to listen on. It ends with standard input.
+all users of the machine, and they hold a secret. It imports nothing of ours but the module beside
+it. It writes a line of JSON on standard output when it listens, and one per line that it reads,
+``{"port": N}``: one more port to listen on. It ends with standard input.
 
 A client speaks the protocol that the site speaks. A connection of HTTP/1.1 is carried to the proxy
 at ``inner`` as it is, after a head ``CARRY SITE HTTP/1.1`` with the field ``Trajudge-Front``:
@@ -21,11 +21,10 @@ import logging
 import os
 import re
 import socket
-import struct
 import sys
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from mitmproxy import options
@@ -36,14 +35,17 @@ from mitmproxy.addons.tlsconfig import TlsConfig
 from mitmproxy.connection import Client, Server
 from mitmproxy.flow import Error, Flow
 from mitmproxy.hooks import Hook
-from mitmproxy.http import HTTPFlow, Response
+from mitmproxy.http import HTTPFlow, Request, Response
 from mitmproxy.master import Master
-from mitmproxy.proxy import commands, events
-from mitmproxy.proxy.context import Context
-from mitmproxy.proxy.layer import CommandGenerator
 from mitmproxy.proxy.layer import NextLayer as Undecided
-from mitmproxy.proxy.layers import TCPLayer
+from mitmproxy.proxy.layers.http import HTTPMode
 from mitmproxy.tls import ClientHelloData
+
+if TYPE_CHECKING:
+    from trajudge.proxy.mitm.front_layers import CarriedBytes, Streams, reset
+else:  # the package is not known in mitmproxy's environment
+    sys.path.append(str(Path(__file__).parent))
+    from front_layers import CarriedBytes, Streams, reset
 
 FIELD = "Trajudge-Front"
 _PATIENCE = 10.0  # seconds for the inner proxy's word on a host
@@ -54,37 +56,6 @@ _METHOD = re.compile(rb"[A-Z]{1,20} ")
 _PART_OF_METHOD = re.compile(rb"[A-Z]{0,20}")
 _BODILESS = ("GET", "HEAD", "OPTIONS", "TRACE")
 _PORTS = {"http": 80, "https": 443}
-
-
-class CarriedBytes(TCPLayer):  # type: ignore[misc]
-    """Carries a client's connection to the inner proxy as it is."""
-
-    def __init__(self, context: Context, front: "Front", site: str) -> None:
-        context.server = Server(address=("127.0.0.1", front.inner))
-        super().__init__(context, ignore=True)
-        port = context.client.sockname[1]
-        self._front = front
-        self._head = f"CARRY {site} HTTP/1.1\r\n{FIELD}: {front.secret} {port}\r\n\r\n".encode()
-
-    def _begin(self, event: events.Event) -> CommandGenerator[None]:
-        yield from self.start(event)
-        if self.context.server.connected:
-            yield commands.SendData(self.context.server, self._head)
-
-    _handle_event = _begin
-
-    def relay_messages(self, event: events.Event) -> CommandGenerator[None]:
-        """Carry a piece, or an end; a reset of the inner proxy's is one for the client as well."""
-        if self._was_reset(event):
-            self._front.reset(self.context.client)
-            yield commands.CloseConnection(self.context.client)
-        else:
-            yield from super().relay_messages(event)
-
-    def _was_reset(self, event: events.Event) -> bool:
-        server = self.context.server
-        ended = isinstance(event, events.ConnectionClosed) and event.connection == server
-        return ended and self._front.was_reset(self.context)
 
 
 class Front:
@@ -117,7 +88,10 @@ class Front:
         """Carry what is HTTP/1.1; tell whether that was decided, or must wait for more bytes."""
         context, first = undecided.context, undecided.data_client()
         address, client = context.server.address, context.client
-        if client.alpn == b"h2" or (address is None and first.startswith(b"CONNECT ")):
+        if client.alpn == b"h2":
+            undecided.layer = Streams(context, HTTPMode.transparent)
+            return True
+        if address is None and first.startswith(b"CONNECT "):
             return False
         if not _METHOD.match(first):
             return bool(_PART_OF_METHOD.fullmatch(first))
@@ -126,7 +100,10 @@ class Front:
             scheme, (host, port) = "https" if client.tls else "http", address
             host = f"[{host}]" if ":" in host else host
             site = f"{scheme}://{host}" + ("" if port == _PORTS[scheme] else f":{port}")
-        undecided.layer = CarriedBytes(context, self, site)
+        port = client.sockname[1]
+        head = f"CARRY {site} HTTP/1.1\r\n{FIELD}: {self.secret} {port}\r\n\r\n".encode()
+        to = Server(address=("127.0.0.1", self.inner))
+        undecided.layer = CarriedBytes(context, self.server.connections, to, head)
         return True
 
     def _sender(self, flow: HTTPFlow) -> str:
@@ -160,18 +137,14 @@ class Front:
     def requestheaders(self, flow: HTTPFlow) -> None:
         """Send a request to the inner proxy, its body as it comes."""
         request = flow.request
-        asked_of_us = request.host in ("127.0.0.1", "localhost")
-        if not (asked_of_us and request.port == flow.client_conn.sockname[1]):
-            authority = request.authority or request.host_header
-            url, sender = request.url, self._sender(flow)
-            request.headers[FIELD] = sender
-            request.authority = ""
-            request.path = url
-            if authority and "host" not in request.headers:
-                request.headers["Host"] = authority
-        else:
-            request.headers[FIELD] = self._sender(flow)
-            request.authority = ""
+        authority, url = request.authority or request.host_header, request.url
+        request.headers[FIELD] = self._sender(flow)
+        request.authority = ""
+        request.path = url
+        if authority and "host" not in request.headers:
+            request.headers["Host"] = authority
+        if request.is_http2:
+            self._as_http1(request)
         # The fields of the object, not its properties: those would change the Host field as well.
         request.data.host, request.data.port = "127.0.0.1", self.inner
         request.data.scheme = b"http"
@@ -179,6 +152,14 @@ class Front:
         framed = "content-length" in request.headers or "transfer-encoding" in request.headers
         if not framed and request.method not in _BODILESS:  # HTTP/2 ends a body without its length
             request.headers["Transfer-Encoding"] = "chunked"
+
+    @staticmethod
+    def _as_http1(request: Request) -> None:
+        """Make a request of HTTP/2 one of HTTP/1.1, which leaves its connection open."""
+        request.http_version = "HTTP/1.1"
+        cookies = request.headers.get_all("cookie")
+        if len(cookies) > 1:
+            request.headers["cookie"] = "; ".join(cookies)
 
     def responseheaders(self, flow: HTTPFlow) -> None:
         """Pass an answer on in pieces."""
@@ -189,23 +170,7 @@ class Front:
         """Break off for the client what the inner proxy broke off, without an answer of ours."""
         flow.error = Error(Error.KILLED_MESSAGE)
         if flow.response is None:
-            self.reset(flow.client_conn)
-
-    def was_reset(self, context: Context) -> bool:
-        """Tell whether the inner proxy reset a connection that ends."""
-        handler = self.server.connections.get(context.client.id)
-        carried = handler and handler.transports.get(context.server)
-        return bool(carried and carried.reader.exception())
-
-    def reset(self, client: Client) -> None:
-        """Let a client's connection end with a reset, not in order, when it is closed."""
-        handler = self.server.connections.get(client.id)
-        if handler is None or client not in handler.transports:
-            return
-        connection = handler.transports[client].writer.get_extra_info("socket")
-        if connection is not None:
-            linger = struct.pack("ii", 1, 0)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
+            reset(self.server.connections, flow.client_conn)
 
 
 def _free_port() -> int:
