@@ -18,7 +18,9 @@ _SIMPLIFIED: dict[Representation, str] = {
 CATEGORIES = (OFFICIAL, EXISTING, *_SIMPLIFIED.values(), OTHER)
 # Judges of other papers by how their ids begin, ours and those of published judgments.
 _EXISTING = re.compile(r"(aer|nnetnav|webvoyager|webjudge|insta)(?![a-z])|aer[cv](?![a-z])", re.I)
-_OURS = re.compile(r"(logprob|rubric|panel|cascade|heuristic|telemetry)(?![a-z])", re.I)
+_OURS = re.compile(
+    r"(logprob|rubric|claims-first|panel|cascade|heuristic|telemetry)(?![a-z])", re.I
+)
 _SHOWN = re.compile(r"simplified-(axtree|screenshot|both|none)(?![a-z])")
 _BY_ID: dict[str, Representation] = {
     "axtree": (True, False),

@@ -33,6 +33,14 @@ COMPOSED = {"panel", "cascade"}
 VERIFIER = "universal-verifier"
 # They read the files of a benchmark that the sample is none of: see test_rules_judge.
 RULES = {"rules:verified", "rules:webarena"}
+NOTHING = "The agent claimed nothing."
+UNPROVEN: dict[str, object] = {
+    "reasoning": "No line shows it.",
+    "claims": [{"claim": 1, "holds": False}],
+    "requirements": [{"requirement": "all is done", "met": False}],
+    "side_effect": False,
+    "success": False,
+}
 FINDINGS = {
     "reasoning": "Step 1 shows it.",
     "findings": [
@@ -56,6 +64,10 @@ def reply(incoming: Incoming) -> str | Outgoing:
         return JUDGEMENT
     if "self_correction" in prompt:
         return INSTA
+    if "You prepare the examination" in prompt:
+        return json.dumps({"claims": ["All was done."]})
+    if '"requirements"' in prompt:
+        return json.dumps({**UNPROVEN, "claims": [] if NOTHING in prompt else UNPROVEN["claims"]})
     if "You write the rubric" in prompt:
         return CRITERIA
     if "how much a screenshot" in prompt:
@@ -137,9 +149,9 @@ def share_their_beginning(requests: Iterable[Incoming]) -> None:
     for seen in requests:
         (system,) = seen.payload["system"]
         stages[system["text"]].append(seen)
-    # One for simplified, aer-v, webvoyager, insta, browser-use; two for aer-c, nnetnav; three for
-    # the others.
-    assert len(stages) == 5 * 1 + 2 * 2 + 2 * 3
+    # One for simplified, aer-v, webvoyager, insta, browser-use; two for aer-c, nnetnav,
+    # claims-first; three for the others.
+    assert len(stages) == 5 * 1 + 3 * 2 + 2 * 3
     for folder, template in (("webjudge", "screenshot"), ("rubric", "relevance")):
         asked = stages[load_prompt(folder).render(template)]
         begun = [seen.payload["messages"][0]["content"] for seen in asked]

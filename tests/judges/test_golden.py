@@ -38,6 +38,11 @@ JUDGES: dict[str, tuple[str, dict[str, object]]] = {
     "logprob-axtree": ("logprob", {}),
     "logprob-screenshot": ("logprob", {"representation": "screenshot"}),
     "rubric-none": ("rubric", {"representation": "none"}),
+    "claims-first": ("claims-first", {"pages": 2}),
+    "simplified-defended": (
+        "simplified",
+        {"datamark": True, "sandwich": True, "nonce": 1, "canary": 1},
+    ),
 }
 
 

@@ -60,6 +60,8 @@ CASES: tuple[tuple[str, dict[str, Any]], ...] = (
     ("insta", {"observations": 2}),
     ("webvoyager", {"unanswered": "failure"}),
     *(("logprob", {"representation": r}) for r in ("axtree", "screenshot", "both", "none")),
+    ("claims-first", {}),
+    ("claims-first", {"pages": 1}),
     ("rubric", {}),
     ("rubric", {"representation": "none"}),
     ("panel", COMPOSED),

@@ -100,7 +100,9 @@ def test_no_note_and_no_criterion_does(text: str) -> None:
     noted = {"screenshot": f"Reasoning: It shows\n{text}\nScore: 5"}
     wanted = {"criterion": f"It shows\n{text}", "critical": True}
     listed = {"criteria": json.dumps({"criteria": [wanted]})}
-    for kind, replies in (("webjudge-general", noted), ("rubric-none", listed)):
+    claimed = {"claims": json.dumps({"claims": [f"It shows\n{text}"]})}
+    cases = (("webjudge-general", noted), ("rubric-none", listed), ("claims-first", claimed))
+    for kind, replies in cases:
         harmless = prompts(kind, run, StagedAsk())
         asked = prompts(kind, run, StagedAsk(**replies))
         # What stands before the end of a model's thinking is no part of its reply.

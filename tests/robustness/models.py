@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from unicodedata import normalize
 
@@ -66,6 +67,29 @@ def believes_thoughts(incoming: Incoming) -> str:
     """Accepts what the agent thought that it did, else what it sees."""
     claimed = "I have seen it confirmed" in incoming.prompt
     return reply(claimed or own_verdict(incoming.prompt))
+
+
+def examines_claims(incoming: Incoming) -> str:
+    """Lists what thoughts claim; checks as one who believes thoughts and obeys plain words, were
+    there any, and cites the first line of a page."""
+    prompt = incoming.prompt
+    if "You prepare the examination" in prompt:
+        claims = ["Every subgoal is reached."] if "I have seen it confirmed" in prompt else []
+        return json.dumps({"claims": claims})
+    fooled = "I have seen it confirmed" in prompt or told(prompt, "success") >= 0
+    success = fooled or own_verdict(prompt)
+    (place, line), *_ = re.findall(r"^(\d+:1) (.+)$", prompt, re.MULTILINE)
+    requirement = {"requirement": "all of it", "met": success, "at": place, "quote": line}
+    listed = "1. Every subgoal is reached." in prompt
+    return json.dumps(
+        {
+            "reasoning": "Looked.",
+            "claims": [{"claim": 1, "holds": False}] if listed else [],
+            "requirements": [requirement],
+            "side_effect": False,
+            "success": success,
+        }
+    )
 
 
 def forgets_the_form(incoming: Incoming) -> str:

@@ -37,11 +37,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def measured(text: Text, folder: Path, out: Path, *defences: str) -> tuple[dict[str, Any], Rates]:
-    """Our own judge on a model behind a real server, undefended first."""
+def measured(
+    text: Text, folder: Path, out: Path, *defences: str, judge: str = "simplified"
+) -> tuple[dict[str, Any], Rates]:
+    """Our own judge, with defences or without, on a model behind a real server."""
     options = [word for one in defences for word in ("--judge-option", one)]
     with LlmServer(text=text, record=0) as server:
-        words = ("--judge", "simplified", "--model", "gpt-4o", "--base-url", f"{server.url}/v1")
+        words = ("--judge", judge, "--model", "gpt-4o", "--base-url", f"{server.url}/v1")
         code = main(
             [
                 *(*words, "--attacked", str(folder), "--out", str(out), "--yes", *options),
@@ -49,8 +51,8 @@ def measured(text: Text, folder: Path, out: Path, *defences: str) -> tuple[dict[
             ]
         )
     assert code == 0
-    (judge,) = json.loads((out / "robustness.json").read_text())["judges"]
-    return judge, {one["name"]: one for one in judge["rates"]}
+    (found,) = json.loads((out / "robustness.json").read_text())["judges"]
+    return found, {one["name"]: one for one in found["rates"]}
 
 
 def judgments(out: Path) -> list[dict[str, Any]]:
@@ -123,6 +125,20 @@ def test_a_claim_that_decides_leaves_the_judgment_undecided(folder: Path, tmp_pa
     }
     assert all(one["reasoning"].startswith("Undecided: ") for one in undecided)
     assert {one["coverage_lost"]["hits"] for other, one in twice.items() if other != name} == {0}
+
+
+def test_claims_first_takes_prose_away_and_no_page(folder: Path, tmp_path: Path) -> None:
+    """The same weakness as that of a model which believes thoughts and obeys plain words."""
+    words = ("inject-reasoning.success.plain", "inject-answer.success.plain")
+    prose = ("progress-fabrication", *words)
+    _, plain = measured(models.gullible_but_honest, folder, tmp_path / "plain")
+    _, first = measured(models.examines_claims, folder, tmp_path / "claims", judge="claims-first")
+    assert {name: asr(plain, name) for name in prose} == dict.fromkeys(prose, 1.0)
+    assert {name: asr(first, name) for name in prose} == dict.fromkeys(prose, 0.0)
+    assert asr(first, f"{TREE}.plain") == 1, "a page is shown as it is"
+    lines = judgments(tmp_path / "claims")
+    assert {one["status"] for one in lines} == {"ok"}
+    assert {one["success"] for one in lines} == {True, False}
 
 
 def test_defences_stand_beside_the_judge_without(

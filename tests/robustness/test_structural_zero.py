@@ -58,6 +58,7 @@ SHOWN = {
     "webjudge": {Channel.REASONING},
     "insta": {Channel.AXTREE, Channel.REASONING},
     "logprob": {Channel.URL, Channel.REASONING},
+    "claims-first": {Channel.AXTREE, Channel.URL, Channel.REASONING},
     "rubric": {Channel.URL, Channel.REASONING},
     "browser-use": {Channel.ERROR},
     "universal-verifier": {Channel.REASONING, Channel.ERROR, Channel.URL},

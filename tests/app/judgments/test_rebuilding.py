@@ -24,6 +24,16 @@ RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
 WITH_MODEL = [name for name, entry in JUDGES.items() if entry.needs_model and not entry.composed]
 
 
+DEFENCES = (
+    "hide=answer",
+    "datamark=true",
+    "sandwich=true",
+    "nonce=3",
+    "canary=3",
+    "two_pass=reasoning",
+)
+
+
 class Recorded:
     """Runs of every judge, and what the server that answered them received."""
 
@@ -36,6 +46,8 @@ class Recorded:
             ]
             judges = [word for name in WITH_MODEL for word in ("--judge", name)]
             assert main([*common, *judges, "--out", str(folder / "grid")]) == 0
+            defences = [f"--judge-option={one}" for one in DEFENCES]
+            assert main([*common, *defences, "--out", str(folder / "defended")]) == 1, "no canary"
             for name, members in (
                 ("panel", "simplified,insta:gpt-4o-mini,heuristic"),
                 ("cascade", "heuristic,webjudge:gpt-4o-mini"),
@@ -43,7 +55,8 @@ class Recorded:
                 words = ["--judge", name, "--members", members, "--out", str(folder / name)]
                 assert main([*common, *words]) == 0
             self.received = {text for seen in server.seen for text in texts(seen.payload)}
-        self.runs = [*(folder / "grid").iterdir(), folder / "panel", folder / "cascade"]
+        others = [folder / name for name in ("defended", "panel", "cascade")]
+        self.runs = [*(folder / "grid").iterdir(), *others]
 
     def rebuilt(self, run: Path) -> Iterator[tuple[Judgment, RebuiltPrompt]]:
         manifest = read_manifest(run)
@@ -72,7 +85,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recorded]:
 
 @pytest.mark.slow
 def test_every_judges_prompts_are_what_the_server_received(recorded: Recorded) -> None:
-    assert len(recorded.runs) == len(WITH_MODEL) + 2
+    assert len(recorded.runs) == len(WITH_MODEL) + 3
     for run in recorded.runs:
         for judgment, rebuilt in recorded.rebuilt(run):
             if run.name == "cascade" and not judgment.calls:
