@@ -20,7 +20,7 @@ from pathlib import Path
 from trajudge.environments.options import OLD, add_cases
 from trajudge.environments.serving import PAGES
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, count
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add_cases(made)
     add.folder("--out", "folder to write", default=Path("exported"))
-    add.value("--pages", "N", f"pages per copy (default: {PAGES})", type=count, default=PAGES)
+    add.count("--pages", f"pages per copy (default: {PAGES})", default=PAGES)
     return made
 
 

@@ -15,7 +15,7 @@ import sys
 
 from trajudge.environments.options import add_save
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, count
+from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,11 +23,9 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env verify", description=__doc__)
     add = OptionAdder(made)
     add.folders("folders", "RECORDED", "folder with facts.jsonl", nargs="+")
-    add.value(
+    add.count(
         "--other-goals",
-        "N",
         "ask the checkers of N other instances of each task, and write what they say",
-        type=count,
     )
     add_save(made, "goals.jsonl")
     return made

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, count, read_settings, whole
+from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
 
@@ -25,22 +25,20 @@ def parser() -> argparse.ArgumentParser:
     add.file("--save", "CSV of all tasks, hardness, and who is selected")
     add.value("--hard", "RATE", "reference success of a hard task", type=float, default=0.20)
     add.value("--easy", "RATE", "of a very easy category", type=float, default=0.85)
-    add.value("--cap", "N", "tasks of a category", type=count, default=3)
-    add.value("--cap-easy", "N", "tasks of a very easy category", type=count, default=2)
-    add.value("--min-agents", "N", "that attempted a task", type=count, default=4)
-    add.value("--budget", "N", "step cap of the agents", type=count, default=30)
-    add.value("--resamples", "N", "of tasks, for validation", type=whole, default=500)
-    add.value("--seed", "N", "seed of what is drawn (default: 0)", type=whole, default=0)
+    add.count("--cap", "tasks of a category", default=3)
+    add.count("--cap-easy", "tasks of a very easy category", default=2)
+    add.count("--min-agents", "that attempted a task", default=4)
+    add.count("--budget", "step cap of the agents", default=30)
+    add.whole("--resamples", "of tasks, for validation", default=500)
+    add.whole("--seed", "seed of what is drawn (default: 0)", default=0)
     add.choice(
         "--fit",
         ("laplace", "nuts"),
         "penalised likelihood (seconds), or sampling as published (minutes; needs the extra bayes)",
         default="laplace",
     )
-    add.value("--chains", "N", "of --fit nuts", type=count, default=4)
-    add.value(
-        "--draws", "N", "a chain of --fit nuts, after as many of warm-up", type=count, default=1000
-    )
+    add.count("--chains", "of --fit nuts", default=4)
+    add.count("--draws", "a chain of --fit nuts, after as many of warm-up", default=1000)
     add.switch("--leave-one-out", "select again without each agent")
     add.switch("--full", "print all lines, not one screen")
     return made

@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, count, read_settings, whole
+from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert
@@ -29,9 +29,9 @@ def parser() -> argparse.ArgumentParser:
     add.choice("--train-split", ("dev", "test"), "train on this split")
     add.choice("--eval-split", ("dev", "test"), "evaluate on this split")
     add.switch("--cross-validate", "task-grouped folds over all (the default)")
-    add.value("--folds", "N", "default: 5", type=count, default=5)
-    add.value("--seeds", "N", "repetitions (default: 20)", type=count, default=20)
-    add.value("--seed", "N", "the first seed (default: 0)", type=whole, default=0)
+    add.count("--folds", "default: 5", default=5)
+    add.count("--seeds", "repetitions (default: 20)", default=20)
+    add.whole("--seed", "the first seed (default: 0)", default=0)
     add.value(
         "--target-precision",
         "RATE",

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, count
+from trajudge.trajectories.util.options import OptionAdder
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded, Report
@@ -27,9 +27,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.file("--save", "file to write", default=Path("prism.json"))
-    add.value(
-        "--checked", "N", "own configurations to check (default: 200)", type=count, default=200
-    )
+    add.count("--checked", "own configurations to check (default: 200)", default=200)
     add_seed(made)
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -98,19 +98,13 @@ def _only_here(group: Any) -> None:
         "judges against each other over all benchmarks, or also benchmark by benchmark",
         default="overall",
     )
-    add.value(
+    add.whole(
         "--resamples",
-        "N",
         "0: judges are not compared; other numbers change nothing today (default: 2000)",
-        type=whole,
         default=2_000,
     )
-    add.value(
-        "--seed",
-        "N",
-        "of the baselines' folds; no interval depends on it (default: 0)",
-        type=whole,
-        default=0,
+    add.whole(
+        "--seed", "of the baselines' folds; no interval depends on it (default: 0)", default=0
     )
 
 

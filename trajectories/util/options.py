@@ -67,6 +67,14 @@ class OptionAdder(NamedTuple):
         """Add an option with a value: text, or what its ``type`` reads."""
         self(name, metavar=metavar, help=about, **details)
 
+    def count(self, name: str, about: str, **details: Any) -> None:
+        """Add a whole number of at least 1."""
+        self.value(name, "N", about, type=count, **details)
+
+    def whole(self, name: str, about: str, **details: Any) -> None:
+        """Add a whole number of at least 0."""
+        self.value(name, "N", about, type=whole, **details)
+
     def file(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a file."""
         self.value(name, "FILE", about, type=Path, **details)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.trajectories.util.exits import TextParser, user_errors
-from trajudge.trajectories.util.options import OptionAdder, count, positive
+from trajudge.trajectories.util.options import OptionAdder, positive
 
 _DESCRIPTION = """\
 Judge with as many workers as you like, on one machine or many: start the same command on each. The
@@ -29,11 +29,8 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge run work", description=_DESCRIPTION)
     add = OptionAdder(made)
     add.value("--shared", "STORE", "folder or address that all workers share", required=True)
-    add.value(
-        "--shard-size",
-        "N",
-        "trajectories of a shard (default: a hundredth of the run, at least 500)",
-        type=count,
+    add.count(
+        "--shard-size", "trajectories of a shard (default: a hundredth of the run, at least 500)"
     )
     add.value(
         "--claim",
@@ -42,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         type=positive,
         default=60.0,
     )
-    add.value("--ray", "N", "start N workers as actors of Ray (extra ray)", type=count)
+    add.count("--ray", "start N workers as actors of Ray (extra ray)")
     return made
 
 
