@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add_cases(made)
     add.folder("--out", "folder to write", default=Path("exported"))
-    add.count("--pages", f"pages per copy (default: {PAGES})", default=PAGES)
+    add.number("--pages", f"pages per copy (default: {PAGES})", default=PAGES)
     return made
 
 

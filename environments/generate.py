@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
     add = OptionAdder(made)
     add_case_choice(made)
-    add.count("--count", "number of cases (default: 20)", default=20)
+    add.number("--count", "number of cases (default: 20)", default=20)
     add_seed(made)
     add.switch("--noise", "cookie bars, promotions, latency, errors to retry")
     add.file("--save", "file to write", default=Path("cases.jsonl"))

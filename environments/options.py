@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 # Spellings of the version before.
 OLD = {"--configs": "--cases"}
@@ -27,7 +27,7 @@ def add_save(parser: argparse.ArgumentParser, name: str) -> None:
 def add_seed(parser: argparse.ArgumentParser) -> None:
     """Add ``--seed``."""
     add = OptionAdder(parser)
-    add.whole("--seed", "seed of what is drawn (default: 0)", default=0)
+    add.number("--seed", "seed of what is drawn (default: 0)", whole, default=0)
 
 
 def add_conditions(parser: argparse.ArgumentParser) -> None:
@@ -79,5 +79,5 @@ def add_model_agent(parser: argparse.ArgumentParser) -> None:
         "what the model sees of a page (default: axtree)",
         default="axtree",
     )
-    add.count("--attempts", "runs per case (default: 1)", default=1)
+    add.number("--attempts", "runs per case (default: 1)", default=1)
     call_options(group, *(name for name in CALL_OPTIONS if name not in _NOT_OF_AGENTS))

@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_conditions(made)
     add_seed(made)
-    add.count("--workers", "browsers at once (default: 1)", default=1)
+    add.number("--workers", "browsers at once (default: 1)", default=1)
     add_model_agent(made)
     first = "cases out agent model base-url attempts representation max-cost workers seed"
     return made.show_first(*first.split())

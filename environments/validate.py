@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     add.folder("--out", "folder to write", default=Path("validated"))
     add.switch("--thorough", "every viewport with every noise")
     add_seed(made)
-    add.count("--workers", "browsers at once (default: 1)", default=1)
+    add.number("--workers", "browsers at once (default: 1)", default=1)
     return made
 
 

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env verify", description=__doc__)
     add = OptionAdder(made)
     add.folders("folders", "RECORDED", "folder with facts.jsonl", nargs="+")
-    add.count(
+    add.number(
         "--other-goals",
         "ask the checkers of N other instances of each task, and write what they say",
     )

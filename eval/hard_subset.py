@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings, whole
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
 
@@ -25,20 +25,20 @@ def parser() -> argparse.ArgumentParser:
     add.file("--save", "CSV of all tasks, hardness, and who is selected")
     add.value("--hard", "RATE", "reference success of a hard task", type=float, default=0.20)
     add.value("--easy", "RATE", "of a very easy category", type=float, default=0.85)
-    add.count("--cap", "tasks of a category", default=3)
-    add.count("--cap-easy", "tasks of a very easy category", default=2)
-    add.count("--min-agents", "that attempted a task", default=4)
-    add.count("--budget", "step cap of the agents", default=30)
-    add.whole("--resamples", "of tasks, for validation", default=500)
-    add.whole("--seed", "seed of what is drawn (default: 0)", default=0)
+    add.number("--cap", "tasks of a category", default=3)
+    add.number("--cap-easy", "tasks of a very easy category", default=2)
+    add.number("--min-agents", "that attempted a task", default=4)
+    add.number("--budget", "step cap of the agents", default=30)
+    add.number("--resamples", "of tasks, for validation", whole, default=500)
+    add.number("--seed", "seed of what is drawn (default: 0)", whole, default=0)
     add.choice(
         "--fit",
         ("laplace", "nuts"),
         "penalised likelihood (seconds), or sampling as published (minutes; needs the extra bayes)",
         default="laplace",
     )
-    add.count("--chains", "of --fit nuts", default=4)
-    add.count("--draws", "a chain of --fit nuts, after as many of warm-up", default=1000)
+    add.number("--chains", "of --fit nuts", default=4)
+    add.number("--draws", "a chain of --fit nuts, after as many of warm-up", default=1000)
     add.switch("--leave-one-out", "select again without each agent")
     add.switch("--full", "print all lines, not one screen")
     return made

@@ -7,7 +7,7 @@ import argparse
 import sys
 
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings, whole
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert
@@ -29,9 +29,9 @@ def parser() -> argparse.ArgumentParser:
     add.choice("--train-split", ("dev", "test"), "train on this split")
     add.choice("--eval-split", ("dev", "test"), "evaluate on this split")
     add.switch("--cross-validate", "task-grouped folds over all (the default)")
-    add.count("--folds", "default: 5", default=5)
-    add.count("--seeds", "repetitions (default: 20)", default=20)
-    add.whole("--seed", "the first seed (default: 0)", default=0)
+    add.number("--folds", "default: 5", default=5)
+    add.number("--seeds", "repetitions (default: 20)", default=20)
+    add.number("--seed", "the first seed (default: 0)", whole, default=0)
     add.value(
         "--target-precision",
         "RATE",

@@ -98,7 +98,7 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "what is a page",
         type=whole,
     )
-    add.whole("--port", "port to listen on (default: any free)", default=0)
+    add.number("--port", "port to listen on (default: any free)", whole, default=0)
     add.folder("--out", "where events and traces go (default: proxy-runs/ and the time)")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, amount, positive
+from trajudge.trajectories.util.options import OptionAdder, amount, positive, whole
 
 _DESCRIPTION = """\
 Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend more
@@ -78,7 +78,7 @@ def _watch(group: argparse._ArgumentGroup) -> None:
     add.value(
         "--canaries", "KIND:PATH", "trajectories that are judged again and again, past the cache"
     )
-    add.count("--canary-every", "one after N rewards (default: 100)")
+    add.number("--canary-every", "one after N rewards (default: 100)")
     add.value(
         "--audit-share",
         "SHARE",
@@ -91,7 +91,7 @@ def _watch(group: argparse._ArgumentGroup) -> None:
 def _server(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
     add.value("--host", "ADDRESS", "address to listen on (default: 127.0.0.1)", default="127.0.0.1")
-    add.whole("--port", "0: a free one (default: 8377)", default=8377)
+    add.number("--port", "0: a free one (default: 8377)", whole, default=8377)
     add.file("--token-file", "whoever asks must know this file's text")
     add.folder(
         "--store",
@@ -104,4 +104,4 @@ def _server(group: argparse._ArgumentGroup) -> None:
         "a reward that takes longer abstains; its judge goes on (default: none)",
         type=positive,
     )
-    add.count("--queue", "rewards at work at most (default: 1000)")
+    add.number("--queue", "rewards at work at most (default: 1000)")

@@ -23,7 +23,7 @@ from trajudge.rules.options import (
 )
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, whole
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add.value("--runs", "PATH", "correct runs (default: built from the tasks)", type=Path)
     add.switch("--passing-only", "leave out runs that the rule does not pass")
     add_site_options(made)
-    add.whole("--show", "misjudgments shown (default: 10)", default=10)
+    add.number("--show", "misjudgments shown (default: 10)", whole, default=10)
     add.folder("--out", "write mutation.json and mutation.csv")
     return made
 

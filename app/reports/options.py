@@ -6,7 +6,7 @@ import argparse
 
 from trajudge.eval.reporting.score_options import scored_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, positive
+from trajudge.trajectories.util.options import OptionAdder, positive, whole
 
 _DESCRIPTION = """\
 Write one HTML file about runs: the judges' precision with intervals, figures, comparisons, and the
@@ -40,10 +40,11 @@ def _page(group: argparse._ArgumentGroup) -> None:
         "KIND:PATH",
         "trajectories of the cases (default: those of the runs); may be repeated",
     )
-    add.whole(
+    add.number(
         "--show",
         "trajectories with wrong verdicts that are shown, those that most judges wrongly "
         "accept first (default: 100)",
+        whole,
         default=100,
     )
     add.switch("--no-images", "leave the screenshots out")

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.file("--save", "file to write", default=Path("prism.json"))
-    add.count("--checked", "own configurations to check (default: 200)", default=200)
+    add.number("--checked", "own configurations to check (default: 200)", default=200)
     add_seed(made)
     return made
 

@@ -8,7 +8,7 @@ from typing import get_args
 
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 _ACCEPT = """\
 Apply a choice of judge and threshold: write the accepted trajectories as conversations for
@@ -90,7 +90,7 @@ def _training_options(group: argparse._ArgumentGroup) -> None:
     add.choice("--format", get_args(FormatName), "also write rows in a trainer's layout")
     add.choice("--per", get_args(Per), "a row is a trajectory or a step")
     add.switch("--with-screenshots", "rows hold the screenshots of the pages", default=None)
-    add.count("--per-task", "at most N runs of a task")
+    add.number("--per-task", "at most N runs of a task")
     add.value("--test-share", "SHARE", "of the tasks, in a file of their own", type=float)
     add.value(
         "--rejected-below",
@@ -98,7 +98,7 @@ def _training_options(group: argparse._ArgumentGroup) -> None:
         "examples of failure score below T (default: the threshold)",
         type=float,
     )
-    add.whole("--seed", "seed of the draws (default: 0)")
+    add.number("--seed", "seed of the draws (default: 0)", whole)
 
 
 def recertify_parser() -> argparse.ArgumentParser:
@@ -112,8 +112,8 @@ def recertify_parser() -> argparse.ArgumentParser:
         "NAME",
         "certify for this agent; may be repeated (default: those the decision does not know)",
     )
-    add.count("--size", "runs to label (default: planned, power 0.8)")
-    add.whole("--seed", "seed of the sample (default: 0)", default=0)
+    add.number("--size", "runs to label (default: planned, power 0.8)")
+    add.number("--seed", "seed of the sample (default: 0)", whole, default=0)
     add.folder("--out", "a new folder for the sample")
     add.folder("--sample", "test this sample with --annotations")
     add.value("--annotations", "KIND:PATH", "labels of the sampled runs")

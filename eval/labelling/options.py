@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.eval.reporting.score_options import add_format
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 _DESCRIPTION = """\
 Draw a queue of trajectories to label, each with a known inclusion probability, and show before it
@@ -59,7 +59,7 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         default="random",
     )
     add.file("--candidates", "the frozen plan of trajudge select, for --strategy cascade")
-    add.count("--budget", "trajectories (default: 100)", default=100)
+    add.number("--budget", "trajectories (default: 100)", default=100)
     add.value(
         "--double",
         "SHARE",
@@ -79,7 +79,7 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         "KIND:PATH",
         "labels that exist already, of other or the same trajectories, to predict from",
     )
-    add.whole("--seed", "of the draw (default: 0)", default=0)
+    add.number("--seed", "of the draw (default: 0)", whole, default=0)
     add.switch("--dry-run", "show the expected widths and write nothing")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, whole
 
 _DESCRIPTION = """\
 Score runs, or published judgments, again without a call: every rate with its interval, judges
@@ -98,13 +98,17 @@ def _only_here(group: Any) -> None:
         "judges against each other over all benchmarks, or also benchmark by benchmark",
         default="overall",
     )
-    add.whole(
+    add.number(
         "--resamples",
         "0: judges are not compared; other numbers change nothing today (default: 2000)",
+        whole,
         default=2_000,
     )
-    add.whole(
-        "--seed", "of the baselines' folds; no interval depends on it (default: 0)", default=0
+    add.number(
+        "--seed",
+        "of the baselines' folds; no interval depends on it (default: 0)",
+        whole,
+        default=0,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from trajudge.environments.agents.protocol import Job
@@ -10,6 +11,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.spec import FormSubmission, Rejected, Success
 
 
 @cache
@@ -21,6 +23,18 @@ def sound(scenario: str, app: str = "shop", **axes: int) -> Case:
         if isinstance(found, Case):
             return found
     raise AssertionError(f"{app} {scenario}: no sound case")
+
+
+def half_done(
+    run: Callable[[FormSubmission], Success | Rejected],
+) -> Callable[[FormSubmission], Rejected]:
+    """An operation that changes the state as ``run`` does and refuses then."""
+
+    def refuse(submission: FormSubmission) -> Rejected:
+        run(submission)
+        return Rejected("Not today.")
+
+    return refuse
 
 
 def agent(behaviour: Behaviour) -> str:

@@ -67,13 +67,11 @@ class OptionAdder(NamedTuple):
         """Add an option with a value: text, or what its ``type`` reads."""
         self(name, metavar=metavar, help=about, **details)
 
-    def count(self, name: str, about: str, **details: Any) -> None:
-        """Add a whole number of at least 1."""
-        self.value(name, "N", about, type=count, **details)
-
-    def whole(self, name: str, about: str, **details: Any) -> None:
-        """Add a whole number of at least 0."""
-        self.value(name, "N", about, type=whole, **details)
+    def number(
+        self, name: str, about: str, read: Callable[[str], int] = count, **details: Any
+    ) -> None:
+        """Add a whole number: of at least 1, or as ``read`` takes it."""
+        self.value(name, "N", about, type=read, **details)
 
     def file(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a file."""

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge run work", description=_DESCRIPTION)
     add = OptionAdder(made)
     add.value("--shared", "STORE", "folder or address that all workers share", required=True)
-    add.count(
+    add.number(
         "--shard-size", "trajectories of a shard (default: a hundredth of the run, at least 500)"
     )
     add.value(
@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
         type=positive,
         default=60.0,
     )
-    add.count("--ray", "start N workers as actors of Ray (extra ray)")
+    add.number("--ray", "start N workers as actors of Ray (extra ray)")
     return made
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.environments.cases import half_done
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import Reject, check
 from trajudge.environments.model import page as parts
@@ -65,11 +66,6 @@ def _mug(view: PageContext) -> Page:
 def _take(call: FormSubmission) -> Success | Rejected:
     call.state.add("log", id=call.state.token("log"), mug=call.form["mug"])
     return Success("mug", {"id": call.form["mug"]})
-
-
-def _refuse(call: FormSubmission) -> Success | Rejected:
-    _take(call)
-    return Rejected("Not today.")
 
 
 PRICE = Scenario(
@@ -204,7 +200,7 @@ def test_an_answer_that_most_rows_share_is_for_everybody() -> None:
 
 
 def test_a_refused_plan_is_not_feasible_and_leaves_nothing_behind() -> None:
-    found = checked(TAKE, operations={"take": Operation(_refuse)})
+    found = checked(TAKE, operations={"take": Operation(half_done(_take))})
     assert isinstance(found, Reject)
     assert (found.reason, "refused" in found.detail) == ("feasible", True)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.environments.cases import half_done
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.kit.reading import forms, links
 from trajudge.environments.model.axes import open_state, ui
@@ -20,11 +21,6 @@ from trajudge.environments.model.state import AppState, digest
 def _add(submission: FormSubmission) -> Success | Rejected:
     submission.state.add("log", id=submission.state.token("log"), note=submission.form["note"])
     return Success("home", {"note": submission.form["note"]})
-
-
-def _half(submission: FormSubmission) -> Success | Rejected:
-    _add(submission)
-    return Rejected("Not today.")
 
 
 def _broken(submission: FormSubmission) -> Success | Rejected:
@@ -45,7 +41,7 @@ APP = App(
     pages={"home": lambda _: Page("Diary", (Paragraph("Dear diary"),))},
     operations={
         "add": Operation(_add),
-        "half": Operation(_half),
+        "half": Operation(half_done(_add)),
         "broken": Operation(_broken),
         "burn": Operation(
             _add, irreversible=True, confirm=lambda submission: f"Burn {submission.form['note']}?"
