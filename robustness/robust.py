@@ -52,6 +52,7 @@ def _show(
     """Write the files and print: judges with and without defences side by side, where there are
     any, else every judge's attacks."""
     from trajudge.robustness.defences import comparison  # noqa: PLC0415 - slow
+    from trajudge.robustness.measures.contamination import write_contamination  # noqa: PLC0415
     from trajudge.robustness.measures.matrix import write_matrix  # noqa: PLC0415
     from trajudge.robustness.measures.report import write_robustness  # noqa: PLC0415
     from trajudge.robustness.measures.screen import screen  # noqa: PLC0415
@@ -60,6 +61,7 @@ def _show(
     files = (
         *write_robustness(judges, out),
         *write_matrix(judges, out),
+        *write_contamination(judges, out),
         *comparison.write_comparison(rows, out),
     )
     if rows:
