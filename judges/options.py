@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.judges.defences.options import own_options
+from trajudge.judges.defences.options import DEFENCES, own_options
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import refused_value
@@ -46,8 +46,11 @@ def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> R
     options = own_options(kind, options)
     for option in options:
         if option not in kind.model_fields:
-            takes = ", ".join(kind.model_fields) or "none"
-            raise UserError(f"judge {name}: no option {option!r}; it takes {takes}")
+            takes = ", ".join(kind.model_fields) or "none of its own"
+            every = ", ".join(DEFENCES)
+            raise UserError(
+                f"judge {name}: no option {option!r}; it takes {takes}; every judge takes {every}"
+            )
     try:
         return kind.model_validate(options)
     except ValidationError as error:

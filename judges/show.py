@@ -13,6 +13,7 @@ import yaml
 
 from trajudge.judges.cards import card_of
 from trajudge.judges.client import BaseClient, CallArgs
+from trajudge.judges.defences.options import DEFENCES, read_defences
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, Message, Picture, Reply
@@ -65,7 +66,13 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     if card is not None:
         card_text = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
         lines += ["## Card", "", card_text]
-    lines += ["## Options", "", *_options(name, entry, options), ""]
+    lines += [
+        "## Options",
+        "",
+        *_options(name, entry, options),
+        *_defences(name, entry, options),
+        "",
+    ]
     if judge is not None:
         lines += ["## Needs", "", *_needs(needs_of(name, options)), ""]
         lines += [f"## Prompts for {trajectory.key}", "", *_prompt_lines(judge, trajectory)]
@@ -88,6 +95,13 @@ def _options(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator
         return
     values = read_options(name, kind, given).model_dump(mode="json")
     yield from (f"{key} = {value}" for key, value in values.items())
+
+
+def _defences(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the defences that are on, and those that every judge takes."""
+    on = read_defences(name, entry.options_class, given).given
+    yield from (f"{key} = {value}" for key, value in on.items())
+    yield f"of every judge, against what it reads: {', '.join(DEFENCES)}"
 
 
 def _needs(needs: Needs) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from trajudge.judges.defences.options import Defences
+from trajudge.judges.defences.options import OF_PROMPTS, Defences
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge
 from trajudge.trajectories.model import Record
@@ -44,11 +44,9 @@ def _asking(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> J
     from trajudge.judges.defences.nonce import NonceJudge  # noqa: PLC0415
     from trajudge.judges.defences.sandwich import SandwichedJudge  # noqa: PLC0415
 
-    if not entry.needs_model:
-        first = next(iter(defences.of_prompts))
-        raise UserError(f"judge {name}: asks no model, and {first} changes prompts: leave it out")
-    if defences.canary is not None and entry.logprobs:
-        raise UserError(f"judge {name}: answers with one word, which no canary fits: leave it out")
+    for defence in defences.of_prompts:
+        if why := unfit(entry, defence):
+            raise UserError(f"judge {name}: {why}: leave {defence} out")
     if defences.sandwich:
         judge = SandwichedJudge(judge)
     if defences.nonce is not None:
@@ -61,12 +59,21 @@ def _asking(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> J
 def _tags(name: str, entry: JudgeEntry) -> frozenset[str]:
     from trajudge.prompts.render import load_prompt  # noqa: PLC0415 - brings jinja2
 
-    if entry.label:
-        raise UserError(
-            f"judge {name}: nonce: which tags its prompts have is not known: leave it out, or take "
-            "datamark"
-        )
     return load_prompt(entry.prompt or name).tags
+
+
+def unfit(entry: JudgeEntry, defence: str) -> str:
+    """Say why a judge cannot have a defence, "" if it can; of a composed judge its members have
+    it."""
+    if defence not in OF_PROMPTS or entry.composed:
+        return ""
+    if not entry.needs_model:
+        return f"asks no model, and {defence} changes prompts"
+    if defence == "canary" and entry.logprobs:
+        return "answers with one word, which no canary fits"
+    if defence == "nonce" and entry.label:
+        return "which tags its prompts have is not known, and nonce ends them"
+    return ""
 
 
 def with_room(options: Record, defences: Defences) -> Record:

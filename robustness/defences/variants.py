@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.judges.defences.options import DEFENCES, OF_PROMPTS
+from trajudge.judges.defences.applying import unfit
+from trajudge.judges.defences.options import DEFENCES
 from trajudge.judges.registry import find_judge
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 
@@ -50,13 +51,13 @@ def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[Run
     UserError where none can."""
     yield request
     for options in read_variants(words):
-        judges = request.judges
-        if not options.keys().isdisjoint(OF_PROMPTS):
-            judges = tuple(filter(_asks, judges))
+        reasons = {name: list(_reasons(name, options)) for name in request.judges}
+        judges = tuple(name for name, why in reasons.items() if not why)
         if not judges:
+            name, (why, *_) = next(iter(reasons.items()))
             raise UserError(
-                f"--defence {next(iter(options))}: changes prompts, and none of the judges asks a "
-                "model: name one with --judge and --model"
+                f"--defence {'+'.join(options)}: judge {name} {why}: leave it out, or name a judge "
+                "that can have it"
             )
         judge = request.judge.model_copy(
             update={"judge": judges[0], "options": {**request.judge.options, **options}}
@@ -64,6 +65,7 @@ def defended_requests(request: RunRequest, words: Sequence[str]) -> Iterator[Run
         yield request.model_copy(update={"judges": judges, "judge": judge})
 
 
-def _asks(name: str) -> bool:
+def _reasons(name: str, options: Mapping[str, str]) -> Iterator[str]:
+    """Yield why a judge cannot have these defences."""
     entry = find_judge(name)
-    return entry.needs_model or entry.composed
+    yield from filter(None, (unfit(entry, defence) for defence in options))

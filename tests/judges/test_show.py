@@ -52,6 +52,14 @@ def test_every_judge_is_described_with_its_options(name: str) -> None:
     assert ("## Prompts for shop/scripted/shop.1" in text) == JUDGES[name].needs_model
 
 
+def test_defences_are_told_and_shown_in_the_prompts() -> None:
+    text = described("simplified", {"datamark": "true", "hide": "answer"}, seen_run())
+    assert text.startswith("# simplified-axtree-no-answer-datamark\n")
+    assert "\nhide = ['answer']\ndatamark = True\nof every judge, against" in text
+    assert "# Marked text" in text
+    assert "canary" in described("heuristic", {}, seen_run())
+
+
 def test_what_a_judge_needs_is_told() -> None:
     text = described("webvoyager", {"screenshots": "3"}, seen_run())
     assert "## Needs\n\nscreenshots: last 3\ntrees: none\n" in text

@@ -14,7 +14,8 @@ from tests.robustness import models
 from tests.robustness.test_scripted_judges import Rates, Text, asr
 from tests.screens import one_screen
 from tests.tables import mistakes
-from trajudge.robustness.defences.variants import read_variants
+from trajudge.eval.runs.settings import RunRequest
+from trajudge.robustness.defences.variants import defended_requests, read_variants
 from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
@@ -185,7 +186,7 @@ def test_defences_stand_beside_the_judge_without(
     --defence datamarc => did you mean 'datamark'?
     --defence datamark+datamark => names datamark twice
     --defence hide=thoughts => judge heuristic: hide = 'thoughts': name answer, reasoning, or both
-    --defence nonce => --defence nonce: changes prompts, and none of the judges asks a model
+    --defence nonce => --defence nonce: judge heuristic asks no model, and nonce changes prompts
     --defence hide --judge-option hide=answer,reasoning => is named twice: name each defence once
     """
 )
@@ -201,6 +202,17 @@ def test_a_mistake_is_one_sentence(
     error = capsys.readouterr().err
     assert sentence in error
     assert error.count("\n") == 1
+
+
+def test_a_judge_goes_without_what_it_cannot_have() -> None:
+    request = RunRequest(judges=("logprob", "simplified", "heuristic"), models=("m",))
+    made = [(one.judges, one.judge.options) for one in defended_requests(request, ["each"])]
+    everyone = request.judges
+    assert [judges for judges, _ in made] == [
+        *(everyone, everyone, everyone),
+        *(everyone[:2], everyone[:2], everyone[:2], ("simplified",)),
+    ]
+    assert made[-1][1] == {"canary": "0"}
 
 
 def test_every_defence_alone() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -167,6 +168,23 @@ def test_a_wrong_form_is_one_sentence(name: str, options: dict[str, Any], senten
         make_judge(name, options)
     assert str(raised.value).startswith(sentence)
     assert "\n" not in str(raised.value)
+
+
+def test_a_judge_of_a_users_own_has_all_but_the_nonce(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from trajudge.judges.model import Message, Text, Verdict\n"
+        "async def judge(trajectory, ask):\n"
+        "    text = f'{trajectory.goal} {trajectory.answer}'\n"
+        "    await ask([Message(role='user', parts=(Text(text=text),))])\n"
+        "    return Verdict(success=True)\n"
+    )
+    options = {"datamark": True, "sandwich": True, "canary": 1}
+    ((prompt,),) = words(asked(str(file), run(), **options))
+    assert prompt.startswith("# Marked text") and "One thing beside" in prompt
+    assert f"All{MARK}of{MARK}it" in prompt and prompt.count(run().goal.strip()) == 2
+    with pytest.raises(UserError, match="which tags its prompts have is not known"):
+        make_judge(str(file), {"nonce": 1})
 
 
 def test_what_is_off_is_as_if_it_was_not_named() -> None:
