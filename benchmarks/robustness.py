@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import chosen
 from trajudge.robustness.measures.differences import RateDifference
+from trajudge.robustness.measures.operating_points import operating_points
 from trajudge.robustness.measures.overall import overall_rates, undetectable
 from trajudge.robustness.measures.pairs import IDENTITY, PerturbedPairs
 from trajudge.robustness.measures.rates import RobustnessRate, all_rates, rates_of
@@ -141,7 +142,7 @@ def outcomes(rng: Generator) -> Iterator[tuple[str, bool]]:
 def worst_cases(
     made: Sequence[PerturbedPairs], design: Design, rng: Generator
 ) -> Iterator[tuple[str, bool]]:
-    """Yield whether the lower limits of precision lie below the truth."""
+    """Yield whether the lower limits of precision lie below the truth, and the upper above."""
     attacks = [one for one in made if one.name.startswith("attack")]
     base = made[0]._replace(perturbed=made[0].clean)
     worst = worst_case(attacks, base, rng)
@@ -149,6 +150,8 @@ def worst_cases(
         lows = [one.low for one in worst.attacks if one.low is not None]
         yield "lower limits of all attacks at once", max(lows) <= design.precision
         yield "lower limit of the worst case", worst.low <= design.precision
+    if worst.high is not None:
+        yield "upper limit of the worst case", worst.high >= design.precision
 
 
 def coverage(
@@ -183,7 +186,8 @@ def measuring(variants: int = 100_000) -> float:
     ]
     began = perf_counter()
     all_rates([one[0], one[2], *many], dict.fromkeys((x.name for x in many), "twin"))
-    overall_rates([one[0], *many], [x.name for x in many], [])
+    overall_rates([one[0], *many], [x.name for x in many], [], one[0])
+    operating_points(many)
     undetectable(many)
     for _ in THREATS:
         worst_case(many, one[0], rng)
@@ -222,7 +226,10 @@ def main() -> int:
     for name, share in found.items():
         print(f"  {name:<36} {100 * share:.1f} %")
     others = in_other_designs(simulations // 4, rng)
-    print(f"{simulations // 4} simulations of each design, all limits at once and the least")
+    print(
+        f"{simulations // 4} simulations of each design, all lower limits at once, the least of "
+        "them, and the least upper one"
+    )
     for name, shares in others.items():
         print(f"  {name:<36} {', '.join(f'{100 * share:.1f} %' for share in shares.values())}")
     print(f"100,000 verdicts on variants measured in {measuring():.1f} s")

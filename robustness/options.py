@@ -31,8 +31,9 @@ was judged before is compared alone:
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
 precision under each attack), matrix.csv and matrix.svg (where an instruction stood and how it was
-dressed), defences.csv (with --defence: what each gives and costs), attacked/ (the changed runs) and
-runs/ (a run of each judge). A judge that failed is no "no": it lost coverage.
+dressed), cards/ (a card of each judge, to be published), cases/ (ten runs that show what moves it),
+defences.csv and curve.svg (with --defence: what each gives and costs), attacked/ (the changed runs)
+and runs/ (a run of each judge). A judge that failed is no "no": it lost coverage.
 """
 
 

@@ -14,6 +14,7 @@ from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
+    from trajudge.robustness.cards.writing import MeasuredRuns
     from trajudge.robustness.measures.adaptive import AdaptiveSuccess
     from trajudge.robustness.measures.report import JudgeRobustness
 
@@ -26,7 +27,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
     config = read_settings(RobustConfig, options)
-    folders, attacked = tuple(options.runs), config.attacked
+    folders, attacked, is_source = tuple(options.runs), config.attacked, False
     adaptive: Mapping[str, AdaptiveSuccess] = {}
     if not folders or options.judge or options.model:
         if not options.judge and not options.model:
@@ -34,6 +35,7 @@ def main(options: argparse.Namespace) -> int:
         judged = judge_changed_runs(request_of(options), config)
         if judged.code != OK or not judged.folders:
             return judged.code
+        is_source = config.attacked is None
         folders, attacked = (*folders, *judged.folders), judged.attacked
         adaptive = judged.adaptive
     if attacked is None:
@@ -42,30 +44,25 @@ def main(options: argparse.Namespace) -> int:
         one._replace(adaptive=adaptive.get(one.judge))
         for one in measured(folders, attacked, config.seed)
     ]
-    _show(judges, folders, config.out, full=options.full)
+    from trajudge.robustness.cards.data import card_data  # noqa: PLC0415
+    from trajudge.robustness.cards.writing import MeasuredRuns  # noqa: PLC0415
+
+    data = card_data(attacked, options.data, is_source=is_source)
+    _show(judges, MeasuredRuns(folders, attacked, data), config.out, full=options.full)
     return OK
 
 
-def _show(
-    judges: Sequence[JudgeRobustness], folders: Sequence[Path], out: Path, *, full: bool
-) -> None:
+def _show(judges: Sequence[JudgeRobustness], runs: MeasuredRuns, out: Path, *, full: bool) -> None:
     """Write the files and print: judges with and without defences side by side, where there are
     any, else every judge's attacks."""
-    from trajudge.robustness.defences import comparison  # noqa: PLC0415 - slow
-    from trajudge.robustness.measures.contamination import write_contamination  # noqa: PLC0415
-    from trajudge.robustness.measures.matrix import write_matrix  # noqa: PLC0415
-    from trajudge.robustness.measures.report import write_robustness  # noqa: PLC0415
+    from trajudge.robustness.cards.writing import write_results  # noqa: PLC0415 - slow
+    from trajudge.robustness.defences.comparison import compared, comparison_screen  # noqa: PLC0415
     from trajudge.robustness.measures.screen import screen  # noqa: PLC0415
 
-    rows = comparison.compared(judges, folders)
-    files = (
-        *write_robustness(judges, out),
-        *write_matrix(judges, out),
-        *write_contamination(judges, out),
-        *comparison.write_comparison(rows, out),
-    )
+    rows = compared(judges, runs.folders)
+    files = write_results(judges, rows, runs, out)
     if rows:
-        sys.stdout.write(comparison.comparison_screen(rows, files))
+        sys.stdout.write(comparison_screen(rows, files))
     if full or not rows:
         sys.stdout.write(screen(judges, files, full=full))
 

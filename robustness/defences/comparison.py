@@ -13,6 +13,8 @@ from trajudge.eval.select.files import write_whole
 from trajudge.judges.defences.options import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, write_curves
+from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at
 from trajudge.robustness.measures.rates import PerturbationRates
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
@@ -20,7 +22,7 @@ from trajudge.robustness.model import Attacker, Relation
 from trajudge.trajectories.util.tables import Table, comma_separated, first_screen
 
 _HEAD = (
-    *("defence", "precision", "recall", "agent", "page", "fooled"),
+    *("defence", "precision", "recall", "gain", "agent", "page", "fooled"),
     *("no verdict", "calls", "tokens", "cents"),
 )
 
@@ -39,8 +41,8 @@ class JudgingCost(NamedTuple):
 class DefendedJudgeRow(NamedTuple):
     """A judge (``base`` without its defences) and what a defence is weighed by. ``agent`` and
     ``page`` are precision under the worst attack of either; ``fooled`` is the largest share of the
-    failures that it had rejected which any attack made it accept. Shares are None without a
-    trial."""
+    failures that it had rejected which any attack made it accept. ``gain`` is precision less that
+    of the base made as strict or lax (``precision_at``). Shares are None without a trial."""
 
     judge: str
     base: str
@@ -51,6 +53,7 @@ class DefendedJudgeRow(NamedTuple):
     page: float | None
     fooled: float | None
     cost: JudgingCost
+    gain: float | None = None
 
 
 def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[DefendedJudgeRow]:
@@ -65,8 +68,34 @@ def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[De
     rows = [_row(one, defences[one.judge], judgments[one.judge]) for one in judges]
     if not any(row.defences for row in rows):
         return []
+    points = {one.judge: one.operating for one in judges}
+    rows = [row._replace(gain=_gain(row, points.get(row.base))) for row in rows]
     first = {row.base: place for place, row in reversed(list(enumerate(rows)))}
     return sorted(rows, key=lambda row: (first[row.base], row.defences))
+
+
+def _gain(row: DefendedJudgeRow, base: OperatingPoints | None) -> float | None:
+    if base is None or not row.defences or row.precision is None or row.recall is None:
+        return None
+    reference = precision_at(base, row.recall)
+    return None if reference is None else row.precision - reference
+
+
+def curves(
+    judges: Sequence[JudgeRobustness], rows: Sequence[DefendedJudgeRow]
+) -> list[DefenceCurve]:
+    """Return the curve of every judge that was measured without a defence, and with some."""
+    points = {one.judge: one.operating for one in judges}
+    made = []
+    for base in dict.fromkeys(row.base for row in rows if row.defences and row.base in points):
+        mine = (row for row in rows if row.base == base)
+        known = tuple(
+            DefencePoint(row.defences, row.precision, row.recall)
+            for row in mine
+            if row.precision is not None and row.recall is not None
+        )
+        made.append(DefenceCurve(base, points[base], known))
+    return made
 
 
 def _defences(options: object) -> Defences:
@@ -137,7 +166,9 @@ def _figures(row: DefendedJudgeRow) -> tuple[str, ...]:
     count = max(row.cost.judgments, 1)
     dollars = row.cost.dollars
     return (
-        *map(_percent, (row.precision, row.recall, row.agent, row.page, row.fooled)),
+        *map(_percent, (row.precision, row.recall)),
+        "–" if row.gain is None else f"{100 * row.gain:+.1f}",
+        *map(_percent, (row.agent, row.page, row.fooled)),
         _percent(row.cost.undecided / count),
         f"{row.cost.calls / count:.2f}",
         f"{row.cost.tokens / count:.0f}",
@@ -155,11 +186,14 @@ def comparison_screen(rows: Sequence[DefendedJudgeRow], files: Sequence[Path]) -
     return first_screen((), comparison_tables(rows), rest=rest)
 
 
-def write_comparison(rows: Sequence[DefendedJudgeRow], folder: Path) -> tuple[Path, ...]:
-    """Write ``defences.csv``, every row with its judge's name. Raises UserError."""
+def write_comparison(
+    judges: Sequence[JudgeRobustness], rows: Sequence[DefendedJudgeRow], folder: Path
+) -> tuple[Path, ...]:
+    """Write ``defences.csv``, every row with its judge's name, and the curves that defences must
+    leave. Raises UserError."""
     if not rows:
         return ()
     cells = [(row.judge, row.defences or "none", *_figures(row)) for row in rows]
     file = folder / "defences.csv"
     write_whole(file, comma_separated(Table("", ("judge", *_HEAD), cells)).encode())
-    return (file,)
+    return (file, *write_curves(curves(judges, rows), folder))

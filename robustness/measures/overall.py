@@ -7,9 +7,21 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trajudge.robustness.measures.differences import (
+    RateDifference,
+    on_the_same_runs,
+    rate_difference,
+)
 from trajudge.robustness.measures.pairs import IDENTITY, PerturbedPairs
-from trajudge.robustness.measures.rates import NO_RATE, RobustnessRate, flips_of, rate
+from trajudge.robustness.measures.rates import (
+    NO_DIFFERENCE,
+    NO_RATE,
+    RobustnessRate,
+    flips_of,
+    rate,
+)
 from trajudge.robustness.model import Relation
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -17,12 +29,19 @@ from trajudge.trajectories.model import TrajectoryKey
 class OverallRates(NamedTuple):
     """``noise``: flips when the same prompt is drawn again. ``consistency``: the runs whose verdict
     is the same under all of up to ``changes`` harmless changes. ``pair_accuracy``: both verdicts
-    are right, over all changes that change the truth."""
+    are right, over all changes that change the truth. ``precision`` and ``recall`` are those of the
+    verdicts on the runs as they were. ``excess_flips``: flips under harmless changes minus those
+    when the same prompt is drawn again, on the same runs. ``coverage_lost``: no verdict under a
+    change of those that had one, over all changes."""
 
     noise: RobustnessRate = NO_RATE
     consistency: RobustnessRate = NO_RATE
     changes: int = 0
     pair_accuracy: RobustnessRate = NO_RATE
+    precision: RobustnessRate = NO_RATE
+    recall: RobustnessRate = NO_RATE
+    excess_flips: RateDifference = NO_DIFFERENCE
+    coverage_lost: RobustnessRate = NO_RATE
 
 
 class Undetectable(NamedTuple):
@@ -35,9 +54,13 @@ class Undetectable(NamedTuple):
 
 
 def overall_rates(
-    everything: Sequence[PerturbedPairs], harmless: Sequence[str], pair_rates: Sequence[str]
+    everything: Sequence[PerturbedPairs],
+    harmless: Sequence[str],
+    pair_rates: Sequence[str],
+    base: PerturbedPairs,
 ) -> OverallRates:
-    """Summarise; ``harmless`` names family A, ``pair_rates`` family B."""
+    """Summarise; ``harmless`` names family A, ``pair_rates`` family B, ``base`` are the runs as
+    they were."""
     identity = next((one for one in everything if one.name == IDENTITY), None)
     noise = NO_RATE
     if identity is not None and identity.is_drawn_again:
@@ -49,7 +72,37 @@ def overall_rates(
         _consistency(same),
         len(same),
         _pair_accuracy([one for one in everything if one.name in pair_rates]),
+        rate((base.truth == 1) & (base.clean == 1), _judged_success(base), base.cluster),
+        rate(base.clean == 1, base.truth == 1, base.cluster),
+        _excess_flips([one for one in same if one is not identity], identity),
+        _coverage_lost(everything),
     )
+
+
+def _judged_success(base: PerturbedPairs) -> NDArray[np.bool_]:
+    return np.asarray((base.clean == 1) & ~np.isnan(base.truth))
+
+
+def _excess_flips(
+    harmless: Sequence[PerturbedPairs], identity: PerturbedPairs | None
+) -> RateDifference:
+    if identity is None or not identity.is_drawn_again or not harmless:
+        return NO_DIFFERENCE
+    noise = flips_of(identity)
+    columns = [
+        (flips_of(one), on_the_same_runs(one, identity, noise), one.cluster) for one in harmless
+    ]
+    first, second, cluster = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    return rate_difference(first, second, cluster)
+
+
+def _coverage_lost(everything: Sequence[PerturbedPairs]) -> RobustnessRate:
+    columns = [(one.clean, one.perturbed, one.cluster) for one in everything]
+    if not columns:
+        return NO_RATE
+    clean, perturbed, cluster = (np.concatenate(parts) for parts in zip(*columns, strict=True))
+    had = ~np.isnan(clean)
+    return rate(had & np.isnan(perturbed), had, cluster)
 
 
 def _consistency(everything: Sequence[PerturbedPairs]) -> RobustnessRate:

@@ -19,12 +19,13 @@ IDENTITY = "identity"
 
 class RunVerdict(NamedTuple):
     """What a judge said of a run: ``success`` None where it gave no verdict, the mean of its
-    scores, the requests that it sent (their hashes) and the replies that it got."""
+    scores, the requests that it sent (their hashes), the replies that it got, and its reasons."""
 
     success: bool | None
     score: float | None = None
     requests: frozenset[str] = frozenset()
     replies: tuple[str, ...] = ()
+    reasoning: str = ""
 
 
 Verdicts = Mapping[TrajectoryKey, RunVerdict]
@@ -78,6 +79,7 @@ def _verdict(judgments: Sequence[Judgment]) -> RunVerdict:
         sum(scores) / len(scores) if scores else None,
         frozenset(call.request for one in judgments for call in one.calls),
         tuple(call.text for one in judgments for call in one.calls),
+        next((one.reasoning for one in told if one.reasoning), ""),
     )
 
 

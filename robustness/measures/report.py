@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -26,7 +26,9 @@ from trajudge.robustness.attacked import VARIANTS, VariantLine
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.measures.differences import RateDifference
+from trajudge.robustness.measures.instructive import InstructiveCase, instructive_cases
 from trajudge.robustness.measures.obedience import with_obedience
+from trajudge.robustness.measures.operating_points import OperatingPoints, operating_points
 from trajudge.robustness.measures.overall import (
     OverallRates,
     Undetectable,
@@ -41,6 +43,7 @@ from trajudge.robustness.measures.pairs import (
     verdicts_of,
 )
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate, all_rates
+from trajudge.robustness.measures.runs_measured import RunsMeasured, runs_measured
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
 from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.model import Record
@@ -62,7 +65,9 @@ _COLUMNS = (
 class JudgeRobustness(NamedTuple):
     """One judge: its rates by perturbation, its worst case by who attacks, what all perturbations
     tell together, those that nobody who is shown what it is shown could tell, and what an attacker
-    that learns came to, where one was let loose. ``configuration`` tells which judge it was."""
+    that learns came to, where one was let loose. ``configuration`` tells which judge it was,
+    ``runs`` what it was measured on, ``operating`` how it trades precision for recall there,
+    ``cases`` what shows best what moves it; ``asks_model``: it sent requests."""
 
     judge: str
     rates: tuple[PerturbationRates, ...]
@@ -71,6 +76,10 @@ class JudgeRobustness(NamedTuple):
     undetectable: tuple[Undetectable, ...] = ()
     adaptive: AdaptiveSuccess | None = None
     configuration: JudgeConfiguration | None = None
+    runs: RunsMeasured = RunsMeasured()
+    operating: OperatingPoints = OperatingPoints()
+    cases: tuple[InstructiveCase, ...] = ()
+    asks_model: bool = False
 
 
 def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobustness]:
@@ -145,13 +154,24 @@ def _robustness(
         threat: worst_case([one for one in pairs if _is_attack(one, who)], base, rng)
         for threat, who in THREATS.items()
     }
-    family = {name: one.family for name, one in known.items() if one}
+    harmless, changing = (
+        [name for name, one in known.items() if one and one.family == letter] for letter in "AB"
+    )
+    attacks = {
+        one.name: getattr(known[one.name], "twin", None)
+        for one in pairs
+        if _is_attack(one, THREATS["agent and page"])
+    }
     return JudgeRobustness(
         judge,
         tuple(with_obedience(one, of, judge) for one, of in measured),
         worst,
-        overall_rates(pairs, *([n for n, f in family.items() if f == letter] for letter in "AB")),
+        overall_rates(pairs, harmless, changing, base),
         undetectable(pairs),
+        runs=runs_measured(pairs),
+        operating=operating_points(pairs),
+        cases=instructive_cases(pairs, attacks, harmless),
+        asks_model=any(one.requests for of in pairs if of.details for one in of.details.clean),
     )
 
 
@@ -203,6 +223,6 @@ def _plain(value: Any) -> Any:
         return value.model_dump(mode="json")
     if hasattr(value, "_asdict"):
         return {name: _plain(part) for name, part in value._asdict().items()}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {name: _plain(part) for name, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, tuple | list) else value

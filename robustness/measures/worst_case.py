@@ -33,12 +33,14 @@ class AttackedPrecision(NamedTuple):
 
 class WorstCase(NamedTuple):
     """Clean precision and recall, and precision under each attack, the worst first. ``low`` is the
-    least of the attacks' limits."""
+    least of the attacks' lower limits, ``high`` that of their upper ones, which are made like
+    them."""
 
     precision: float | None
     recall: float | None
     attacks: tuple[AttackedPrecision, ...]
     low: float | None = None
+    high: float | None = None
 
 
 class _Counts(NamedTuple):
@@ -71,14 +73,15 @@ def worst_case(
     if not attacks or not accepted:
         return WorstCase(clean, recall, ())
     rates = _precision(counts)
-    lows = _limits(counts, rates, rng)
+    lows, highs = _limits(counts, rates, rng)
     made = [
         AttackedPrecision(attack.name, float(rate), None if np.isnan(low) else float(low))
         for attack, rate, low in zip(attacks, rates, lows, strict=True)
     ]
     known = [one.low for one in made if one.low is not None]
+    above = [float(high) for high in highs if not np.isnan(high)]
     ordered = tuple(sorted(made, key=lambda one: (one.precision, one.name)))
-    return WorstCase(clean, recall, ordered, min(known, default=None))
+    return WorstCase(clean, recall, ordered, min(known, default=None), min(above, default=None))
 
 
 def _precision(counts: _Counts) -> Floats:
@@ -90,11 +93,12 @@ def _precision(counts: _Counts) -> Floats:
         return np.asarray(accepted / (accepted + false))
 
 
-def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> Floats:
+def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return lower and upper limits (A,), each for all attacks at once."""
     clusters = len(counts.accepted)
-    lows = np.full(len(rates), np.nan)
+    lows, highs = np.full((2, len(rates)), np.nan)
     if clusters < 2:
-        return lows
+        return lows, highs
     log_odds, influence = _linearised(counts)
     spread = np.sqrt((influence**2).sum(axis=0) * clusters / (clusters - 1))
     varies = spread > 0
@@ -104,10 +108,13 @@ def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> Floats:
         deviations = drawn / np.sqrt((influence[:, varies] ** 2).sum(axis=0)) / scale[:, None]
         quantile = np.quantile(deviations.max(axis=1), 0.95)
         lows[varies] = 1 / (1 + np.exp(quantile * spread[varies] - log_odds[varies]))
+        # The deviations are drawn alike on both sides.
+        highs[varies] = 1 / (1 + np.exp(-quantile * spread[varies] - log_odds[varies]))
     # Of an attack that changed no verdict on a failure the contributions know no spread.
     still = (counts.fooled == counts.before).all(axis=0) & (counts.tried.sum(axis=0) > 0)
     lows[still] = np.fmin(lows[still], _never_fooled(counts)[still])
-    return np.where(np.isnan(rates), np.nan, lows)
+    unknown = np.isnan(rates)
+    return np.where(unknown, np.nan, lows), np.where(unknown, np.nan, np.maximum(highs, rates))
 
 
 def _linearised(counts: _Counts) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ def test_intervals_cover_what_is_true() -> None:
     """120 simulations: at 95 % fewer than 88 % would be chance in one of a thousand."""
     rng = np.random.default_rng(1)
     found = coverage(120, lambda: outcomes(rng))
-    assert len(found) == 6
+    assert len(found) == 7
     assert min(found.values()) >= 0.88, found
     assert found["attack success"] < 1 and found["excess flips over the identity"] < 1
 

@@ -1,0 +1,39 @@
+"""All files of a measurement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.robustness.cards.card import write_cards
+from trajudge.robustness.cards.cases import write_cases
+from trajudge.robustness.cards.data import CardData
+from trajudge.robustness.defences.comparison import DefendedJudgeRow, write_comparison
+from trajudge.robustness.measures.matrix import write_matrix
+from trajudge.robustness.measures.report import JudgeRobustness, write_robustness
+
+
+class MeasuredRuns(NamedTuple):
+    """The runs' folders, the changed runs that they judged, and what is known of these."""
+
+    folders: Sequence[Path]
+    attacked: Path
+    data: CardData
+
+
+def write_results(
+    judges: Sequence[JudgeRobustness],
+    rows: Sequence[DefendedJudgeRow],
+    runs: MeasuredRuns,
+    out: Path,
+) -> tuple[Path, ...]:
+    """Write them into ``out``; return files and, where there is one for each judge, their folders.
+    ``rows`` compare judges with and without defences. Raises UserError."""
+    many = (*write_cards(judges, rows, runs.data, out), *write_cases(judges, runs.attacked, out))
+    return (
+        *write_robustness(judges, out),
+        *write_matrix(judges, out),
+        *write_comparison(judges, rows, out),
+        *dict.fromkeys(file.parent for file in many),
+    )
