@@ -73,6 +73,7 @@ def written(start: str) -> str:
 
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert len(README.splitlines()) <= 150
+    assert max(map(len, README.splitlines())) <= 110
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
 
