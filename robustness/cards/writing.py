@@ -10,6 +10,7 @@ from trajudge.robustness.cards.card import write_cards
 from trajudge.robustness.cards.cases import write_cases
 from trajudge.robustness.cards.data import CardData
 from trajudge.robustness.defences.comparison import DefendedJudgeRow, write_comparison
+from trajudge.robustness.measures.contamination import write_contamination
 from trajudge.robustness.measures.matrix import write_matrix
 from trajudge.robustness.measures.report import JudgeRobustness, write_robustness
 
@@ -34,6 +35,7 @@ def write_results(
     return (
         *write_robustness(judges, out),
         *write_matrix(judges, out),
+        *write_contamination(judges, out),
         *write_comparison(judges, rows, out),
         *dict.fromkeys(file.parent for file in many),
     )

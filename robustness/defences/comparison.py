@@ -14,7 +14,7 @@ from trajudge.judges.defences.options import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, write_curves
-from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at
+from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
 from trajudge.robustness.measures.rates import PerturbationRates
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
@@ -42,7 +42,7 @@ class DefendedJudgeRow(NamedTuple):
     """A judge (``base`` without its defences) and what a defence is weighed by. ``agent`` and
     ``page`` are precision under the worst attack of either; ``fooled`` is the largest share of the
     failures that it had rejected which any attack made it accept. ``gain`` is precision less that
-    of the base made as strict or lax (``precision_at``). Shares are None without a trial."""
+    of the base made as strict or lax (``precision_at_recall``). Shares are None without a trial."""
 
     judge: str
     base: str
@@ -77,11 +77,11 @@ def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[De
 def _gain(row: DefendedJudgeRow, base: OperatingPoints | None) -> float | None:
     if base is None or not row.defences or row.precision is None or row.recall is None:
         return None
-    reference = precision_at(base, row.recall)
+    reference = precision_at_recall(base, row.recall)
     return None if reference is None else row.precision - reference
 
 
-def curves(
+def defence_curves(
     judges: Sequence[JudgeRobustness], rows: Sequence[DefendedJudgeRow]
 ) -> list[DefenceCurve]:
     """Return the curve of every judge that was measured without a defence, and with some."""
@@ -196,4 +196,4 @@ def write_comparison(
     cells = [(row.judge, row.defences or "none", *_figures(row)) for row in rows]
     file = folder / "defences.csv"
     write_whole(file, comma_separated(Table("", ("judge", *_HEAD), cells)).encode())
-    return (file, *write_curves(curves(judges, rows), folder))
+    return (file, *write_curves(defence_curves(judges, rows), folder))

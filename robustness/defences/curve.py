@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.select.files import write_whole
-from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at
+from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
 
 _SIZE, _LEFT, _TOP, _LEGEND = 300, 50, 40, 18  # pixels
 _STEPS = 100
@@ -82,7 +82,7 @@ def curves_svg(curves: Sequence[DefenceCurve]) -> str:
 def _one(curve: DefenceCurve) -> str:
     parts = [_words(6, 16, curve.judge, "; font-weight: bold"), *_axes()]
     recalls = [step / _STEPS for step in range(1, _STEPS + 1)]
-    known = [(recall, precision_at(curve.points, recall)) for recall in recalls]
+    known = [(recall, precision_at_recall(curve.points, recall)) for recall in recalls]
     line = " ".join("{:.1f},{:.1f}".format(*_at(r, p)) for r, p in known if p is not None)
     if line:
         parts.append(f'<polyline points="{line}" fill="none" stroke="#777" stroke-width="1.5"/>')

@@ -59,7 +59,7 @@ def operating_points(everything: Sequence[PerturbedPairs]) -> OperatingPoints:
     )
 
 
-def precision_at(points: OperatingPoints, recall: float) -> float | None:
+def precision_at_recall(points: OperatingPoints, recall: float) -> float | None:
     """Return the precision that the judge has when it is made as strict or lax as ``recall`` says;
     None for a recall of 0 and for one that it reaches at no score.
 

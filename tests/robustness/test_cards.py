@@ -20,7 +20,7 @@ from trajudge.robustness.cards.card import badge
 from trajudge.robustness.cards.naming import cell, fenced, file_names
 from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, curves_svg
 from trajudge.robustness.measures.instructive import CASES, instructive_cases
-from trajudge.robustness.measures.operating_points import operating_points, precision_at
+from trajudge.robustness.measures.operating_points import operating_points, precision_at_recall
 from trajudge.robustness.measures.pairs import PairDetails, PerturbedPairs, RunVerdict
 from trajudge.robustness.measures.report import JudgeRobustness
 from trajudge.robustness.measures.worst_case import AttackedPrecision, WorstCase
@@ -181,19 +181,19 @@ def test_a_judge_made_stricter_lies_on_its_own_curve() -> None:
     for threshold in np.unique(score[truth == 1]):
         accepts = score >= threshold
         recall, precision = (accepts & (truth == 1)).sum() / successes, truth[accepts].mean()
-        assert precision_at(points, float(recall)) == pytest.approx(precision)
+        assert precision_at_recall(points, float(recall)) == pytest.approx(precision)
     best, better = points.by_score[0], score + 0.4 * truth >= 0.8
     assert best.threshold == score.max()
     recall = float((better & (truth == 1)).sum() / successes)
-    reference = precision_at(points, recall)
+    reference = precision_at_recall(points, recall)
     assert reference is not None and truth[better].mean() > reference + 0.1
     verdicts = operating_points([pairs("ids", rows, [(np.nan, np.nan)] * 300)])
     own = clean[truth == 1].mean()
     assert verdicts.by_score == ()
-    half = precision_at(verdicts, float(own) / 2)
+    half = precision_at_recall(verdicts, float(own) / 2)
     assert half == pytest.approx(truth[clean == 1].mean()), "at random: the same precision"
-    assert precision_at(verdicts, min(1.0, float(own) + 0.1)) is None
-    assert precision_at(verdicts, 0.0) is None
+    assert precision_at_recall(verdicts, min(1.0, float(own) + 0.1)) is None
+    assert precision_at_recall(verdicts, 0.0) is None
 
 
 def test_the_curve_is_drawn_with_its_defences() -> None:
