@@ -17,9 +17,10 @@ from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 
 # Tokens that a defence adds to a prompt, which the judge must leave free; nonces also take a share,
-# for a prompt of many steps has many tags.
+# for a prompt of many steps has many tags: a fourth more where steps are short.
+# What goes beyond is cut as any prompt that a server finds too long.
 _TOKENS = {"datamark": 100, "sandwich": 500, "nonce": 100, "canary": 150}
-_NONCE_SHARE = 0.05
+_NONCE_SHARE = 0.15
 
 
 def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:

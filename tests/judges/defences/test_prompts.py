@@ -196,7 +196,7 @@ def test_what_is_off_is_as_if_it_was_not_named() -> None:
 def test_the_judge_leaves_room_for_what_they_add() -> None:
     options = {"max_prompt_tokens": 10_000, "datamark": True, "nonce": 1}
     _, judge = make_judge("simplified", options)
-    assert judge.options.max_prompt_tokens == 9_300  # type: ignore[attr-defined]
+    assert judge.options.max_prompt_tokens == 8_300  # type: ignore[attr-defined]
 
 
 def test_no_judge_of_ours_has_an_option_of_that_name() -> None:
