@@ -130,6 +130,8 @@ def test_select_then_accept(two: tj.Judgments) -> None:
         tj.select(two, target_precision=0.5, confidence=2)
     with pytest.raises(tj.UserError, match="select: margin is 'wide'"):
         tj.select(two, margin="wide")  # type: ignore[arg-type]
+    with pytest.raises(tj.UserError, match=r"nowhere\.json: cannot be read"):
+        tj.select(two, target_precision=0.05, threat="page", robustness=["nowhere.json"])
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
+from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.face.html import tables_html
@@ -53,6 +54,7 @@ class PlanSettings(TypedDict, total=False):
     rollout_price: float
     training_price: float
     judgment_price: Sequence[str]
+    threat: Threat
 
 
 class TrainingSettings(TypedDict, total=False):
@@ -130,13 +132,15 @@ def select(
     annotations: str | None = None,
     out: str | Path | None = None,
     candidates: str | Path | None = None,
+    robustness: Sequence[str | Path] = (),
     **plan: Unpack[PlanSettings],
 ) -> SelectionResult:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
     The candidates are frozen in a file before a label is read; ``candidates`` is such a file, to
     be used in place of ``plan``. ``out`` is the decision's folder (None: ``selections/``, named by
-    the plan). Raises UserError for judgments, labels or a plan that cannot be used.
+    the plan). ``robustness`` are files of ``trajudge robust``, for a plan with a ``threat``.
+    Raises UserError for judgments, labels or a plan that cannot be used.
     """
     check_keywords("select", plan, PlanSettings.__annotations__)
     given = {
@@ -144,6 +148,7 @@ def select(
         "annotations": annotations,
         "out": out,
         "candidates": candidates,
+        "robustness": robustness,
         "plan": settings(PlanConfig, "select", plan),
     }
     found = selecting.select(settings(SelectConfig, "select", given))

@@ -189,6 +189,7 @@ def test_it_leads_to_reasoning_and_trajectory(
     page.get_by_role("link", name="Close").click()
     assert page.locator("#panel").count() == 0
     page.locator("table[data-rows] tbody th a").first.click()
+    page.wait_for_selector(".steps li")
     assert page.locator(".steps li").count() == 2
 
 
