@@ -70,11 +70,16 @@ class CampaignResult(NamedTuple):
 
 
 def record(
-    plan: RecordingPlan, out: Path, workers: int = 1, arm: FaultArm | None = None
+    plan: RecordingPlan,
+    out: Path,
+    workers: int = 1,
+    arm: FaultArm | None = None,
+    *,
+    spent: float = 0.0,
 ) -> CampaignResult:
     """Record what is missing and write what there is. Raises UserError, and Halted where nothing
     can be recorded any more; the runs until then are kept. With an ``arm`` the browsers are behind
-    a proxy that carries out its faults."""
+    a proxy that carries out its faults; ``spent`` dollars of the budget went to other arms."""
     model, seed = plan.model, plan.seed
     names = [*plan.agents, model.handle.model] if model else list(plan.agents)
     jobs = jobs_for(read_cases(plan.cases), names, plan.attempts)
@@ -97,7 +102,7 @@ def record(
         failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers, arm=arm)
         if model and len(scripted) < len(missing):
             asked = [job for job in missing if not is_scripted(job.agent)]
-            spent = sum(
+            spent += sum(
                 entry["trajectory"]["telemetry"].get("cost", 0.0) for entry in done.values()
             )
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers, arm=arm)

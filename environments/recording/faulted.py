@@ -15,6 +15,8 @@ import orjson
 
 from trajudge.environments.recording.campaign import CampaignResult, RecordingPlan, record
 from trajudge.environments.recording.fault_proxy import FaultArm
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 
@@ -59,9 +61,12 @@ def record_arms(
 ) -> list[ArmResult]:
     """Record what is missing of every arm, the clean one first. Raises UserError and Halted."""
     found: list[ArmResult] = []
+    spent = 0.0
     for arm in arms:
-        recorded = record(plan, out / arm.name, workers, arm)
+        recorded = record(plan, out / arm.name, workers, arm, spent=spent)
         found.append(ArmResult(arm.name, recorded))
+        if plan.model is not None:
+            spent += _spent_in(out / arm.name)
     content: Mapping[str, Any] = {
         "format": _FORMAT,
         "version": 1,
@@ -70,3 +75,11 @@ def record_arms(
     }
     write_bytes(out / ARMS, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     return found
+
+
+def _spent_in(folder: Path) -> float:
+    """Return what the runs of an arm cost, in US dollars: one budget holds for all arms."""
+    if store.find_file(folder) is None:
+        return 0.0
+    runs = (run for run in store.read(folder) if isinstance(run, Trajectory))
+    return sum(run.telemetry.get("cost", 0.0) for run in runs)

@@ -62,6 +62,7 @@ class HttpAdapter(OpenAIAdapter):
         return HttpResult(200, json_object(content, self._where), ErrorBody(), headers)
 
     async def close(self) -> None:
-        if "_session" in self.__dict__:
-            await self._session.close()
+        session = self.__dict__.pop("_session", None)  # a later call opens another
+        if session is not None:
+            await session.close()
         await super().close()  # the SDK's client, where batches were sent

@@ -234,8 +234,9 @@ class ProviderAdapter(ABC):
         return self._known.takes_temperature(parameters.get("reasoning_effort"))
 
     async def close(self) -> None:
-        if "_client" in self.__dict__:
-            await self._client.close()
+        client = self.__dict__.pop("_client", None)  # a later call opens another
+        if client is not None:
+            await client.close()
 
     async def _post(self, body: dict[str, Any]) -> sdks.HttpResult:
         path, body = self._address(body)

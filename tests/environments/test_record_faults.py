@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
+from tests.llm_replies import Incoming, answer
+from tests.llm_server import LlmServer
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.record import main
@@ -15,7 +19,7 @@ from trajudge.environments.recording.faulted import arms_of
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.eval.cli import main as command
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 
 BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
 CASE = sound("unwish")
@@ -82,6 +86,63 @@ def test_a_recording_with_a_fault(
     precise = {row["arm"]: row["precision"]["estimate"] for row in content["judged"][2:]}
     assert precise == {"clean": 1.0, "busy": 0.5}, "it accepts the run that did not recover"
     assert sorted(json.loads((out / "resilience.json").read_text())["arms"]) == ["busy", "clean"]
+
+
+@pytest.mark.slow
+def test_a_model_under_a_fault(
+    chromium: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is asked over HTTP; what it was asked, and what that costs, stands in the table. One
+    budget holds for all arms."""
+    cases, prices = tmp_path / "cases.jsonl", tmp_path / "prices.toml"
+    plan = plan_file(tmp_path, {**BUSY, "policy": "at(2)"})
+    write_cases(cases, [CASE])
+    prices.write_text('date = "2026-01-01"\n[models.tiny]\ninput = 2\noutput = 8\n')
+    words = ["--cases", str(cases), "--faults", str(plan), "--text-only"]
+    words += ["--model", "tiny", "--adapter", "http", "--max-tokens", "100"]
+    with LlmServer(text=solving(CASE, "Done.", reloads=True)) as server:
+        words += ["--base-url", f"{server.url}/v1", "--prices", str(prices)]
+
+        def recorded(name: str, *more: str) -> int:
+            where = ["--out", str(tmp_path / name), "--cache", str(tmp_path / f"{name}.sqlite")]
+            return command(["env", "record", *words, *where, *more])
+
+        assert recorded("out") == OK
+        usages = [_usage_of(server, asked) for asked in server.seen]
+        content = _results(tmp_path, "out", "--prices", str(prices), "--full")
+        clean = content["costs"][0]["dollars"]["estimate"]
+        capsys.readouterr()
+        assert recorded("poor", "--max-cost", f"{1.5 * clean:.6f}") == FAILURES
+        assert "stopped: " in capsys.readouterr().err
+    (row,) = content["measures"]
+    figures = [row[name]["estimate"] for name in ("retention", "recovery")]
+    assert (row["agent"], row["arm"], figures) == ("tiny", "busy", [1, 1])
+    cost = {row["arm"]: row for row in content["costs"]}
+    calls = {arm: one["model_calls"]["estimate"] for arm, one in cost.items()}
+    assert calls == {"clean": CASE.shortest, "busy": CASE.shortest + 1}, "once more, to load again"
+    # The prompt on the first page is the same in both: its reply is kept, and counts again.
+    clean_calls, busy_calls = usages[: CASE.shortest], usages[:1] + usages[CASE.shortest :]
+    for arm, told in zip(cost, (clean_calls, busy_calls), strict=True):
+        prompts, replies = (sum(counts) for counts in zip(*told, strict=True))
+        assert cost[arm]["tokens"]["estimate"] == prompts + replies
+        assert cost[arm]["dollars"]["estimate"] == pytest.approx((2 * prompts + 8 * replies) / 1e6)
+    assert row["extra"]["model_calls"]["estimate"] == 1
+    assert (tmp_path / "poor/clean/labels.jsonl").exists()
+    assert not (tmp_path / "poor/busy/labels.jsonl").exists()
+
+
+def _usage_of(server: LlmServer, asked: Incoming) -> tuple[int, int]:
+    """Tokens of the prompt and of the reply, as the server stated them."""
+    assert callable(server.text)
+    usage = json.loads(answer(asked, str(server.text(asked))).body)["usage"]
+    return usage["prompt_tokens"], usage["completion_tokens"]
+
+
+def _results(folder: Path, recorded: str, *more: str) -> dict[str, Any]:
+    words = ["proxy", "results", str(folder / recorded), "--out", str(folder / "results")]
+    assert command([*words, *more]) == OK
+    content: dict[str, Any] = json.loads((folder / "results/results.json").read_text())
+    return content
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,9 @@ ROLES = {
 }
 
 
-def solving(case: Case, answer: str) -> Callable[[Incoming], str]:
-    """Replies that follow the oracle's plan, then say ``answer``."""
+def solving(case: Case, answer: str, *, reloads: bool = False) -> Callable[[Incoming], str]:
+    """Replies that follow the oracle's plan, then say ``answer``; with ``reloads`` a page that is
+    an error of the server's is loaded again."""
     app = load_app(case.config.app)
     scenario = app.scenario(case.config.scenario)
     state = open_state(app, case.config)
@@ -32,7 +33,11 @@ def solving(case: Case, answer: str) -> Callable[[Incoming], str]:
     words = wordings(app, theme(case.config.theme, case.config.seed))
 
     def reply(incoming: Incoming) -> str:
-        at = len(re.findall(r"^Action: ", incoming.prompt, re.MULTILINE))
+        page = incoming.prompt.rpartition("<page>")[2]
+        failed = re.search(r"^Address: (\S+)\nTitle: 50[0-9] ", page, re.MULTILINE)
+        if reloads and failed:
+            return _written("The page is an error.", write("goto", failed[1]))
+        at = len(re.findall(r"^Action: (?!goto)", incoming.prompt, re.MULTILINE))
         return _reply(moves, at, incoming.prompt, words, answer)
 
     return reply
@@ -52,4 +57,8 @@ def _reply(
         assert found, f"{name} is not in the prompt:\n{page}"
         text = (str(move.text),) if move.do == "enter" else ()
         action = write("fill" if text else "click", found[1], *text)
-    return f"<reasoning>The plan says so (step {at}).</reasoning>\n<action>{action}</action>"
+    return _written(f"The plan says so (step {at}).", action)
+
+
+def _written(reasoning: str, action: str) -> str:
+    return f"<reasoning>{reasoning}</reasoning>\n<action>{action}</action>"
