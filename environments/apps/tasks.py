@@ -34,7 +34,7 @@ def row_of(table: str, where: str = "") -> Pick:
     return Pick(f"SELECT * FROM {table}{f' WHERE {where}' if where else ''} ORDER BY id")  # noqa: S608
 
 
-class Task(Record):
+class TaskEntry(Record):
     """What ``tasks.toml`` says of a scenario: its ``goal``, or the wordings of it (``goals``), the
     sentence that replies, and what the last message must hold: the operation ``code`` of the
     changed row of that table, if one is named, then the ``answers``. ``charts`` have to be read.
@@ -56,7 +56,7 @@ class TaskFile:
 
     def __init__(self, name: str) -> None:
         text = (Path(__file__).parent / name / "tasks.toml").read_text(encoding="utf-8")
-        self.tasks = {key: Task.model_validate(task) for key, task in tomllib.loads(text).items()}
+        self.tasks = {key: TaskEntry.model_validate(task) for key, task in tomllib.loads(text).items()}
 
     def scenario(
         self,
