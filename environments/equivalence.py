@@ -42,11 +42,11 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
 
     cases, tries = read_cases(options.cases), options.attempts
-    found = over_cases(
+    tried = over_cases(
         cases, options.seed, "attempting", lambda recorder, case: attempts(recorder, case, tries)
     )
-    rows = summary(found, tries)
-    content = {"rows": rows, "attempts": [attempt._asdict() for attempt in found]}
+    rows = summary(tried, tries)
+    content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
     write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")

@@ -43,12 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     cases = by_configuration(read_cases(options.cases))
-    found = report(compare(recorded_runs(options.folders, cases)))
-    write_json(options.save, found)
+    content = report(compare(recorded_runs(options.folders, cases)))
+    write_json(options.save, content)
     if options.full:
-        print_tables(tables(found))
+        print_tables(tables(content))
         return OK
-    sys.stdout.write(screen(found, rest=f"every difference, with reasons: {options.save}"))
+    sys.stdout.write(screen(content, rest=f"every difference, with reasons: {options.save}"))
     return OK
 
 

@@ -41,13 +41,13 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     cases = read_cases(options.cases)
-    found = validation_run.validate_cases(
+    failures = validation_run.validate_cases(
         cases, options.out, thorough=options.thorough, seed=options.seed, workers=options.workers
     )
-    passed = [case for case in cases if found[case.id] is None]
-    rejects = ({"case": name, **broken} for name, broken in found.items() if broken is not None)
+    passed = [case for case in cases if failures[case.id] is None]
+    rejects = ({"case": name, **broken} for name, broken in failures.items() if broken is not None)
     lines = b"".join(orjson.dumps(reject) + b"\n" for reject in rejects)
-    rows = validation_run.summary(cases, found)
+    rows = validation_run.summary(cases, failures)
     write_cases(options.out / "cases.jsonl", passed)
     write_bytes(options.out / "rejects.jsonl", lines)
     write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))

@@ -46,8 +46,8 @@ def main(options: argparse.Namespace) -> int:
         differing = [run for run in runs if run.differences]
         wrong += len(differing)
         for run in differing[:20]:
-            told = one_line(f"{run.trajectory.key}: {'; '.join(run.differences)}")
-            sys.stderr.write(f"{told}\n")
+            difference = one_line(f"{run.trajectory.key}: {'; '.join(run.differences)}")
+            sys.stderr.write(f"{difference}\n")
         agreeing = len(runs) - len(differing)
         sys.stdout.write(f"{folder}: the labels of {agreeing:,} of {len(runs):,} runs are what ")
         sys.stdout.write("the state gives\n")

@@ -109,16 +109,16 @@ def read_published_judge(path: Path) -> PublishedJudge:
             f"{path} cannot be read as browser-use's judge ({error}): install it again with  "
             f"{INSTALL}"
         ) from error
-    found = dict(_assigned(_function(module, _FUNCTION)))
+    texts_of = dict(_assigned(_function(module, _FUNCTION)))
     mark = _mark(_function(module, "_truncate_text"))
     for name, slots in _TEXTS.items():
-        named = {part.name for part in found.get(name, ()) if isinstance(part, Slot)}
-        if name not in found or named != slots or not mark:
+        named = {part.name for part in texts_of.get(name, ()) if isinstance(part, Slot)}
+        if name not in texts_of or named != slots or not mark:
             raise UserError(
                 f"{path} does not hold the judge's {name} as it is known: install browser-use "
                 "0.13, or leave --prompts out"
             )
-    texts = {name: found[name] for name in _TEXTS}
+    texts = {name: texts_of[name] for name in _TEXTS}
     content = repr([*texts.items(), mark, f"untrusted text {VERSION}"])
     words = (part for text in texts.values() for part in text if isinstance(part, str))
     tags = frozenset(tag for part in words for tag in TAG.findall(part))

@@ -63,9 +63,10 @@ VAGUE = frozenset(
     {"asked", "data", "found", "given", "got", "said", "thing", "things", "told", "what"}
 )
 NAMED = (
-    *("annotations", "environments/apps", "eval/acceptance", "eval/analysis", "eval/audit"),
-    *("eval/checking", "eval/imported", "eval/leaderboard", "eval/reporting", "eval/select"),
-    *("eval/stats", "judges/methods", "trajectories"),
+    *("annotations", "environments", "eval/acceptance", "eval/analysis", "eval/audit"),
+    *("eval/batches", "eval/checking", "eval/imported", "eval/labelling", "eval/leaderboard"),
+    *("eval/reporting", "eval/scoring", "eval/select", "eval/stats", "judges/methods", "prompts"),
+    "trajectories",
 )
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

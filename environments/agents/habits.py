@@ -93,8 +93,8 @@ def _safe(made: Sequence[Intent]) -> Iterator[int]:
     nothing waits to be confirmed, and it is not away already."""
     entered = away = False
     for at, intent in enumerate(made):
-        asked = isinstance(intent, PlanStep) and intent.label == Word("confirm")
-        if not (entered or asked or away):
+        confirms = isinstance(intent, PlanStep) and intent.label == Word("confirm")
+        if not (entered or confirms or away):
             yield at
         if isinstance(intent, PlanStep):
             entered = intent.do in ("enter", "choose", "tick")

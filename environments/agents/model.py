@@ -129,8 +129,8 @@ class ModelAgent:
                 )
             except ContextOverflow as error:
                 around = handle.max_prompt_tokens - budget
-                told = budget_after_overflow(error, cut.tokens + around)
-                shorter.room = None if told is None else told - around
+                remaining = budget_after_overflow(error, cut.tokens + around)
+                shorter.room = None if remaining is None else remaining - around
         raise NotPlayed(f"{handle.model}: the page does not fit its window however it is cut")
 
     def _picture(self, view: AgentObservation) -> list[Picture]:
@@ -189,13 +189,13 @@ class ModelAgent:
 def parse_reply(text: str) -> ParsedReply:
     """Return the last action of a reply and the reasoning beside it; half a tag at the end, where
     the reply was cut off, still counts."""
-    said = without_thinking(text)
-    found = list(_ACTION.finditer(said))
-    if not found:
-        return ParsedReply("", said.strip()[:MAX_THOUGHT])
-    thought = _THOUGHT.search(said)
-    reasoning = thought[1] if thought else said[: found[-1].start()]
-    action = _FENCE.sub("", found[-1][1].strip())
+    answer = without_thinking(text)
+    actions = list(_ACTION.finditer(answer))
+    if not actions:
+        return ParsedReply("", answer.strip()[:MAX_THOUGHT])
+    thought = _THOUGHT.search(answer)
+    reasoning = thought[1] if thought else answer[: actions[-1].start()]
+    action = _FENCE.sub("", actions[-1][1].strip())
     return ParsedReply(action, reasoning.strip()[:MAX_THOUGHT])
 
 

@@ -105,9 +105,11 @@ class Policy:
 
     def _cover(self, view: AgentObservation) -> Act | None:
         for word in _ASIDE:
-            found = _find(view, ("button",), self.words[word])
-            if found is not None and (found.in_dialog or word != "dismiss"):
-                return Act(write("click", found.bid), f"close what covers the page ({found.name})")
+            control = _find(view, ("button",), self.words[word])
+            if control is not None and (control.in_dialog or word != "dismiss"):
+                return Act(
+                    write("click", control.bid), f"close what covers the page ({control.name})"
+                )
         return None
 
     def look_back(self, view: AgentObservation) -> None:
@@ -156,19 +158,19 @@ class Policy:
         """Follow a link and remember the page that it is on; None where there is none."""
         links = sorted((e for e in view.elements if e.role == "link"), key=lambda e: e.name)
         if intent.label is None:
-            found = links[int(self.rng.integers(len(links)))] if links else None
+            link = links[int(self.rng.integers(len(links)))] if links else None
         else:
-            found = _find(view, ("link",), self._said(intent.label))
+            link = _find(view, ("link",), self._said(intent.label))
         menu = _find(view, ("link",), self._said(Word("menu")))
-        if found is None and intent.label is not None and menu is not None:
+        if link is None and intent.label is not None and menu is not None:
             self._left = self._left or view.observation.url or ""
             return Act(write("click", menu.bid), intent.why)
-        if found is None:
+        if link is None:
             return None
         self._left = self._left or view.observation.url or ""
         self._at += 1
         self._form_begins = self._at
-        return Act(write("click", found.bid), intent.why)
+        return Act(write("click", link.bid), intent.why)
 
     def _return(self, view: AgentObservation) -> Act | None:
         """Go back by the browser's history, by the address where that leads elsewhere; None once it
@@ -195,24 +197,24 @@ class Policy:
     def _on_control(self, move: PlanStep, view: AgentObservation) -> Act | None:
         name, text = self._said(move.label), self._said(move.text)
         if move.do == "choose":
-            found = _find(view, ("combobox",), name)
-            if found is not None:
-                return Act(write("select_option", found.bid, text), move.why)
-            found = _find(view, ("radio",), text, group=name)
-            return found and Act(write("click", found.bid), move.why)
-        found = _find(view, _ROLES[move.do], name)
-        if found is None:
+            control = _find(view, ("combobox",), name)
+            if control is not None:
+                return Act(write("select_option", control.bid, text), move.why)
+            control = _find(view, ("radio",), text, group=name)
+            return control and Act(write("click", control.bid), move.why)
+        control = _find(view, _ROLES[move.do], name)
+        if control is None:
             return None
         if move.do == "enter":
-            return Act(write("fill", found.bid, text), move.why)
-        return Act(write("click", found.bid), move.why)
+            return Act(write("fill", control.bid, text), move.why)
+        return Act(write("click", control.bid), move.why)
 
     def _seek(self, move: PlanStep, view: AgentObservation) -> Act | Say:
         for word in onwards(move):
-            found = _find(view, ("link",), self._said(word))
-            if found is not None:
+            link = _find(view, ("link",), self._said(word))
+            if link is not None:
                 self._form_begins = self._at
-                return Act(write("click", found.bid), f"look for {self._said(move.label)}")
+                return Act(write("click", link.bid), f"look for {self._said(move.label)}")
         self.stuck = f"{move.do} {self._said(move.label)!r}: not on {view.observation.url}"
         return Say(Behaviour.STOPS_EARLY)
 

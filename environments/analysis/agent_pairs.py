@@ -29,15 +29,15 @@ def selection_regret(agents: Mapping[str, Sequence[RunOutcome]], seed: int) -> d
             for agent in (first, second)
         )
         for halves in get_args(Halves):
-            found = expected_regret(one, other, np.random.default_rng(seed), halves=halves)
+            regret = expected_regret(one, other, np.random.default_rng(seed), halves=halves)
             rows[first].append(
                 {
                     "other": second,
                     "halves": halves,
                     "configurations": len(one.scenario),
-                    "gap": float(found.gap.mean()),
-                    "wrong": float(found.wrong.mean()),
-                    "regret": float(found.regret.mean()),
+                    "gap": float(regret.gap.mean()),
+                    "wrong": float(regret.wrong.mean()),
+                    "regret": float(regret.regret.mean()),
                 }
             )
     return rows
@@ -45,8 +45,8 @@ def selection_regret(agents: Mapping[str, Sequence[RunOutcome]], seed: int) -> d
 
 def _known(runs: Sequence[RunOutcome]) -> dict[str, list[RunOutcome]]:
     """Return the runs of known outcome by configuration."""
-    found: dict[str, list[RunOutcome]] = {}
+    by_case: dict[str, list[RunOutcome]] = {}
     for run in runs:
         if run.success is not None:
-            found.setdefault(run.case.id, []).append(run)
-    return found
+            by_case.setdefault(run.case.id, []).append(run)
+    return by_case

@@ -17,32 +17,32 @@ from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 
 
-def summary(agent: str, found: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
+def summary(agent: str, runs_of_agent: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
     """Return an agent's success over the suite with its interval, its turns and its cost;
     ``t_low`` and ``t_high`` are the interval with scenarios as clusters, without resampling."""
-    runs = tree(found)
+    runs = tree(runs_of_agent)
     suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
     clusters = cluster_t_interval(runs)
-    costs = [outcome.cost for outcome in found if outcome.cost is not None]
+    costs = [outcome.cost for outcome in runs_of_agent if outcome.cost is not None]
     notes = list(suite.notes)
-    known = [outcome.success for outcome in found if outcome.success is not None]
+    known = [outcome.success for outcome in runs_of_agent if outcome.success is not None]
     if len(set(known)) == 1:
-        low, high = _limits(found)
+        low, high = _limits(runs_of_agent)
         notes.append(
             f"{agent}: all runs ended alike, so the bootstrap has no width; Wilson's interval with "
             f"scenarios as clusters is [{percent(low)}, {percent(high)}] %"
         )
     return {
         "agent": agent,
-        "runs": len(found),
-        "open": sum(outcome.success is None for outcome in found),
+        "runs": len(runs_of_agent),
+        "open": sum(outcome.success is None for outcome in runs_of_agent),
         "success": float(suite.estimate[0]),
         "low": float(suite.low[0]),
         "high": float(suite.high[0]),
         "t_low": _share(clusters.low[0]),
         "t_high": _share(clusters.high[0]),
-        "turns": float(np.mean([outcome.turns for outcome in found])),
-        "cost": sum(costs) / len(costs) if len(costs) == len(found) else None,
+        "turns": float(np.mean([outcome.turns for outcome in runs_of_agent])),
+        "cost": sum(costs) / len(costs) if len(costs) == len(runs_of_agent) else None,
         "notes": notes,
     }
 
@@ -51,10 +51,10 @@ def _share(value: float) -> float | None:
     return None if np.isnan(value) else float(np.clip(value, 0, 1))
 
 
-def _limits(found: Sequence[RunOutcome]) -> tuple[float | None, float | None]:
+def _limits(outcomes: Sequence[RunOutcome]) -> tuple[float | None, float | None]:
     """Compute the 95 % limits of the share of successes: runs of a scenario are a cluster of its
     application; None where there are not two scenarios."""
-    known = [outcome for outcome in found if outcome.success is not None]
+    known = [outcome for outcome in outcomes if outcome.success is not None]
     configs = [outcome.case.config for outcome in known]
     return clustered_limits(
         [bool(outcome.success) for outcome in known],
@@ -78,12 +78,12 @@ def _grade(dimension: int, case: Case) -> str:
     return str(case.vector[dimension])
 
 
-def accuracy(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
+def accuracy(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Compute success in every group with Wilson's limits, scenarios as clusters."""
     rows = []
     for title, of in groups().items():
-        for value in sorted({of(outcome.case) for outcome in found}):
-            mine = [outcome for outcome in found if of(outcome.case) == value]
+        for value in sorted({of(outcome.case) for outcome in outcomes}):
+            mine = [outcome for outcome in outcomes if of(outcome.case) == value]
             known = [outcome.success for outcome in mine if outcome.success is not None]
             low, high = _limits(mine)
             counts = {"runs": len(known), "success": sum(known) / len(known) if known else None}
@@ -91,10 +91,10 @@ def accuracy(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def sensitivity(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
+def sensitivity(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     """Return how far each axis moves success: mean absolute difference over matched pairs, what
     chance alone would give, and the excess; no pair, no number."""
-    made = tree(found)
+    made = tree(outcomes)
     rows = []
     for number, axis in enumerate(AXES):
         seen = mad_decomposition(made, number)
@@ -105,10 +105,10 @@ def sensitivity(found: Sequence[RunOutcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def results(found: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
+def results(outcomes: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
     """Return everything by agent, in stable order."""
     agents: dict[str, list[RunOutcome]] = {}
-    for outcome in found:
+    for outcome in outcomes:
         agents.setdefault(outcome.agent, []).append(outcome)
     known = {
         agent: runs

@@ -44,9 +44,9 @@ def screen(
         ]
     if left_out := sum(row["open"] for row in entries):
         above.append(f"{left_out:,} runs whose success is open to argument are left out")
-    told = [f"note: {note}" for note in notes]
+    warnings = [f"note: {note}" for note in notes]
     return first_screen(
-        above, [Table("", _HEAD, rows, names=1)], warnings=told, rest=rest, width=width
+        above, [Table("", _HEAD, rows, names=1)], warnings=warnings, rest=rest, width=width
     )
 
 
@@ -95,8 +95,8 @@ def _breakdown(content: dict[str, Any]) -> Table:
             cells.setdefault((row["by"], row["value"]), {})[agent] = shown
     order = list(groups())
     rows = [
-        (*group, *(found.get(agent, NONE) for agent in content))
-        for group, found in sorted(
+        (*group, *(shares.get(agent, NONE) for agent in content))
+        for group, shares in sorted(
             cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0])
         )
     ]

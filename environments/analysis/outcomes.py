@@ -35,7 +35,7 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
     """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
     case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
     labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
-    found = []
+    runs = []
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
@@ -46,8 +46,8 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
                 "runs were recorded with"
             )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
-        found.append(RunOutcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
-    return found
+        runs.append(RunOutcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
+    return runs
 
 
 def _quiet(task: str) -> str:
@@ -56,10 +56,10 @@ def _quiet(task: str) -> str:
     return f"{head.rpartition('.')[0]}.n0.{seed}"
 
 
-def tree(found: Sequence[RunOutcome]) -> Tree:
+def tree(outcomes: Sequence[RunOutcome]) -> Tree:
     """Return the runs as applications, scenarios, configurations and rollouts. Raises ValueError if
     none is labelled."""
-    known = [outcome for outcome in found if outcome.success is not None]
+    known = [outcome for outcome in outcomes if outcome.success is not None]
     configs = [outcome.case.config for outcome in known]
     return tree_from_rollouts(
         [config.app for config in configs],

@@ -54,11 +54,11 @@ def _again(recorder: Recorder, job: Job, actions: Sequence[str]) -> bool:
     return played.finding.labels.success is True
 
 
-def summary(found: Sequence[Attempt], count: int) -> list[dict[str, float]]:
+def summary(attempts: Sequence[Attempt], count: int) -> list[dict[str, float]]:
     """For every k up to ``count``: pass@k of the agent, and what the replay policy with k kept
     recordings reaches, both as the mean over cases of the unbiased estimate."""
-    cases = sorted({attempt.case for attempt in found})
-    done = [[a for a in found if a.case == case] for case in cases]
+    cases = sorted({attempt.case for attempt in attempts})
+    done = [[a for a in attempts if a.case == case] for case in cases]
     rows = []
     for k in range(1, count + 1):
         reached = {

@@ -56,7 +56,9 @@ class TaskFile:
 
     def __init__(self, name: str) -> None:
         text = (Path(__file__).parent / name / "tasks.toml").read_text(encoding="utf-8")
-        self.tasks = {key: TaskEntry.model_validate(task) for key, task in tomllib.loads(text).items()}
+        self.tasks = {
+            key: TaskEntry.model_validate(task) for key, task in tomllib.loads(text).items()
+        }
 
     def scenario(
         self,

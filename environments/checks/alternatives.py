@@ -105,15 +105,15 @@ def _differing(
         values = {name: _values(state, table.name, name) for name in columns}
         rows = _spread(state.cells([table.name])[table.name], ROWS)
         for name in columns:
-            at, found = table.names.index(name), list[Cell]()
+            at, differing = table.names.index(name), list[Cell]()
             for row in rows:
                 cells = [Cell(table.name, row[0], name, v) for v in values[name] if v != row[at]]
                 others = (c for c in cells if _comes_to(scenario, bound, state, c) != right)
-                found += islice(others, OF_A_ROW)
+                differing += islice(others, OF_A_ROW)
                 if cells:
                     state.change(table.name, row[0], **{name: row[at]})
-            if found:
-                yield found
+            if differing:
+                yield differing
 
 
 def _values(state: AppState, table: str, column: str) -> list[Value]:

@@ -100,16 +100,16 @@ def operations(scenario: Scenario) -> int:
     orderings and conditions beyond the first, in the answers' queries and in what follows from the
     slots, conditions beyond the first on the state that is wanted, answers beyond the first."""
     derived = [slot.sql for slot in scenario.slots.values() if isinstance(slot, Derive)]
-    asked = [answer.sql for answer in scenario.answers if answer.kind != "code"]
+    queries = [answer.sql for answer in scenario.answers if answer.kind != "code"]
     conditions = sum(max(1, len(expect.values)) for expect in scenario.expect)
-    found = sum(map(_operations, [*derived, *asked]))
-    return found + max(0, conditions - 1) + max(0, len(scenario.answers) - 1)
+    steps = sum(map(_operations, [*derived, *queries]))
+    return steps + max(0, conditions - 1) + max(0, len(scenario.answers) - 1)
 
 
 def _operations(sql: str) -> int:
     sql = _TIE.sub("", _GUARD.sub("", sql))
     columns = {name.casefold() for name in _COLUMN.findall(sql)}
-    kinds = {found.casefold() for found in _AGGREGATE.findall(sql)}
+    kinds = {aggregate.casefold() for aggregate in _AGGREGATE.findall(sql)}
     joins, orders = len(_JOIN.findall(sql)), len(_ORDER.findall(sql))
     return len(kinds) + joins + orders + max(0, len(columns) - 1)
 

@@ -64,8 +64,8 @@ def guessing_floors(
             for scenario in asking:
                 config = Config(app=app.id, scenario=scenario.id, profile=number, seed=suite)
                 drawn[scenario.id] += _configurations(scenario, config, state)
-    found = {scenario.id: _floor(drawn[scenario.id]) for scenario in asking}
-    return {scenario.id: found.get(scenario.id, GuessingFloor(0.0, 0.0)) for scenario in scenarios}
+    floors = {scenario.id: _floor(drawn[scenario.id]) for scenario in asking}
+    return {scenario.id: floors.get(scenario.id, GuessingFloor(0.0, 0.0)) for scenario in scenarios}
 
 
 def _guessable(scenario: Scenario) -> bool:
@@ -88,12 +88,12 @@ def _floor(drawn: Sequence[_Drawn]) -> GuessingFloor:
 
 def _learned(drawn: Sequence[_Drawn], right: Sequence[Hashable]) -> float:
     """Return how often the most frequent answer of one half is right in the other."""
-    pairs = [(one.half, said) for one, said in zip(drawn, right, strict=True)]
+    pairs = [(one.half, answer) for one, answer in zip(drawn, right, strict=True)]
     hits = 0
     for half in (0, 1):
-        seen = Counter(said for other, said in pairs if other != half)
+        seen = Counter(answer for other, answer in pairs if other != half)
         guess = seen.most_common(1)[0][0] if seen else None
-        hits += sum(said == guess for own, said in pairs if own == half)
+        hits += sum(answer == guess for own, answer in pairs if own == half)
     return hits / len(drawn)
 
 
@@ -119,8 +119,8 @@ def _of(scenario: Scenario, half: int, bound: Bound, state: AppState, goal: str)
     values = parameters(bound)
     right = [tuple(sorted(query_answer(a, state, values).values)) for a in scenario.answers]
     chances = [
-        _chance(answer, len(said), bound, state, goal)
-        for answer, said in zip(scenario.answers, right, strict=True)
+        _chance(answer, len(taken), bound, state, goal)
+        for answer, taken in zip(scenario.answers, right, strict=True)
     ]
     return _Drawn(half, tuple(right), tuple(chances))
 

@@ -135,10 +135,10 @@ def _task(
     if not scenario.answers and not scenario.expect:
         raise _Rejected("coherent", "the scenario asks for nothing")
     values = parameters(bound)
-    asked = tuple(
+    answers = tuple(
         query_answer(answer, state, values) for answer in scenario.answers if _early(answer)
     )
-    return _Task(app, scenario, config, bound, goal, state, asked)
+    return _Task(app, scenario, config, bound, goal, state, answers)
 
 
 def _early(answer: AnswerSpec) -> bool:
@@ -149,12 +149,12 @@ def _early(answer: AnswerSpec) -> bool:
 
 
 def _unique(task: _Task) -> None:
-    for answer, asked in zip(filter(_early, task.scenario.answers), task.asked, strict=True):
-        if asked.values:
+    for answer, resolved in zip(filter(_early, task.scenario.answers), task.asked, strict=True):
+        if resolved.values:
             continue
-        found = profiles.answers(task.state, answer, task.bound)
-        if found:
-            raise _Rejected("unique", f"the {answer.kind} has {len(found)} answers")
+        alternatives = profiles.answers(task.state, answer, task.bound)
+        if alternatives:
+            raise _Rejected("unique", f"the {answer.kind} has {len(alternatives)} answers")
         raise _Rejected("feasible", f"the {answer.kind} has no answer")
 
 
@@ -247,9 +247,11 @@ def _told(task: _Task, walk: Walk, reading: ChangeReport) -> None:
             if not fact.right:
                 why = fact.reason or "open to argument"
                 raise _Rejected("coherent", f"an honest reply is not right ({fact.kind}): {why}")
-    for asked in right:
-        if asked.kind == "code" and not any(
-            asked.values[0] in text for visit in reversed(walk.visits) for text in texts(visit.page)
+    for answer in right:
+        if answer.kind == "code" and not any(
+            answer.values[0] in text
+            for visit in reversed(walk.visits)
+            for text in texts(visit.page)
         ):
             raise _Rejected("coherent", "the operation code is not shown")
 
@@ -270,11 +272,11 @@ def _leak_free(task: _Task, walk: Walk) -> None:
     shown = {
         value for visit in walk.visits for name, value in visit.args.items() if name != PART
     } - typed_in
-    answers = {value for asked in task.asked for value in asked.values}
+    answers = {value for answer in task.asked for value in answer.values}
     if shown & answers:
         raise _Rejected("leak-free", "an address says the answer")
 
 
-def _given_away(asked: tuple[ResolvedAnswer, ...], text: str) -> bool:
+def _given_away(answers: tuple[ResolvedAnswer, ...], text: str) -> bool:
     """Tell whether somebody who recites the text is right."""
-    return all(fact.right for fact in answered(asked, text, ""))
+    return all(fact.right for fact in answered(answers, text, ""))

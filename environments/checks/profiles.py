@@ -148,8 +148,8 @@ def most_common(
         if answer.among:
             names = column(state, answer.among, parameters(bound))
             yield from _top(tuple(map(str, names)))
-        elif found := _SELECTED.match(answer.sql):
-            values = _values(app, config.profile, config.seed, found[2], found[1])
+        elif selected := _SELECTED.match(answer.sql):
+            values = _values(app, config.profile, config.seed, selected[2], selected[1])
             yield from (written(answer.kind, value) for value in _top(values))
 
 

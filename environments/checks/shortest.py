@@ -176,7 +176,9 @@ class _Search:
                 self.scenario, report.bound, report.rows, before=state, after=state, code=code
             )
             pairs = zip(answers, self.scenario.answers, strict=True)
-            wanted = tuple(v for answer, asked in pairs if asked in late for v in answer.values)
+            wanted = tuple(
+                v for answer, resolved in pairs if resolved in late for v in answer.values
+            )
         site = Site(self.app, state, self.ui, code)
         self.versions[name] = _Version(state, site, report, wanted)
         return name
@@ -193,15 +195,15 @@ class _Search:
         known = (version, place)
         if known not in self.bits:
             page = self._page(_Node(version, place, "", 0))
-            told = [False] * len(self.others)
+            facts = [False] * len(self.others)
             if version == self.first:
                 where = (place[0], dict(place[1]))
                 plain = self.plain.get(*where)
-                told = [is_different(site, where, plain) for site in self.others]
+                facts = [is_different(site, where, plain) for site in self.others]
             shown = " | ".join(texts(page))
-            told += [place == asked for asked in self.reckoned]
-            told += [t in shown for t in (*self.answers, *self.versions[version].wanted)]
-            self.bits[known] = sum(bit << n for n, bit in enumerate(told))
+            facts += [place == reckoned for reckoned in self.reckoned]
+            facts += [t in shown for t in (*self.answers, *self.versions[version].wanted)]
+            self.bits[known] = sum(bit << n for n, bit in enumerate(facts))
         return self.bits[known]
 
     def _ended(self, node: _Node) -> bool:
@@ -281,9 +283,9 @@ class _Search:
             if isinstance(outcome, Rejected):
                 return None
             if not isinstance(outcome, Redirect):  # a question: the form that answers it is on it
-                asked = f"{form.operation} {sorted(sent.items())}"
-                before.pages[node.place, asked] = outcome
-                return _Way(cost, node.version, node.place, asked)
+                submission = f"{form.operation} {sorted(sent.items())}"
+                before.pages[node.place, submission] = outcome
+                return _Way(cost, node.version, node.place, submission)
             changes = difference(self.before, state.dump())
             if not {_signature(change) for change in changes} <= self.changes:
                 return None

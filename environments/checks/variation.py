@@ -26,9 +26,9 @@ def axis_neighbours(config: Config, axes: Collection[Axis]) -> Iterator[Case]:
     for step in range(1, TRIED + 1):
         further: dict[str, int] = {axis: getattr(config, axis) + step for axis in axes}
         update = {axis: at % _SIZES.get(axis, at + 1) for axis, at in further.items()}
-        found = check(app, config.model_copy(update=update))
-        if isinstance(found, Case):
-            yield found
+        checked = check(app, config.model_copy(update=update))
+        if isinstance(checked, Case):
+            yield checked
 
 
 def changed_case(config: Config) -> Case | None:

@@ -91,8 +91,8 @@ class Walk:
 
     def _seek(self, find: Callable[[Label], Control | None], move: PlanStep) -> Control:
         for _ in range(TURNS):
-            if (found := find(move.label)) is not None:
-                return found
+            if (link := find(move.label)) is not None:
+                return link
             onward = next(filter(None, map(self._link, onwards(move))), None)
             if onward is None:
                 break
@@ -139,8 +139,8 @@ def onwards(move: PlanStep) -> tuple[Word, Word]:
     return words if section else words[::-1]
 
 
-def _first(found: Iterable[Link], label: Label) -> Link | None:
-    return next((link for link in found if link.label == label), None)
+def _first(links: Iterable[Link], label: Label) -> Link | None:
+    return next((link for link in links if link.label == label), None)
 
 
 def _value(entry: Field, move: PlanStep) -> str:

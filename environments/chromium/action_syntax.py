@@ -77,7 +77,7 @@ def parse(text: str) -> Action:
         call = ast.parse(text.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             raise BadAction(f"not a call: {_short(text)}")
-        given = tuple(ast.literal_eval(argument) for argument in call.args)
+        arguments = tuple(ast.literal_eval(argument) for argument in call.args)
         named = {word.arg or "**": ast.literal_eval(word.value) for word in call.keywords}
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
         if isinstance(error, BadAction):
@@ -86,17 +86,17 @@ def parse(text: str) -> Action:
     parameters = SIGNATURES.get(call.func.id)
     if parameters is None:
         raise BadAction(f"no action is called {call.func.id!r}")
-    return Action(call.func.id, _bound(parameters, given, named, text))
+    return Action(call.func.id, _bound(parameters, arguments, named, text))
 
 
 def _bound(
     parameters: tuple[Parameter, ...],
-    given: tuple[object, ...],
+    positional: tuple[object, ...],
     named: dict[str, object],
     text: str,
 ) -> tuple[Argument, ...]:
-    rest = parameters[len(given) :]
-    values = [*given, *(named.pop(later.name) for later in rest if later.name in named)]
+    rest = parameters[len(positional) :]
+    values = [*positional, *(named.pop(later.name) for later in rest if later.name in named)]
     needed = sum(parameter.required for parameter in parameters)
     if named or not needed <= len(values) <= len(parameters):
         raise BadAction(f"wrong arguments: {_short(text)}")

@@ -90,8 +90,8 @@ async def _on_bid(tab: Tab, bids: Bids, name: str, bid: str, arguments: Sequence
     else:
         done = False
     if not done:
-        found = await asyncio.wait_for(_element(tab, resolved, bid), ACTION_PATIENCE)
-        await _on_element(found, name, bid, arguments)
+        element = await asyncio.wait_for(_element(tab, resolved, bid), ACTION_PATIENCE)
+        await _on_element(element, name, bid, arguments)
 
 
 def _missing(bid: str) -> ActionRefused:
@@ -121,38 +121,38 @@ async def _element(tab: Tab, resolved: str, bid: str) -> ElementHandle:
 
 
 async def _on_element(
-    found: ElementHandle, name: str, bid: str, arguments: Sequence[Argument]
+    element: ElementHandle, name: str, bid: str, arguments: Sequence[Argument]
 ) -> None:
-    if not await found.is_enabled():
+    if not await element.is_enabled():
         raise ActionRefused(f"element {bid!r} is disabled")
     if name in ("click", "dblclick"):
         button = arguments[0] if arguments else "left"
         if button not in _BUTTONS:
             raise ActionRefused(f"no mouse button is called {button!r}")
-        click = found.click if name == "click" else found.dblclick
+        click = element.click if name == "click" else element.dblclick
         await click(button=button, no_wait_after=True)  # type: ignore[arg-type]
     elif name == "hover":
-        await found.hover()
+        await element.hover()
     elif name == "press":
-        await found.press(str(arguments[0]), no_wait_after=True)
+        await element.press(str(arguments[0]), no_wait_after=True)
     elif name == "fill":
-        await _fill(found, str(arguments[0]))
+        await _fill(element, str(arguments[0]))
     else:
-        await _select(found, bid, arguments[0])
+        await _select(element, bid, arguments[0])
 
 
-async def _fill(found: ElementHandle, value: str) -> None:
+async def _fill(element: ElementHandle, value: str) -> None:
     if len(value) > MAX_FILL:
         raise ActionRefused(f"a text of {len(value)} characters: at most {MAX_FILL} are filled in")
-    await found.fill(value)
+    await element.fill(value)
 
 
-async def _select(found: ElementHandle, bid: str, wanted: Argument) -> None:
-    known = await found.evaluate(_LABELS)
+async def _select(element: ElementHandle, bid: str, wanted: Argument) -> None:
+    known = await element.evaluate(_LABELS)
     if known is None:
         raise ActionRefused(f"element {bid!r} has no options")
     options = [str(one) for one in wanted] if isinstance(wanted, list) else [str(wanted)]
     for option in options:
         if option not in known:
             raise ActionRefused(f"element {bid!r} has no option {option[:100]!r}")
-    await found.select_option(options)
+    await element.select_option(options)

@@ -94,7 +94,7 @@ def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTre
     Pruned keeps what can be acted on and what has words: no nameless container (its children
     move up), no text that repeats the name of the element around it.
     """
-    full, pruned, found = [], [], []
+    full, pruned, elements = [], [], []
     focused = None
     for node, role, name, kept, place in _walk(nodes):
         mark = marks.get(node.backend_dom_node_id)
@@ -106,10 +106,10 @@ def read(nodes: Sequence[AxNode], marks: Mapping[int, Mark]) -> AccessibilityTre
             continue
         if role in _INTERACTIVE:
             element = Element(mark.bid, role, name, _state(node), place.in_dialog, place.group)
-            found.append(element)
+            elements.append(element)
         if role != "RootWebArea" and _property(node, "focused"):
             focused = mark.bid
-    return AccessibilityTree("\n".join(full), "\n".join(pruned), found, focused)
+    return AccessibilityTree("\n".join(full), "\n".join(pruned), elements, focused)
 
 
 def _walk(nodes: Sequence[AxNode]) -> Iterator[_Seen]:

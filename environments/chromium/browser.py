@@ -38,8 +38,8 @@ RUNS_A_BROWSER = 500
 def find_chromium() -> str:
     """Return the system's chromium. Raises UserError where there is none."""
     for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     raise UserError(
         "no chromium, chromium-browser or google-chrome on the PATH: install one, "
         "for example with  apt-get install chromium"

@@ -124,15 +124,15 @@ async def snapshot(
 async def picture(cdp: ProtocolSession) -> bytes:
     """Return the window. A busy machine now and then has no frame to show, a moment later it
     has."""
-    asked = {"format": "png", "optimizeForSpeed": True}
+    options = {"format": "png", "optimizeForSpeed": True}
     for _ in range(PICTURES_TRIED - 1):
         try:
-            return _decoded(await cdp.send("Page.captureScreenshot", asked))
+            return _decoded(await cdp.send("Page.captureScreenshot", options))
         except ProtocolError as error:
             if _NO_FRAME not in error.message:
                 raise
             await asyncio.sleep(NEXT_FRAME)
-    return _decoded(await cdp.send("Page.captureScreenshot", asked))
+    return _decoded(await cdp.send("Page.captureScreenshot", options))
 
 
 async def _compressed_picture(cdp: ProtocolSession) -> bytes:

@@ -67,8 +67,8 @@ def _line(node: AxNode, around: str, by_bid: Mapping[str, Mark]) -> str | None:
 def _bid(node: AxNode) -> str | None:
     """Return the bid that came with the texts for assistive technology."""
     texts = [_value(node.description), *(value for _, value in _properties(node))]
-    found = (_BID.match(text) for text in texts if isinstance(text, str))
-    return next((match[1] for match in found if match), None)
+    matches = (_BID.match(text) for text in texts if isinstance(text, str))
+    return next((match[1] for match in matches if match), None)
 
 
 def _traits(node: AxNode) -> Iterator[str]:

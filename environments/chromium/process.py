@@ -148,9 +148,9 @@ class ChromiumProcess:
 
         if self._pid and not self._ended.is_set():
             if self._browser:
-                asked = self.protocol.ask("Browser.close", None, "")
+                closing = self.protocol.ask("Browser.close", None, "")
                 with contextlib.suppress(ProtocolError, TimeoutError):
-                    await asyncio.wait_for(asked, CLOSE_PATIENCE)
+                    await asyncio.wait_for(closing, CLOSE_PATIENCE)
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._ended.wait(), CLOSE_PATIENCE)
             if not self._ended.is_set():
@@ -255,8 +255,8 @@ def _remove_abandoned() -> None:
 def _spawned(command: Sequence[str], log: Path, reads: int, writes: int) -> int:
     """Start a program in a group of its own, with these ends of pipes, which are closed here, as
     Chromium wants them; returns its id. What it says goes to the file ``log``."""
-    said = os.open(log, os.O_CREAT | os.O_WRONLY, 0o600)
-    ends = ((reads, _READS), (writes, _WRITES), (said, 1), (said, 2))
+    log_end = os.open(log, os.O_CREAT | os.O_WRONLY, 0o600)
+    ends = ((reads, _READS), (writes, _WRITES), (log_end, 1), (log_end, 2))
     try:
         return os.posix_spawn(
             command[0],
@@ -266,7 +266,7 @@ def _spawned(command: Sequence[str], log: Path, reads: int, writes: int) -> int:
             setpgroup=0,
         )
     finally:
-        for end in (reads, writes, said):
+        for end in (reads, writes, log_end):
             os.close(end)
 
 

@@ -135,9 +135,9 @@ class Protocol:
 
     async def attach_page(self, page: Page) -> ProtocolSession:
         """Return a session of our own at Playwright's page. Raises ProtocolError."""
-        asked = await page.context.new_cdp_session(page)
-        target = await asked.send("Target.getTargetInfo")
-        await asked.detach()
+        session = await page.context.new_cdp_session(page)
+        target = await session.send("Target.getTargetInfo")
+        await session.detach()
         return await self.attach(target["targetInfo"]["targetId"])
 
     async def detach(self, session: ProtocolSession) -> None:
@@ -205,8 +205,8 @@ class Incoming(asyncio.Protocol):
         self._ended = ended
         self._begun: list[bytes] = []
 
-    def data_received(self, data: bytes) -> None:
-        first, *others = data.split(b"\0")
+    def data_received(self, received: bytes) -> None:
+        first, *others = received.split(b"\0")
         self._begun.append(first)
         for part in others:
             message = b"".join(self._begun)
@@ -230,7 +230,7 @@ def _settle(call: _Call, message: bytes) -> None:
     if call.reply.done():
         return
     if b'"error"' in message[:64] and (failure := decoded(message, _Failed).error):
-        said = f"Protocol error ({call.method}): {failure.message}"
-        call.reply.set_exception(ProtocolError(said))
+        problem = f"Protocol error ({call.method}): {failure.message}"
+        call.reply.set_exception(ProtocolError(problem))
     else:
         call.reply.set_result(message)

@@ -27,9 +27,9 @@ def arranged(blocks: Sequence[Block], look: Theme) -> list[Block]:
     return placed
 
 
-def navigation(given: tuple[Link, ...], look: Theme) -> tuple[Link, ...]:
+def navigation(links: tuple[Link, ...], look: Theme) -> tuple[Link, ...]:
     """Return the links of the navigation: the first stays, the others are rotated."""
-    first, rest = given[:1], given[1:]
+    first, rest = links[:1], links[1:]
     turn = look.turn % len(rest) if rest else 0
     return (*first, *rest[turn:], *rest[:turn])
 

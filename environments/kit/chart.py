@@ -73,9 +73,9 @@ def _axes(pen: ImageDraw.ImageDraw, chart: Chart, look: Theme) -> None:
     def height(value: float) -> float:
         return _BOTTOM - (value - marks[0]) * scale
 
-    told = [_fitting(f"{mark:,.6f}".rstrip("0").rstrip("."), 140, 15) for mark in marks]
-    left = 20 + max(_font(15).getlength(text) for text in told)
-    for mark, text in zip(marks, told, strict=True):
+    labels = [_fitting(f"{mark:,.6f}".rstrip("0").rstrip("."), 140, 15) for mark in marks]
+    left = 20 + max(_font(15).getlength(text) for text in labels)
+    for mark, text in zip(marks, labels, strict=True):
         y = round(height(mark))
         pen.line((left, y, _RIGHT, y), line)
         pen.text((left - 8, y), text, quiet, _font(15), anchor="rm")

@@ -96,8 +96,8 @@ class HtmlRenderer:
         )
 
     def nav(self) -> str:
-        found = navigation(self.shell.navigation, self.theme)
-        entries = "".join(f"<li>{self.link(link)}</li>" for link in found)
+        links = navigation(self.shell.navigation, self.theme)
+        entries = "".join(f"<li>{self.link(link)}</li>" for link in links)
         return f"<nav><ul>{entries}</ul></nav>" if entries else ""
 
     def overlay(self, overlay: Overlay) -> str:
@@ -134,8 +134,8 @@ class HtmlRenderer:
     def block(self, block: Block, level: int) -> str:  # noqa: PLR0911 - one a kind
         match block:
             case Paragraph(text):
-                said = self.name(text) if isinstance(text, Word) else _escaped(text)
-                return f'<p class="text">{said}</p>'
+                content = self.name(text) if isinstance(text, Word) else _escaped(text)
+                return f'<p class="text">{content}</p>'
             case Notice(text, error):
                 role = "alert" if error else "status"
                 return f'<p class="notice {role}" role="{role}">{self.name(text)}</p>'
@@ -255,21 +255,20 @@ class HtmlRenderer:
         return f'<div class="field">{parts}</div>'
 
     def control(self, field: Field, marks: str) -> str:
-        given = f'{marks}{self.off} name="{_escaped(field.name)}"'
-        given += " required" if field.required else ""
+        attributes = f'{marks}{self.off} name="{_escaped(field.name)}"'
+        attributes += " required" if field.required else ""
         value = _escaped(field.value)
         match field.input:
             case "long":  # a parser drops one line break after the tag
-                return f'<textarea{given} rows="4">\n{value}</textarea>'
+                return f'<textarea{attributes} rows="4">\n{value}</textarea>'
             case "choice":
-                return (
-                    f"<select{given}>{''.join(self.options(_offered(field), field.value))}</select>"
-                )
+                options = "".join(self.options(_offered(field), field.value))
+                return f"<select{attributes}>{options}</select>"
             case "tick":
                 checked = " checked" if field.value == "on" else ""
-                return f'<input type="checkbox"{given} value="on"{checked}>'
+                return f'<input type="checkbox"{attributes} value="on"{checked}>'
             case _:
-                return f'<input type="{field.input}"{given} value="{value}">'
+                return f'<input type="{field.input}"{attributes} value="{value}">'
 
     def options(self, options: Iterable[Option], value: str) -> Iterator[str]:
         for option in options:

@@ -17,8 +17,12 @@ def listing(
     neighbours."""
     size = view.ui.page_size
     last = max(0, (len(rows) - 1) // size)
-    asked = view.args.get(PART, "0")
-    part = min(int(asked), last) if asked.isascii() and asked.isdigit() and len(asked) < 6 else 0
+    requested = view.args.get(PART, "0")
+    part = (
+        min(int(requested), last)
+        if requested.isascii() and requested.isdigit() and len(requested) < 6
+        else 0
+    )
     blocks: list[Block] = [ItemList(columns, tuple(rows[part * size : (part + 1) * size]))]
     for word, step in (("previous_page", -1), ("next_page", 1)):
         if 0 <= part + step <= last:

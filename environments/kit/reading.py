@@ -18,9 +18,9 @@ from trajudge.environments.model.page import (
 )
 
 
-def blocks(found: Iterable[Block]) -> Iterator[Block]:
+def blocks(outer: Iterable[Block]) -> Iterator[Block]:
     """Yield every block, those inside of sections too."""
-    for block in found:
+    for block in outer:
         yield block
         if isinstance(block, Section):
             yield from blocks(block.blocks)

@@ -81,7 +81,7 @@ def parameters(bound: Bound) -> dict[str, Any]:
 def filled(template: str, bound: Bound) -> str:
     """Return the text with ``{slot}``, ``{slot[column]}`` and ``{slot[column]:money}`` replaced.
     Raises KeyError for a slot or column that is not there."""
-    return _PLACE.sub(lambda found: _shown(bound, *found.groups()), template)
+    return _PLACE.sub(lambda place: _shown(bound, *place.groups()), template)
 
 
 def typed(value: str | int, bound: Bound) -> Any:

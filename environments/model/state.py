@@ -113,10 +113,10 @@ class AppState:
 
     def row(self, table: str, key: str) -> sqlite3.Row:
         """Return the row with this key, which is known to be there. Raises KeyError."""
-        found = self.get(table, key)
-        if found is None:
+        record = self.get(table, key)
+        if record is None:
             raise KeyError(f"{table} {key}")
-        return found
+        return record
 
     def add(self, table: str, **values: Value) -> None:
         """Insert one row; every column is named."""

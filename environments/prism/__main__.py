@@ -53,8 +53,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
-    given = [read_report(path) for path in options.reports]
-    reports = given or [own_report(options.checked, options.seed)]
+    read = [read_report(path) for path in options.reports]
+    reports = read or [own_report(options.checked, options.seed)]
     graded = [grade(report) for report in reports]
     pairs = list(zip(reports, graded, strict=True))
     content = [_content(*pair) for pair in pairs]

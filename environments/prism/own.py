@@ -86,7 +86,7 @@ def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
     pages = [page for app in apps for page in crawl(app, _plain(app, seed, 2))]
     entries = [entry for page in pages for form in forms(page) for entry in form.fields]
     operations = [operation for app in apps for operation in app.operations.values()]
-    found = {
+    shows = {
         "search": any(entry.input == "search" for entry in entries),
         "filters": any(_filters(page) for page in pages),
         "sort orders": any(app.sorts > 1 for app in apps),
@@ -110,7 +110,7 @@ def _patterns(apps: Iterable[App], seed: int) -> Iterator[str]:
         "layouts": len({theme(index, seed).items for index in range(THEMES)}) > 1,
         "interruptions": _interrupted(seed),
     }
-    return (pattern for pattern, shown in found.items() if shown)
+    return (pattern for pattern, shown in shows.items() if shown)
 
 
 def _plain(app: App, seed: int, state: int = 0) -> Config:

@@ -72,12 +72,12 @@ def labels_again(
     trajectory has. Raises Infeasible for one that has no goal."""
     with _ended(trajectory, facts, config) as run:
         actions = list(_executed(trajectory))
-        found = verify(run.evidence(trajectory.answer, actions, facts.get("shortest", 0)))
-    times = max(found.repeated, facts.get("repeated", 0))
-    success = found.labels.success
+        evidence = verify(run.evidence(trajectory.answer, actions, facts.get("shortest", 0)))
+    times = max(evidence.repeated, facts.get("repeated", 0))
+    success = evidence.labels.success
     length = facts.get("steps", len(actions))
-    return found.labels._replace(
-        repetition=looping(times), optimality=optimality(success, length, found.shortest)
+    return evidence.labels._replace(
+        repetition=looping(times), optimality=optimality(success, length, evidence.shortest)
     )
 
 
@@ -105,12 +105,12 @@ def _decided(
         if goal in goals:
             continue
         goals.add(goal)
-        found = labels_again(trajectory.model_copy(update={"goal": goal}), facts, other)
-        outcome = (found.success, found.side_effect)
+        labels = labels_again(trajectory.model_copy(update={"goal": goal}), facts, other)
+        outcome = (labels.success, labels.side_effect)
         alike[outcome] += 1
-        if None not in outcome and (found.success or alike[outcome] <= 2):
-            told = {"success": found.success, "side_effect": found.side_effect}
-            yield {"goal": goal, **told, "config": other.model_dump()}
+        if None not in outcome and (labels.success or alike[outcome] <= 2):
+            verdicts = {"success": labels.success, "side_effect": labels.side_effect}
+            yield {"goal": goal, **verdicts, "config": other.model_dump()}
 
 
 def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config) -> str:

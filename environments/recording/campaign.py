@@ -101,29 +101,29 @@ def record(
         scripted = [job for job in missing if is_scripted(job.agent)]
         failed += for_all(scripted, Recorder.record, keep, seed=seed, workers=workers, arm=arm)
         if model and len(scripted) < len(missing):
-            asked = [job for job in missing if not is_scripted(job.agent)]
+            with_model = [job for job in missing if not is_scripted(job.agent)]
             spent += sum(
                 entry["trajectory"]["telemetry"].get("cost", 0.0) for entry in done.values()
             )
             ask = partial(_ask, model, spent=spent, seed=seed, workers=workers, arm=arm)
-            failed += ask(asked, keep)
+            failed += ask(with_model, keep)
     return CampaignResult(assemble(journal, [run_name(job) for job in jobs]), failed)
 
 
 def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) -> dict[str, Any]:
     """Tell this recording from another."""
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "cases": sha256(plan.cases.read_bytes()).hexdigest(),
         "agents": list(names),
         "seed": plan.seed,
     }
     if plan.model:
-        told["model"] = plan.model.what
+        record["model"] = plan.model.what
     if plan.payloads:
-        told["payloads"] = sha256(plan.payloads.read_bytes()).hexdigest()
+        record["payloads"] = sha256(plan.payloads.read_bytes()).hexdigest()
     if arm:
-        told |= {**arm.record, "pictures": arm.pictures, "attempts": plan.attempts}
-    return told
+        record |= {**arm.record, "pictures": arm.pictures, "attempts": plan.attempts}
+    return record
 
 
 def _ask(

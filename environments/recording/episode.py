@@ -140,8 +140,8 @@ def _act(
         error = session.act(text)
         actions.append(ExecutedAction(_place(view), text, before, run.state.version))
         view = session.observe(error)
-        said = spoken(text)
-        if (answer := run.declared if said is None else said) is not None:
+        message = spoken(text)
+        if (answer := run.declared if message is None else message) is not None:
             return [*steps, Step(index=index + 1, observation=view.observation)], actions, answer
     return [*steps, Step(index=budget, observation=view.observation)], actions, None
 

@@ -147,5 +147,5 @@ def _environment() -> dict[str, str]:
 
 
 def _sentence(stderr: str) -> str:
-    said = stderr.strip().removeprefix("error: ")
-    return said.splitlines()[-1] if said else "the fault proxy did not start"
+    message = stderr.strip().removeprefix("error: ")
+    return message.splitlines()[-1] if message else "the fault proxy did not start"

@@ -60,11 +60,11 @@ def record_arms(
     plan: RecordingPlan, arms: Sequence[FaultArm], out: Path, workers: int = 1
 ) -> list[ArmResult]:
     """Record what is missing of every arm, the clean one first. Raises UserError and Halted."""
-    found: list[ArmResult] = []
+    results: list[ArmResult] = []
     spent = 0.0
     for arm in arms:
         recorded = record(plan, out / arm.name, workers, arm, spent=spent)
-        found.append(ArmResult(arm.name, recorded))
+        results.append(ArmResult(arm.name, recorded))
         if plan.model is not None:
             spent += _spent_in(out / arm.name)
     content: Mapping[str, Any] = {
@@ -74,7 +74,7 @@ def record_arms(
         "arms": {arm.name: dict(arm.plan) for arm in arms},
     }
     write_bytes(out / ARMS, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    return found
+    return results
 
 
 def _spent_in(folder: Path) -> float:

@@ -36,10 +36,10 @@ class Journal:
     """The runs of one recording. ``what`` identifies it: a folder that holds another recording is
     refused rather than mixed."""
 
-    def __init__(self, folder: Path, what: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, subject: Mapping[str, Any]) -> None:
         self.folder = folder
         self.file = folder / RUNS
-        self._header = {"format": _FORMAT, "version": 1, "what": what}
+        self._header = {"format": _FORMAT, "version": 1, "what": subject}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             (folder / "images").mkdir(exist_ok=True)
@@ -165,8 +165,8 @@ def _placed(folder: Path, step: Step) -> Step:
     picture = step.observation.screenshot
     if picture is None or picture.path is None:
         return step
-    found = ImageRef(path=folder / picture.path, sha256=picture.sha256)
-    seen = step.observation.model_copy(update={"screenshot": found})
+    image = ImageRef(path=folder / picture.path, sha256=picture.sha256)
+    seen = step.observation.model_copy(update={"screenshot": image})
     return step.model_copy(update={"observation": seen})
 
 

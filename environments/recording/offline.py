@@ -131,16 +131,16 @@ class OfflineSession:
 
     def _text(self, title: str, elements: list[Element]) -> str:
         """Return what the page says and offers, one thing a line."""
-        found = list(blocks(self._page.blocks))
-        notices = [block for block in found if isinstance(block, Notice)]
-        said = [
+        shown = list(blocks(self._page.blocks))
+        notices = [block for block in shown if isinstance(block, Notice)]
+        notes = [
             f"\t{'alert' if one.error else 'status'} {name_of(one.text, self.run.words)!r}"
             for one in notices
         ]
-        data = [f"\tStaticText {text!r}" for text in texts(self._page) if text]
-        drawn = [f"\timage {block.title!r}" for block in found if isinstance(block, Chart)]
+        lines = [f"\tStaticText {text!r}" for text in texts(self._page) if text]
+        drawn = [f"\timage {block.title!r}" for block in shown if isinstance(block, Chart)]
         offered = [f"\t[{e.bid}] {e.role} {e.name!r} value={e.value!r}" for e in elements]
-        return "\n".join([f"RootWebArea {title!r}", *said, *data, *drawn, *offered])
+        return "\n".join([f"RootWebArea {title!r}", *notes, *lines, *drawn, *offered])
 
     # --- what is done ---
 

@@ -36,9 +36,9 @@ def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
 def recording_screen(campaign: CampaignResult, out: Path) -> str:
     """Show a recording: labels by agent."""
     runs = sum(row["runs"] for row in campaign.counts.values())
-    found = [f"{runs} runs recorded by {len(campaign.counts)} agents", *_again(campaign.failed)]
+    summary = [f"{runs} runs recorded by {len(campaign.counts)} agents", *_again(campaign.failed)]
     rest = f"judge them with  trajudge judge --data trajudge:{out}"
-    return first_screen(found, [table(campaign.counts)], rest=rest, more="labels.jsonl")
+    return first_screen(summary, [table(campaign.counts)], rest=rest, more="labels.jsonl")
 
 
 def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
@@ -49,10 +49,10 @@ def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
         totals = (sum(row[name] for row in agents) for name in ("runs", "success", "open"))
         rows.append((arm.name, *map(str, totals)))
     failed = [job for arm in arms for job in arm.recorded.failed]
-    found = [f"{len(arms)} arms recorded, the first without faults", *_again(failed)]
+    summary = [f"{len(arms)} arms recorded, the first without faults", *_again(failed)]
     head = ("arm", "runs", "success", "open")
     rest = f"compare them with  trajudge proxy results {out}"
-    return first_screen(found, [Table("Runs by arm", head, rows, names=1)], rest=rest)
+    return first_screen(summary, [Table("Runs by arm", head, rows, names=1)], rest=rest)
 
 
 def failure_lines(failed: Sequence[FailedJob]) -> list[str]:

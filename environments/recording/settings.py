@@ -69,15 +69,15 @@ def _agents_of(config: RecordConfig) -> list[str]:
 
 def _model_of(config: RecordConfig) -> ModelSettings | None:
     """Read how the model is reached; None for none. Raises UserError."""
-    given = config.model_dump(include=set(CALLS))
+    options = config.model_dump(include=set(CALLS))
     if config.model is None:
-        for name, value in given.items():
+        for name, value in options.items():
             if value is not None:
                 raise UserError(f"--{name.replace('_', '-')} goes with --model NAME")
         return None
     if is_scripted(config.model):
         raise UserError(f"--model {config.model}: must not be the name of a scripted agent")
-    return model_settings(config.model, seed=config.seed, **given)
+    return model_settings(config.model, seed=config.seed, **options)
 
 
 def plan_of(config: RecordConfig) -> RecordingPlan:

@@ -75,11 +75,11 @@ def _kept(out: Path, name: str, broken: Rejection | None) -> dict[str, Any] | No
     return broken.model_dump(mode="json", exclude={"axtree", "screenshot"})
 
 
-def summary(cases: Sequence[Case], found: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
+def summary(cases: Sequence[Case], failures: dict[str, dict[str, Any] | None]) -> dict[str, Any]:
     """Return cases, passes and rejects by reason, for each application."""
     rows: dict[str, Counter[str]] = {}
     for case in cases:
-        broken = found[case.id]
+        broken = failures[case.id]
         row = rows.setdefault(case.config.app, Counter())
         row["cases"] += 1
         row["passed" if broken is None else broken["reason"]] += 1
@@ -94,8 +94,8 @@ def floors_of(cases: Sequence[Case]) -> dict[str, GuessingFloor]:
     floors: dict[str, GuessingFloor] = {}
     for name, scenarios in chosen.items():
         app = load_app(name)
-        found = guessing_floors(app, [s for s in app.scenarios if s.id in scenarios])
-        floors |= {f"{name}.{scenario}": floor for scenario, floor in found.items()}
+        guessed = guessing_floors(app, [s for s in app.scenarios if s.id in scenarios])
+        floors |= {f"{name}.{scenario}": floor for scenario, floor in guessed.items()}
     return dict(sorted(floors.items(), key=lambda entry: (-entry[1].share, entry[0])))
 
 

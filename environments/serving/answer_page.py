@@ -28,9 +28,9 @@ def answer_page(scenario: Scenario) -> Page:
         )
         for number, answer in enumerate(scenario.answers)
     ]
-    what = "Submit what the task asks for." if fields else "Submit a last message."
+    request = "Submit what the task asks for." if fields else "Submit a last message."
     entries = tuple(fields) or (Field("message", "Message", "long"),)
-    return Page("Answer", (Paragraph(what), Form("Submit answer", entries, operation=ANSWER)))
+    return Page("Answer", (Paragraph(request), Form("Submit answer", entries, operation=ANSWER)))
 
 
 def declared(scenario: Scenario, sent: Mapping[str, str]) -> str | Rejected:

@@ -61,13 +61,13 @@ def noise(config: Config) -> tuple[Noise, ...]:
         return ()
     rng = generator("noise", config.app, config.scenario, config.noise, config.seed)
     draws = rng.random((len(KINDS), 4)).tolist()
-    found = [_one(kind, places) for kind, places in zip(KINDS, draws, strict=True)]
+    items = [_one(kind, places) for kind, places in zip(KINDS, draws, strict=True)]
     if config.noise == EVERY:
-        return tuple(found)
+        return tuple(items)
     surely = int(rng.integers(len(KINDS)))
     return tuple(
         item
-        for number, (item, places) in enumerate(zip(found, draws, strict=True))
+        for number, (item, places) in enumerate(zip(items, draws, strict=True))
         if number == surely or places[0] < 0.5
     )
 

@@ -127,10 +127,10 @@ def _crawled(site: Site, most: int) -> dict[Place, Page]:
         place = waiting.popleft()
         pages[place] = site.get(place[0], dict(place[1]))
         for link in (*site.navigation(), *links(pages[place])):
-            found = _place(link.page, link.args)
-            if found not in known:
-                known.add(found)
-                waiting.append(found)
+            target = _place(link.page, link.args)
+            if target not in known:
+                known.add(target)
+                waiting.append(target)
     return pages
 
 
@@ -189,6 +189,6 @@ def _manifest(case: Case, pages: int, files: Mapping[str, bytes]) -> bytes:
         "today": TODAY,
         "start": START,
         "pages": pages,
-        "files": {name: sha256(data).hexdigest() for name, data in sorted(files.items())},
+        "files": {name: sha256(body).hexdigest() for name, body in sorted(files.items())},
     }
     return orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n"

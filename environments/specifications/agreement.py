@@ -93,12 +93,12 @@ def rate(some: Sequence[RunComparison], test: Test) -> RateOf:
     if not some:
         return RateOf(0, 0, None, None)
     places = {case: at for at, case in enumerate(dict.fromkeys(one.run.case.id for one in some))}
-    found = rates_by_cluster(
+    rates = rates_by_cluster(
         hits[:, None],
         np.ones((len(some), 1)),
         np.array([places[one.run.case.id] for one in some]),
         np.array([one.run.case.config.app for one in some]),
     ).interval
-    low, high = float(found.low[0]), float(found.high[0])
+    low, high = float(rates.low[0]), float(rates.high[0])
     bounded = not np.isnan(low)
     return RateOf(int(hits.sum()), len(some), *((low, high) if bounded else (None, None)))

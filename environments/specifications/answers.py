@@ -32,9 +32,9 @@ def answer_check(run: OracleRun, codes: Sequence[str] = ()) -> AnswerCheck:
     if not run.answers:
         expected = ExpectedAnswer(task_type="mutate", status="SUCCESS", retrieved_data=None)
         return AnswerCheck(expected=expected, results_schema={"type": "null"})
-    schema, data = _asked(run.answers, codes or (CODE,))
+    schema, wanted = _asked(run.answers, codes or (CODE,))
     return AnswerCheck(
-        expected=ExpectedAnswer(task_type="retrieve", status="SUCCESS", retrieved_data=data),
+        expected=ExpectedAnswer(task_type="retrieve", status="SUCCESS", retrieved_data=wanted),
         results_schema={"type": "array", "items": schema},
         shape_only=not codes and any(answer.kind == "code" for answer in run.answers),
     )
@@ -47,8 +47,8 @@ def _asked(answers: Sequence[ResolvedAnswer], codes: Sequence[str]) -> tuple[Sch
     if len(set(kinds)) != len(kinds) or "texts" in kinds:
         raise ValueError(f"an object cannot tell these answers apart: {', '.join(kinds)}")
     properties = {answer.kind: _schema(answer) for answer in answers}
-    data = {answer.kind: _values(answer, codes)[0] for answer in answers}
-    return {"type": "object", "properties": properties}, [data]
+    values = {answer.kind: _values(answer, codes)[0] for answer in answers}
+    return {"type": "object", "properties": properties}, [values]
 
 
 def _schema(answer: ResolvedAnswer) -> Schema:

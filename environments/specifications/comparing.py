@@ -143,8 +143,8 @@ def _facts(path: Path) -> dict[TrajectoryKey, Mapping[str, Any]]:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}): name a recording") from error
-    found = map(orjson.loads, lines)
-    return {TrajectoryKey.model_validate(fact["key"]): fact for fact in found}
+    facts = map(orjson.loads, lines)
+    return {TrajectoryKey.model_validate(fact["key"]): fact for fact in facts}
 
 
 def case_of(folder: Path, task: str, cases: Mapping[str, Case]) -> Case:
@@ -234,8 +234,8 @@ def only(task: Task, family: CheckFamily) -> Task:
 def _asked(task: Task, run: RecordedRun, kind: str) -> bool:
     """Tell whether a kind of check says something of its own about the task."""
     if kind in _OF_ANSWERS:
-        asked = {fact["kind"] for fact in run.facts["answers"]}
-        return bool(asked) and ("code" in asked) is kind.endswith("code")
+        kinds = {fact["kind"] for fact in run.facts["answers"]}
+        return bool(kinds) and ("code" in kinds) is kind.endswith("code")
     if kind in _OF_CHANGES:
         return bool(task.network_checks)
     return True

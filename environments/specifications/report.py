@@ -104,9 +104,9 @@ def _difference(one: RunComparison) -> dict[str, Any]:
     }
 
 
-def tables(found: dict[str, Any]) -> list[Table]:
+def tables(content: dict[str, Any]) -> list[Table]:
     """Return errors, causes of differences, precision and recall, runs with a side effect."""
-    rows = found["agreement"]
+    rows = content["agreement"]
     errors = _errors(rows, lambda name: name, lambda rate: str(rate["shown"]))
     rates = [
         (
@@ -117,11 +117,11 @@ def tables(found: dict[str, Any]) -> list[Table]:
     ]
     beside = [
         (row["kind"], row["mode"], str(row["runs"]), str(row["accepted"]))
-        for row in found["side_effects"]
+        for row in content["side_effects"]
     ]
     return [
         Table("Rules against the state", _ERRORS, errors),
-        _table_of_causes(found, lambda name: name),
+        _table_of_causes(content, lambda name: name),
         Table("Precision and recall", _RATES, rates),
         Table("Successful runs with a side effect", _BESIDE, beside),
     ]
@@ -142,14 +142,14 @@ def _errors(
     ]
 
 
-def _table_of_causes(found: dict[str, Any], name: Callable[[str], str]) -> Table:
+def _table_of_causes(content: dict[str, Any], name: Callable[[str], str]) -> Table:
     head = ("kind of check", "the rule", "because", *(name(mode.value) for mode in MODES))
     rows = [
         (
             *(name(row["kind"]), "accepts" if row["accepts"] else "rejects", row["because"]),
             *(str(row["runs"].get(mode.value, "")) for mode in MODES),
         )
-        for row in found["causes"]
+        for row in content["causes"]
     ]
     return Table("Where they differ", head, rows, names=3)
 
@@ -169,13 +169,13 @@ def _rounded(rate: dict[str, Any]) -> str:
     return f"{share} [{100 * rate['low']:.1f}, {100 * rate['high']:.1f}]"
 
 
-def heading(found: dict[str, Any]) -> list[str]:
+def heading(content: dict[str, Any]) -> list[str]:
     """Return what was compared, in one sentence, and what could not be in another."""
     compared = (
-        f"{found['runs']:,} runs of {found['cases']:,} cases (applications: "
-        f"{found['applications']}); percentages, 95 % interval clustered by case"
+        f"{content['runs']:,} runs of {content['cases']:,} cases (applications: "
+        f"{content['applications']}); percentages, 95 % interval clustered by case"
     )
-    unreported = found["unreported"]
+    unreported = content["unreported"]
     if not unreported["runs"]:
         return [compared]
     return [
@@ -186,10 +186,10 @@ def heading(found: dict[str, Any]) -> list[str]:
     ]
 
 
-def screen(found: dict[str, Any], *, rest: str, more: str = "--full") -> str:
+def screen(content: dict[str, Any], *, rest: str, more: str = "--full") -> str:
     """Lay out the errors and the causes of differences in at most 40 lines of 80 columns."""
     errors = Table(
-        "Rules against the state", _ERRORS, _errors(found["agreement"], _short, _rounded)
+        "Rules against the state", _ERRORS, _errors(content["agreement"], _short, _rounded)
     )
-    shown = [errors, _table_of_causes(found, _short)]
-    return first_screen(heading(found), shown, rest=rest, more=more)
+    shown = [errors, _table_of_causes(content, _short)]
+    return first_screen(heading(content), shown, rest=rest, more=more)

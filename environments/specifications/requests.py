@@ -42,18 +42,18 @@ def _overwritten(run: OracleRun, form: SentForm) -> bool:
 
 def _check(run: OracleRun, form: SentForm) -> NetworkCheck:
     wanted = {column for expect in run.scenario.expect for column in expect.values}
-    data: dict[str, Any] = {
+    fields: dict[str, Any] = {
         name: value
         for name, value in form.fields.items()
         if name in form.chosen or (name in wanted and value)
     }
-    types = {name: _TYPES[form.inputs[name]] for name in data if form.inputs.get(name) in _TYPES}
+    types = {name: _TYPES[form.inputs[name]] for name in fields if form.inputs.get(name) in _TYPES}
     schema = {"type": "object", "properties": types} if types else None
     event = ExpectedEvent(
         url=f"{placeholder(SITE)}/do/{form.operation}",
         http_method="POST",
         response_status=DONE,
-        post_data=data or None,
+        post_data=fields or None,
     )
     return NetworkCheck(
         expected=event,

@@ -32,14 +32,14 @@ def response_text(task: Task, message: str | None) -> str | None:
         return message
     check = task.answer_check
     asks = check is not None and check.expected.task_type == "retrieve"
-    data = None
+    retrieved = None
     if check is not None and asks:
-        data = _retrieved(check.results_schema, _declared(message) or [message])
+        retrieved = _retrieved(check.results_schema, _declared(message) or [message])
     return json.dumps(
         {
             "task_type": "RETRIEVE" if asks else "MUTATE",
             "status": "SUCCESS",
-            "retrieved_data": data,
+            "retrieved_data": retrieved,
             "error_details": None,
         }
     )
@@ -48,10 +48,10 @@ def response_text(task: Task, message: str | None) -> str | None:
 def _declared(message: str) -> list[Any]:
     """Return the values of a declared answer; none for a message in prose."""
     try:
-        said = json.loads(message)
+        declared = json.loads(message)
     except (ValueError, RecursionError):
         return []
-    answer = said.get("answer") if isinstance(said, dict) else None
+    answer = declared.get("answer") if isinstance(declared, dict) else None
     return answer if isinstance(answer, list) else [] if answer is None else [answer]
 
 
@@ -59,8 +59,8 @@ def _retrieved(schema: Schema, pieces: Sequence[Any]) -> list[Any] | None:
     items = schema.get("items") or {}
     if items.get("type") != "object":
         return _values(items, pieces) or None
-    found = {name: _values(part, pieces) for name, part in items["properties"].items()}
-    return [{name: _alone(values) for name, values in found.items()}]
+    columns = {name: _values(part, pieces) for name, part in items["properties"].items()}
+    return [{name: _alone(values) for name, values in columns.items()}]
 
 
 def _alone(values: Sequence[Any]) -> Any:
@@ -82,10 +82,10 @@ def _reader(schema: Schema) -> Callable[[str], list[Any]]:
     kind = schema.get("format") or schema.get("type")
     readers: dict[Any, Callable[[str], list[Any]]] = {
         "currency": lambda text: (
-            [_digits(found) for found in _AMOUNT.findall(text)]
-            or [_digits(found) for found in _NUMBER.findall(text)]
+            [_digits(amount) for amount in _AMOUNT.findall(text)]
+            or [_digits(amount) for amount in _NUMBER.findall(text)]
         ),
-        "number": lambda text: [_digits(found) for found in _NUMBER.findall(text)],
+        "number": lambda text: [_digits(amount) for amount in _NUMBER.findall(text)],
         "date": _DATE.findall,
         "duration": _DURATION.findall,
     }
@@ -99,5 +99,5 @@ def _digits(text: str) -> float:
 def _any_of(names: Sequence[str]) -> Callable[[str], list[Any]]:
     """Find the longest of the names at each place."""
     ranked = sorted(names, key=lambda name: (-len(name), name))
-    found = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, ranked))})(?!\w)", re.IGNORECASE)
-    return found.findall
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, ranked))})(?!\w)", re.IGNORECASE)
+    return pattern.findall

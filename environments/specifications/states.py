@@ -49,8 +49,8 @@ def _expected(
 
 def _parent(expect: Expect) -> str:
     """Return the table of the row that an expected row is tied to; empty for none."""
-    found = next(map(_PARENT.fullmatch, map(str, expect.within.values())), None)
-    return found[1] if found else ""
+    parent = next(map(_PARENT.fullmatch, map(str, expect.within.values())), None)
+    return parent[1] if parent else ""
 
 
 def _whole_cells(

@@ -92,22 +92,22 @@ def _cases(
     rng = generator("refine", *template, seed)
     further = planned.wordings.get(template, ())
     dry = others = 0
-    for found in generate(template, seed, generator("generate", *template, seed)):
+    for case in generate(template, seed, generator("generate", *template, seed)):
         tally.tried[template] += 1
         dry += 1
-        if isinstance(found, Case):
-            tally.vectors[found.vector, *template] += 1
-            others = 0 if specification.wants(found) else others + 1
+        if isinstance(case, Case):
+            tally.vectors[case.vector, *template] += 1
+            others = 0 if specification.wants(case) else others + 1
             if others:
                 tally.other[template] += 1
             else:
-                refined = refine(found, further, rng, noise=specification.noise)
-                found = _tried(refined, validate)  # noqa: PLW2901 - the same case, further on
-        if isinstance(found, Reject):
-            tally.rejects[found.reason, _QUOTED.sub("...", found.detail)] += 1
-        fits = isinstance(found, Case) and specification.wants(found)
+                refined = refine(case, further, rng, noise=specification.noise)
+                case = _tried(refined, validate)  # noqa: PLW2901 - the same case, further on
+        if isinstance(case, Reject):
+            tally.rejects[case.reason, _QUOTED.sub("...", case.detail)] += 1
+        fits = isinstance(case, Case) and specification.wants(case)
         dry = 0 if fits else dry
-        yield TriedConfiguration(found if isinstance(found, Case) and fits else None, others)
+        yield TriedConfiguration(case if isinstance(case, Case) and fits else None, others)
         if dry >= DRY:
             return
 
@@ -122,5 +122,5 @@ def _tried(case: Case | Reject, validate: Validate | None) -> Case | Reject:
 
 def _searched(case: Case) -> Case:
     """Return the case with the length of the shortest way, where the search comes to its end."""
-    found = shortest(case)
-    return case.model_copy(update={"fewest": found.actions if found.proved else None})
+    way = shortest(case)
+    return case.model_copy(update={"fewest": way.actions if way.proved else None})

@@ -58,7 +58,7 @@ async def plan(
         if ask is not None and scenarios:
             proposed, refused = await _proposals(specification, app, scenarios, ask)
             dropped += refused
-            wordings |= {(name, found): texts for found, texts in proposed.items() if texts}
+            wordings |= {(name, described): texts for described, texts in proposed.items() if texts}
             scenarios = [s for s in scenarios if s.id in proposed] or scenarios
         templates += [(name, scenario.id) for scenario in scenarios]
     if not templates:
@@ -102,13 +102,13 @@ def _read(
         reason = "the model refused" if reply.finish == "refused" else "the reply was cut off"
         return {}, [_dropped(app, "", reply.text, reason)]
     try:
-        found = _Reply.model_validate(_parsed(reply.text))
+        reply_fields = _Reply.model_validate(_parsed(reply.text))
     except ValidationError as error:
         where = refused_value(error).field
         return {}, [_dropped(app, "", reply.text, f"not the JSON that was asked for ({where})")]
     except ValueError:
         return {}, [_dropped(app, "", reply.text, "not JSON")]
-    return _sorted_out(app, {s.id: s for s in scenarios}, found)
+    return _sorted_out(app, {s.id: s for s in scenarios}, reply_fields)
 
 
 def _parsed(text: str) -> object:

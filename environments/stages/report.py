@@ -26,11 +26,11 @@ def nearest(specification: SuiteSpecification, produced: Produced) -> list[tuple
     """Return the vectors nearest to the wanted one: how far (sum over the dimensions), and a
     scenario that has it."""
     wanted = specification.vector or ()
-    found: dict[Vector, tuple[int, str]] = {}
+    closest: dict[Vector, tuple[int, str]] = {}
     for have, app, scenario in sorted(produced.tally.vectors):
         distance = sum(abs(a - b) for a, b in zip(wanted, have, strict=True))
-        found.setdefault(have, (distance, f"{app} {scenario}"))
-    ranked = sorted((distance, have, where) for have, (distance, where) in found.items())
+        closest.setdefault(have, (distance, f"{app} {scenario}"))
+    ranked = sorted((distance, have, where) for have, (distance, where) in closest.items())
     return ranked[:NEAREST]
 
 
@@ -95,24 +95,26 @@ def remarks(
     specification: SuiteSpecification, plan: GenerationPlan, produced: Produced
 ) -> list[str]:
     """Return what the user should know beside the tables."""
-    said = []
+    lines = []
     short = len(produced.cases) < specification.count
     if short and specification.vector is not None:
         near = "; ".join(
             f"{_shown(v)} ({where})" for _, v, where in nearest(specification, produced)
         )
-        said.append(
+        lines.append(
             f"{len(produced.cases)} cases have the vector {_shown(specification.vector)}; "
             f"the nearest that were found: {near}"
         )
     elif short:
-        said.append(f"no more than {len(produced.cases)} of {specification.count} cases were found")
-    said += [
+        lines.append(
+            f"no more than {len(produced.cases)} of {specification.count} cases were found"
+        )
+    lines += [
         f"dropped of {drop.app}{drop.scenario and ' ' + drop.scenario}: {drop.reason}"
         + (f" ({drop.text})" if drop.text else "")
         for drop in plan.dropped
     ]
-    return said
+    return lines
 
 
 def write_report(out: Path, counted: dict[str, Any], produced: Produced) -> None:

@@ -53,8 +53,8 @@ def specification_of(config: GenerateConfig) -> SuiteSpecification:
     )
     if not apps:
         known = ", ".join(f"{name} ({domain})" for name, domain in APPS.items())
-        asked = f"--app {config.app}" if config.app else f"--domain {config.domain}"
-        raise UserError(f"{asked}: there is no such application; choose from {known}")
+        option = f"--app {config.app}" if config.app else f"--domain {config.domain}"
+        raise UserError(f"{option}: there is no such application; choose from {known}")
     wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
     return make_settings(
         SuiteSpecification, {**wanted, "apps": apps, "vector": _vector(config.vector)}

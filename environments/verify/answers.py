@@ -38,7 +38,7 @@ _Asked = Mapping[Family, Sequence[ResolvedAnswer]]
 
 
 def answered(
-    asked: Sequence[ResolvedAnswer], message: str | None, goal: str
+    answers: Sequence[ResolvedAnswer], message: str | None, goal: str
 ) -> tuple[AnswerFact, ...]:
     """Return one fact for every kind that is asked, answers of the same kind together.
 
@@ -47,7 +47,7 @@ def answered(
     so or so.
     """
     families: dict[Family, list[ResolvedAnswer]] = {}
-    for one in asked:
+    for one in answers:
         families.setdefault(_FAMILIES[one.kind], []).append(one)
     return tuple(_fact(family, families, message, goal) for family in families)
 
@@ -103,8 +103,8 @@ def _reading(family: Family, families: _Asked, message: str, goal: str) -> Readi
         message = "\n".join(map(str, own))
     in_goal = partial(_stated, goal, family, among)
     may = hint(family, among, goal)
-    asked = Wanted(wanted, family, find, same(family), tidy(family), in_goal, may)
-    return read(message, goal, asked)
+    target = Wanted(wanted, family, find, same(family), tidy(family), in_goal, may)
+    return read(message, goal, target)
 
 
 def _currency(family: Family, wanted: Sequence[str]) -> str:

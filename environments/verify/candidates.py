@@ -44,12 +44,12 @@ def pieces(message: str) -> list[Piece] | None:
     if len(message) > MESSAGE_CHARS:
         raise NotAnAnswer(f"a message of {len(message):,} characters")
     fenced = _FENCE.fullmatch(message.strip())
-    found = _answer_object(fenced[1] if fenced else message)
+    answer = _answer_object(fenced[1] if fenced else message)
     try:
         strip_invisible(message)
     except InvalidValue as error:
         raise NotAnAnswer(str(error)) from None
-    return found
+    return answer
 
 
 def _answer_object(text: str) -> list[Piece] | None:
@@ -95,8 +95,8 @@ def codes(text: str, like: str) -> Candidates:
     clear: dict[str, None] = {}
     doubtful: dict[str, None] = {}
     wanted = like.replace("-", "").upper()
-    for found in _TOKEN.finditer(text):
-        token = found[0].replace("-", "")
+    for match in _TOKEN.finditer(text):
+        token = match[0].replace("-", "")
         if token.upper() == wanted:
             clear[token.upper()] = None
         elif len(token) == len(wanted) and token == token.upper():

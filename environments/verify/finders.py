@@ -79,34 +79,36 @@ def _same_duration(wanted: str, form: str) -> bool:
     return abs(seconds[0] - seconds[1]) <= ROUNDED
 
 
-def finder(family: Family, among: tuple[str, ...], asked: Question, currency: str = "USD") -> Find:
+def finder(
+    family: Family, among: tuple[str, ...], question: Question, currency: str = "USD"
+) -> Find:
     """Return what finds the family's values in a sentence; ``currency`` is that of amounts without
     one."""
     if family == "names":
         if among and all(is_clock(name) for name in among):
             return lambda sentence: sorted(times(sentence))
-        return lambda sentence: list(names(sentence, among, asked))
+        return lambda sentence: list(names(sentence, among, question))
     if family == "number":
-        return lambda sentence: sorted(_numbers(sentence, asked))
+        return lambda sentence: sorted(_numbers(sentence, question))
     if family == "date":
         return lambda sentence: list(_dates(sentence))
     if family == "money":
-        return lambda sentence: sorted(_amounts(sentence, asked, currency))
+        return lambda sentence: sorted(_amounts(sentence, question, currency))
     kind = KINDS[family]
     return lambda sentence: mentions(kind, sentence)
 
 
-def _numbers(sentence: str, asked: Question) -> Iterator[ProseMention]:
+def _numbers(sentence: str, question: Question) -> Iterator[ProseMention]:
     """Yield numbers that count no pages and attempts; "no alerts" is 0 where alerts are counted."""
     for one in mentions("number", sentence):
         before = sentence[max(0, one.start - _NEAR) : one.start]
-        named = is_label(asked.text, before) or _LETTER.match(sentence, one.end)
-        screen = _SCREEN.match(sentence[one.end :]) and not _SCREEN.match(" " + asked.text)
+        named = is_label(question.text, before) or _LETTER.match(sentence, one.end)
+        screen = _SCREEN.match(sentence[one.end :]) and not _SCREEN.match(" " + question.text)
         year = _YEAR.search(before) and _OF_YEAR.fullmatch(one.form)
-        if not named and not screen and not (year and asked.counts):
+        if not named and not screen and not (year and question.counts):
             yield one
-    yield from (one._replace(form="0", sure=True) for one in _nothing(sentence, asked))
-    if asked.asks_year:
+    yield from (one._replace(form="0", sure=True) for one in _nothing(sentence, question))
+    if question.asks_year:
         yield from _years(sentence)
     marked = mentions("currency", sentence) if any(mark in sentence for mark in "$€£¥") else ()
     for one in marked:  # "in billions: $27.0 billion"
@@ -121,9 +123,9 @@ def _years(sentence: str) -> Iterator[ProseMention]:
             yield one._replace(form=one.form[:4])
 
 
-def _amounts(sentence: str, asked: Question, currency: str) -> Iterator[ProseMention]:
+def _amounts(sentence: str, question: Question, currency: str) -> Iterator[ProseMention]:
     """Yield amounts of money; "no money spent" may be 0 where that is asked."""
-    for one in (*mentions("currency", sentence), *_nothing(sentence, asked)):
+    for one in (*mentions("currency", sentence), *_nothing(sentence, question)):
         bare = not _MARK.search(sentence[one.start : one.end])
         yield one._replace(form=one.form.replace("USD", currency, 1)) if bare else one
 
@@ -172,12 +174,12 @@ def _unread(line: str, family: Family) -> str:
     return line
 
 
-def _nothing(sentence: str, asked: Question) -> Iterator[ProseMention]:
+def _nothing(sentence: str, question: Question) -> Iterator[ProseMention]:
     """Yield where a text says that there is none of what the goal asks about."""
-    for found in _ZERO.finditer(sentence):
-        counted = found[1] or found[2]
-        if counted is None or stems(counted) & asked.stems:
-            yield ProseMention(found.start(), found.start() + 2, "USD 0.00", False)
+    for zero in _ZERO.finditer(sentence):
+        counted = zero[1] or zero[2]
+        if counted is None or stems(counted) & question.stems:
+            yield ProseMention(zero.start(), zero.start() + 2, "USD 0.00", False)
 
 
 def _dates(sentence: str) -> Iterator[ProseMention]:

@@ -44,16 +44,16 @@ def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) 
     rows: dict[str, str] = {}
     claimed: dict[tuple[str, str], set[str]] = {}
     for expect in scenario.expect:
-        found = [change for change in changes if _meets(expect, change, binding)]
-        found = _whole(scenario, expect, found, changes, binding) or found
-        predicates.append(_predicate(expect, found, _beside(expect, changes, binding, found)))
-        for change in found[: expect.count]:
+        meeting = [change for change in changes if _meets(expect, change, binding)]
+        meeting = _whole(scenario, expect, meeting, changes, binding) or meeting
+        predicates.append(_predicate(expect, meeting, _beside(expect, changes, binding, meeting)))
+        for change in meeting[: expect.count]:
             columns = _asked(expect, change)
             claimed.setdefault((change.table, change.key), set()).update(columns)
-        if found:
-            rows.setdefault(expect.table, found[0].key)
+        if meeting:
+            rows.setdefault(expect.table, meeting[0].key)
         if expect.kind == "added":
-            binding.setdefault(f"new_{expect.table}", found[0].key if found else "")
+            binding.setdefault(f"new_{expect.table}", meeting[0].key if meeting else "")
     done = all(predicate.holds for predicate in predicates)
     may = [change for change in scenario.may if not (done and change.on_the_way)]
     facts = tuple(_fact(c, claimed.get((c.table, c.key)), may, binding) for c in changes)
@@ -63,7 +63,7 @@ def report_changes(scenario: Scenario, bound: Bound, changes: Sequence[Change]) 
 def _whole(
     scenario: Scenario,
     expect: Expect,
-    found: Sequence[Change],
+    rows_met: Sequence[Change],
     changes: Sequence[Change],
     bound: Bound,
 ) -> list[Change]:
@@ -79,26 +79,24 @@ def _whole(
         meeting = [change for change in changes if _meets(one, change, binding)]
         return _predicate(one, meeting, _beside(one, changes, binding, meeting)).holds
 
-    return [row for row in found if all(stands(one, row) for one in tied)]
+    return [row for row in rows_met if all(stands(one, row) for one in tied)]
 
 
-def _predicate(expect: Expect, found: Sequence[Change], beside: int) -> Predicate:
+def _predicate(expect: Expect, met: Sequence[Change], beside: int) -> Predicate:
     """Return what holds: as many changes as wanted, and none beside them."""
-    number = len(found) + (beside if len(found) >= expect.count else 0)
+    number = len(met) + (beside if len(met) >= expect.count else 0)
     return Predicate(
         name=named(expect), holds=number == expect.count, found=number, wanted=expect.count
     )
 
 
-def _beside(
-    expect: Expect, changes: Sequence[Change], bound: Bound, found: Sequence[Change]
-) -> int:
+def _beside(expect: Expect, changes: Sequence[Change], bound: Bound, met: Sequence[Change]) -> int:
     """Count the changes of this kind that stand with the expected ones and are none of them."""
     within = _tied(expect, bound)
     return sum(
         (change.kind, change.table) == (expect.kind, expect.table)
         and _held(within, change, bound)
-        and change not in found
+        and change not in met
         for change in changes
         if within
     )

@@ -45,16 +45,16 @@ def is_clock(value: str) -> bool:
 
 def times(sentence: str) -> Iterator[ProseMention]:
     """Yield times of day; one without "pm" may be of the afternoon, too."""
-    for found in _TIME.finditer(sentence):
-        groups = [group for group in found.groups() if group]
+    for time in _TIME.finditer(sentence):
+        groups = [group for group in time.groups() if group]
         half = groups.pop() if not groups[-1].isdigit() else None
         hour, minute = int(groups[0]), int(groups[1]) if len(groups) > 1 else 0
         padded = groups[0].startswith("0")
-        yield from _at(found.span(), hour, minute, half, exact=True, padded=padded)
-    for found in _PAST.finditer(sentence):
-        minutes = _MINUTES.get(found[1].casefold()) or int(found[1].split()[0])
-        passed = int(found[3]) * 60 + (minutes if found[2].casefold() == "past" else -minutes)
-        yield from _at(found.span(), passed // 60 % 24, passed % 60, found[4], exact=False)
+        yield from _at(time.span(), hour, minute, half, exact=True, padded=padded)
+    for time in _PAST.finditer(sentence):
+        minutes = _MINUTES.get(time[1].casefold()) or int(time[1].split()[0])
+        passed = int(time[3]) * 60 + (minutes if time[2].casefold() == "past" else -minutes)
+        yield from _at(time.span(), passed // 60 % 24, passed % 60, time[4], exact=False)
 
 
 def _at(
@@ -81,24 +81,24 @@ def _of_24(hour: int, half: str | None) -> int:
     return hour % _NOON + (_NOON if late else 0)
 
 
-def names(sentence: str, among: tuple[str, ...], asked: Question) -> Iterator[ProseMention]:
+def names(sentence: str, among: tuple[str, ...], question: Question) -> Iterator[ProseMention]:
     """Yield the names that a sentence mentions. "Copper" is the Room Copper where a room is asked
     for, "Solberg, Mira" is Mira Solberg."""
     if not among:
         return
-    pattern, forms = _patterns(among, asked.text, asked.stems)
-    for found in pattern.finditer(sentence):
-        yield ProseMention(*found.span(), forms[found[0]], True)
+    pattern, forms = _patterns(among, question.text, question.stems)
+    for name in pattern.finditer(sentence):
+        yield ProseMention(*name.span(), forms[name[0]], True)
 
 
 @lru_cache(maxsize=512)
 def _patterns(
-    among: tuple[str, ...], goal: str, asked: frozenset[str]
+    among: tuple[str, ...], goal: str, goal_stems: frozenset[str]
 ) -> tuple[re.Pattern[str], Mapping[str, str]]:
     full = dict.fromkeys(name_form(name) for name in among)
     forms = {form: form for form in full}
     shared = Counter(word for form in full for word in set(form.split()))
-    heads = {word for word, count in shared.items() if count > 1 and stem(word) in asked}
+    heads = {word for word, count in shared.items() if count > 1 and stem(word) in goal_stems}
     short = {form: _without_heads(form, heads) for form in full}
     often = Counter(short.values())
     for form, rest in short.items():
@@ -123,13 +123,13 @@ def may_mean(message: str, missing: Sequence[str], among: tuple[str, ...], goal:
     """Tell whether a message has, of each missing name, a word that no other name has."""
     if len(among) <= len(missing):
         return False
-    said = set(re.findall(r"\w+", normal_text(message)))
-    asked = set(re.findall(r"\w+", goal.casefold()))
+    of_message = set(re.findall(r"\w+", normal_text(message)))
+    of_goal = set(re.findall(r"\w+", goal.casefold()))
     for form in missing:
         others = {
             word for name in among if (one := name_form(name)) != form for word in one.split()
         }
         own = {word for word in form.split() if len(word) >= _SHORTEST and word.isalpha()}
-        if len(form.split()) == 1 or not (own - others - asked) & said:
+        if len(form.split()) == 1 or not (own - others - of_goal) & of_message:
             return False
     return True

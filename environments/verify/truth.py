@@ -84,5 +84,5 @@ def reply(template: str, bound: Bound, right: tuple[ResolvedAnswer, ...]) -> str
     in."""
     answers = [", ".join(a.values) for a in right if a.kind != "code"]
     codes = [value for a in right if a.kind == "code" for value in a.values]
-    said = {"answer": " and ".join(answers), "code": " and ".join(codes)}
-    return filled(template, {**bound, **said})
+    parts = {"answer": " and ".join(answers), "code": " and ".join(codes)}
+    return filled(template, {**bound, **parts})

@@ -31,35 +31,35 @@ class BatchAction(Record):
     cache: str | None = None
 
 
-def carry_out(asked: BatchAction) -> str:
+def carry_out(action: BatchAction) -> str:
     """Do it, and return the lines to print. Raises UserError for a batch that is not there."""
-    path = ledger_path(cache_path(asked.cache))
+    path = ledger_path(cache_path(action.cache))
     if not path.is_file():
-        return f"no batches: nothing was submitted with {cache_path(asked.cache)} as the cache\n"
+        return f"no batches: nothing was submitted with {cache_path(action.cache)} as the cache\n"
     ledger = Ledger(path)
     try:
-        rows = _chosen(ledger, asked)
-        if asked.action != "status":
-            asyncio.run(_at_the_provider(ledger, rows, asked))
+        rows = _chosen(ledger, action)
+        if action.action != "status":
+            asyncio.run(_at_the_provider(ledger, rows, action))
             rows = [row for row in ledger.batches() if row.id in {one.id for one in rows}]
         return described(ledger, rows)
     finally:
         ledger.close()
 
 
-def _chosen(ledger: Ledger, asked: BatchAction) -> list[BatchRow]:
+def _chosen(ledger: Ledger, action: BatchAction) -> list[BatchRow]:
     known = ledger.batches()
-    for name in asked.batches:
+    for name in action.batches:
         if not any(name in (row.id, row.provider_id) for row in known):
             raise UserError(f"no batch {name!r}: see  trajudge run batch status")
-    if asked.batches:
-        return [row for row in known if {row.id, row.provider_id} & {*asked.batches}]
-    return known if asked.action == "status" else [row for row in known if row.is_open]
+    if action.batches:
+        return [row for row in known if {row.id, row.provider_id} & {*action.batches}]
+    return known if action.action == "status" else [row for row in known if row.is_open]
 
 
-async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], asked: BatchAction) -> None:
+async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], action: BatchAction) -> None:
     """Cancel the batches, or collect those that have ended."""
-    cache = Cache(cache_path(asked.cache))
+    cache = Cache(cache_path(action.cache))
     adapters = {(row.endpoint, row.model): _adapter(row) for row in rows if row.is_open}
     services = {
         (row.endpoint, row.model): batch_service(
@@ -70,7 +70,7 @@ async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], asked: Batc
     }
     desk = BatchDesk(ledger, cache, services, adapters, _dollars, BatchTimes())
     try:
-        if asked.action == "cancel":
+        if action.action == "cancel":
             for row in rows:
                 if row.state == "submitted":
                     await services[row.endpoint, row.model].cancel(row.provider_id)

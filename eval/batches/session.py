@@ -86,8 +86,8 @@ class BatchSession(RunSession):
 
     def make_collector(self, desk: BatchDesk) -> BatchCollector:
         """Make the collector of the run's requests."""
-        given = read_batch_options(self.config.batch_options)
-        limits = {place: batch_limits(one.name, given) for place, one in desk.services.items()}
+        options = read_batch_options(self.config.batch_options)
+        limits = {place: batch_limits(one.name, options) for place, one in desk.services.items()}
         return BatchCollector(desk.services, limits, desk.dollars, self.planned.calls.max_cost)
 
     def spent_so_far(self, ledger: Ledger) -> tuple[dict[str, float], float]:
@@ -111,14 +111,14 @@ def make_desk(
         place: batch_service(adapter, place[1], config.batch_files)
         for place, adapter in adapters.items()
     }
-    given = read_batch_options(config.batch_options)
+    options = read_batch_options(config.batch_options)
 
     def dollars(name: str, usage: Usage) -> float:
         cheap = model.batch_price(name, usage)
         return (model.price(name, usage) or 0.0) if cheap is None else cheap
 
     bodies = {place: batching(adapter, place[1]) for place, adapter in adapters.items()}
-    times = batch_times(given)
+    times = batch_times(options)
     return BatchDesk(ledger, engines.cache, services, bodies, dollars, times)
 
 

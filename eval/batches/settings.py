@@ -26,8 +26,8 @@ class BatchConfig(Record):
 
 def check_batch(config: BatchConfig) -> None:
     """Raise UserError for options of batches without batches, and for options that clash."""
-    given = config.batch_submit_only or config.batch_fallback or config.batch_options
-    if given and not config.is_on:
+    needs_batch = config.batch_submit_only or config.batch_fallback or config.batch_options
+    if needs_batch and not config.is_on:
         raise UserError("--batch-submit-only, --batch-fallback and --batch-options go with --batch")
     if config.batch_files and config.batch_fallback:
         raise UserError("--batch-fallback goes with --batch, not with --batch-files")

@@ -220,16 +220,16 @@ def _score_label(
 
 def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
     """Compute the metrics of one label; intervals come later."""
-    found = protocol_counts(observations.labels, observations.predictions)
-    counts = found.counts
-    rates = protocol_rates(found) if missing == "agentrewardbench" else VerdictRates.of(counts)
+    protocol = protocol_counts(observations.labels, observations.predictions)
+    counts = protocol.counts
+    rates = protocol_rates(protocol) if missing == "agentrewardbench" else VerdictRates.of(counts)
     return Score(
         judge=cell.judge,
         benchmark=cell.group.benchmark,
         agent=cell.group.agent,
         label=cell.label,
-        n=found.n,
-        positives=counts.positives + found.missing_positive,
+        n=protocol.n,
+        positives=counts.positives + protocol.missing_positive,
         counts=counts,
         unsure=cell.unsure,
         precision=rates.precision,

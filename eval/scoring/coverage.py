@@ -32,7 +32,7 @@ def coverage_of(
     cut = np.bincount(predictions.rung[inside], minlength=len(RUNGS)).tolist()
     judged, trained = int(inside.sum()), int((training & members).sum())
     annotated = predictions.reference.annotated[predictions.index]
-    given = {
+    answered_by = {
         label: inside & predictions.answered(label) for label in predictions.predicted_labels()
     }
     return Coverage(
@@ -45,10 +45,10 @@ def coverage_of(
         unjudged=int((expected & members & ~training).sum()) - judged,
         unlabelled=int((inside & ~annotated).sum()),
         training=trained,
-        verdicts={label: int(answered.sum()) for label, answered in given.items()},
+        verdicts={label: int(answered.sum()) for label, answered in answered_by.items()},
         positive={
             label: int((answered & (predictions.values[label] == 1)).sum())
-            for label, answered in given.items()
+            for label, answered in answered_by.items()
         },
     )
 

@@ -99,9 +99,9 @@ def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Inter
         columns.reshape(len(observations), -1), observations.task, observations.benchmark
     )
     counts = clusters.sums.reshape(len(clusters.sums), len(items), -1).transpose(1, 0, 2)
-    found = verdict_intervals(counts, clusters.stratum_sizes)
+    limits = verdict_intervals(counts, clusters.stratum_sizes)
     for name in RATES:
-        limited = found[name]
+        limited = limits[name]
         low, high = limited.low.tolist(), limited.high.tolist()
         deff = None if limited.design_effect is None else limited.design_effect.tolist()
         for j, here in enumerate(intervals):

@@ -207,9 +207,11 @@ def _majorities(judgments: JudgmentColumns, starts: Ints) -> tuple[NDArray[np.in
     answers = np.add.reduceat(ok.astype(np.int64), starts)
     row = np.arange(len(judgments))
     chosen = np.where(answers, np.minimum.reduceat(np.where(ok, row, len(row)), starts), starts)
-    told = ok & (judgments.verdicts != UNKNOWN)
-    votes = np.add.reduceat(told.astype(np.int64), starts, axis=1)
-    accepted = np.add.reduceat((told & (judgments.verdicts == 1)).astype(np.int64), starts, axis=1)
+    decided = ok & (judgments.verdicts != UNKNOWN)
+    votes = np.add.reduceat(decided.astype(np.int64), starts, axis=1)
+    accepted = np.add.reduceat(
+        (decided & (judgments.verdicts == 1)).astype(np.int64), starts, axis=1
+    )
     majority = np.where(votes, 2 * accepted > votes, UNKNOWN)
     merged = (sizes > 1) & (answers > 0)
     values = np.where(merged, majority, judgments.verdicts[:, chosen]).astype(np.int8)
@@ -217,6 +219,6 @@ def _majorities(judgments: JudgmentColumns, starts: Ints) -> tuple[NDArray[np.in
     scored = np.where(ok, judgments.score, np.nan)
     for place in np.flatnonzero(merged).tolist() if not np.isnan(judgments.score).all() else ():
         mine = scored[starts[place] : starts[place] + sizes[place]]
-        given = mine[~np.isnan(mine)].tolist()
-        scores[place] = sum(given) / len(given) if given else np.nan
+        means = mine[~np.isnan(mine)].tolist()
+        scores[place] = sum(means) / len(means) if means else np.nan
     return values, scores, chosen

@@ -58,19 +58,19 @@ def protocol_counts(labels: ArrayLike, predictions: ArrayLike) -> ProtocolCounts
     )
 
 
-def protocol_rates(found: ProtocolCounts) -> ProtocolRates:
+def protocol_rates(protocol: ProtocolCounts) -> ProtocolRates:
     """Missing judgments leave precision, recall and NPV, and stay in accuracy and TNR."""
-    tp, fp, fn, tn = found.counts.tp, found.counts.fp, found.counts.fn, found.counts.tn
+    tp, fp, fn, tn = protocol.counts.tp, protocol.counts.fp, protocol.counts.fn, protocol.counts.tn
     precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
     rounded = round(precision, 4), round(recall, 4)
     both = sum(rounded)
     return ProtocolRates(
-        accuracy=round(_share(tp + tn, found.n), 4),
+        accuracy=round(_share(tp + tn, protocol.n), 4),
         precision=precision,
         recall=recall,
         f1=2 * rounded[0] * rounded[1] / both if both else 0.0,
         npv=_share(tn, tn + fn),
-        tnr=_share(tn, tn + fp + found.missing_negative),
+        tnr=_share(tn, tn + fp + protocol.missing_negative),
     )
 
 

@@ -18,10 +18,10 @@ def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
     """(trajectories whose samples disagree on success, trajectories with two verdicts or more);
     failed samples are left out."""
     success = judgments.verdict("success")
-    told = judgments.ok() & (success != UNKNOWN)
-    _, place = distinct(judgments.keys.at(told))
+    decided = judgments.ok() & (success != UNKNOWN)
+    _, place = distinct(judgments.keys.at(decided))
     verdicts = np.bincount(place)
-    accepted = np.bincount(place, weights=success[told])
+    accepted = np.bincount(place, weights=success[decided])
     flipped = (accepted > 0) & (accepted < verdicts)
     return int(flipped.sum()), int((verdicts > 1).sum())
 
@@ -42,16 +42,16 @@ def _cascade(judgments: JudgmentColumns) -> list[str]:
     settled = ~np.isnan(judgments.second_asked)
     if not settled.any():
         return []
-    asked = settled & (judgments.second_asked != 0)
-    count, spared = int(asked.sum()), int((settled & ~asked).sum())
+    reached = settled & (judgments.second_asked != 0)
+    count, spared = int(reached.sum()), int((settled & ~reached).sum())
     shares = f"{count} of {count + spared} trajectories"
     line = f"{_name(judgments)}: the second member was asked on {shares}"
     calls = judgments.calls
     # The ledger names the member before the stage: what the first one did not ask is the second's.
     members = np.array([name.split(" ")[0] for name in calls.stages], dtype=object)
     member = members[calls.stage]
-    first = set(member[(settled & ~asked)[calls.judgment]].tolist())
-    of_second = asked[calls.judgment] & np.array([one not in first for one in member], dtype=bool)
+    first = set(member[(settled & ~reached)[calls.judgment]].tolist())
+    of_second = reached[calls.judgment] & np.array([one not in first for one in member], dtype=bool)
     costs = calls.cost[of_second]
     if count and spared and len(costs) and not np.isnan(costs).any():
         spent = sum(costs.tolist())

@@ -35,11 +35,11 @@ def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessR
         together[each.index.tobytes()].append(number)
     intervals: list[dict[RateName, Limits]] = [{} for _ in chosen]
     for members in together.values():
-        for number, found in zip(members, _intervals([counted[i] for i in members]), strict=True):
-            intervals[number] = found
+        for number, limits in zip(members, _intervals([counted[i] for i in members]), strict=True):
+            intervals[number] = limits
     return [
-        _success_rate(cell, each, missing, found)
-        for cell, each, found in zip(chosen, counted, intervals, strict=True)
+        _success_rate(cell, each, missing, limits)
+        for cell, each, limits in zip(chosen, counted, intervals, strict=True)
     ]
 
 
@@ -52,15 +52,15 @@ def _intervals(judges: Sequence[Observations]) -> list[dict[RateName, Limits]]:
     expert, *accepted = _limits(observations, np.column_stack(columns))
     rewarded = observations.where(~np.isnan(observations.reward))
     rule = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
-    found: list[dict[RateName, Limits]] = []
+    intervals: list[dict[RateName, Limits]] = []
     for mine in accepted:
         limits: dict[RateName, Limits | None] = {
             "expert": expert,
             "judge_rate": mine,
             "rule_based": rule,
         }
-        found.append({name: ends for name, ends in limits.items() if ends is not None})
-    return found
+        intervals.append({name: ends for name, ends in limits.items() if ends is not None})
+    return intervals
 
 
 def _counted(observations: Observations, missing: Missing) -> Observations:
@@ -95,10 +95,10 @@ def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
 
 def _limits(observations: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
     """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    found = rates_by_cluster(
+    rates = rates_by_cluster(
         values, np.ones(()), observations.task, observations.benchmark
     ).interval
     return [
         None if np.isnan(low) else (low, high)
-        for low, high in zip(found.low.tolist(), found.high.tolist(), strict=True)
+        for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)
     ]

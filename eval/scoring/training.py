@@ -18,11 +18,11 @@ def trained_on(
 ) -> dict[str, set[TrajectoryKey]]:
     """Find those of a run's judgments that its manifest names as training data."""
     hashes = set(manifest.get("training_keys") or ())
-    found: dict[str, set[TrajectoryKey]] = {}
+    keys: dict[str, set[TrajectoryKey]] = {}
     for judgment in judgments if hashes else ():
         if key_hash(judgment.key) in hashes:
-            found.setdefault(judgment.judge, set()).add(judgment.key)
-    return found
+            keys.setdefault(judgment.judge, set()).add(judgment.key)
+    return keys
 
 
 def without_training(judgments: Sequence[Judgment], training: Training) -> list[Judgment]:

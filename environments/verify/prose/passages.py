@@ -69,7 +69,7 @@ def capitals(message: str) -> frozenset[str]:
 
 def without_stops(text: str) -> str:
     """Return the text without the full stops of abbreviations: they end no sentence."""
-    return _SHORT.sub(lambda found: found[0][:-1], text)
+    return _SHORT.sub(lambda word: word[0][:-1], text)
 
 
 def lines(message: str, tidy: Callable[[str], str]) -> Iterator[str]:
@@ -93,8 +93,8 @@ def without_tags(message: str) -> str:
     return message
 
 
-def _as_answer(found: re.Match[str]) -> str:
-    return f"\nAnswer: {(found['tagged'] or found['boxed'] or '').strip()}\n"
+def _as_answer(match: re.Match[str]) -> str:
+    return f"\nAnswer: {(match['tagged'] or match['boxed'] or '').strip()}\n"
 
 
 def _without_number(numbers: set[int], lead: re.Match[str]) -> str:
@@ -111,18 +111,18 @@ def sentences(line: str) -> list[str]:
 
 def passage(message: str, find: Finder, tidy: Callable[[str], str] = str) -> list[Mention]:
     """Return every mention that ``find`` sees, in the order of the message."""
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     number, lead, previous = 0, "", ""
     for index, line in enumerate(lines(message, tidy)):
         for sentence in sentences(line):
             number += 1
-            if number > MOST_SENTENCES or len(found) > MOST_MENTIONS:
-                return found
+            if number > MOST_SENTENCES or len(mentions) > MOST_MENTIONS:
+                return mentions
             around = _Around(number, index, lead, previous, message)
-            found += _mentions(sentence, find(sentence), around)
+            mentions += _mentions(sentence, find(sentence), around)
             lead, previous = "", sentence
         lead = f"{line} " if _LEADS.search(line) else ""
-    return found
+    return mentions
 
 
 class _Around(NamedTuple):

@@ -59,17 +59,17 @@ Signs = Mapping[str, frozenset[int]]
 def signs(text: str, words: frozenset[str] = frozenset()) -> Signs:
     """Return the signs of the properties in a text: those of the tables, and of the stems
     ``words``."""
-    found: dict[str, set[int]] = {}
+    by_name: dict[str, set[int]] = {}
     taken: set[int] = set()
     for phrase in _PHRASE.finditer(text):
         name, sign = _SIGNS[phrase[0].casefold()]
-        found.setdefault(name, set()).add(_turned(text, phrase.start(), sign))
+        by_name.setdefault(name, set()).add(_turned(text, phrase.start(), sign))
         taken |= {*range(*phrase.span())}
     for word in _WORD.finditer(text):
         name, sign = _plain(word[0].casefold())
         if word.start() not in taken and ({name, f"un{name}"} & words):
-            found.setdefault(name, set()).add(_turned(text, word.start(), sign))
-    return {name: frozenset(some) for name, some in found.items()}
+            by_name.setdefault(name, set()).add(_turned(text, word.start(), sign))
+    return {name: frozenset(some) for name, some in by_name.items()}
 
 
 def elliptical(text: str, earlier: Iterable[str], words: frozenset[str]) -> Signs:
@@ -78,25 +78,25 @@ def elliptical(text: str, earlier: Iterable[str], words: frozenset[str]) -> Sign
     if not ending:
         return {}
     for one in earlier:
-        if said := signs(one, words):
+        if stated := signs(one, words):
             if not ending[1] and not _NEGATIVE.search(one):
-                return said
-            return {name: frozenset(-sign for sign in some) for name, some in said.items()}
+                return stated
+            return {name: frozenset(-sign for sign in some) for name, some in stated.items()}
     return {}
 
 
-def against(asked: Signs, said: Signs) -> bool:
+def against(wanted: Signs, stated: Signs) -> bool:
     """Tell whether a text speaks of the opposite of what is asked."""
     return any(
-        len(asked[name]) == 1 and not asked[name] & some
-        for name, some in said.items()
-        if name in asked
+        len(wanted[name]) == 1 and not wanted[name] & some
+        for name, some in stated.items()
+        if name in wanted
     )
 
 
-def agrees(asked: Signs, said: Signs) -> bool:
+def agrees(wanted: Signs, stated: Signs) -> bool:
     """Tell whether a text has the negative property that is asked for: ``who has not paid``."""
-    return any(asked.get(name) == some == frozenset({-1}) for name, some in said.items())
+    return any(wanted.get(name) == some == frozenset({-1}) for name, some in stated.items())
 
 
 def _plain(word: str) -> tuple[str, int]:

@@ -91,10 +91,10 @@ class Standing(NamedTuple):
 @lru_cache(maxsize=1024)
 def qualifiers(text: str) -> Qualifiers:
     """Return the qualifiers of a text by type. Names of a kind are left to ``_named``."""
-    found: dict[str, set[str]] = {}
+    by_key: dict[str, set[str]] = {}
 
     def add(key: str, value: str) -> None:
-        found.setdefault(key, set()).add(value.casefold())
+        by_key.setdefault(key, set()).add(value.casefold())
 
     for prefix, number in _PREFIXED.findall(text):
         if prefix.casefold() not in _NO_KIND:
@@ -113,7 +113,7 @@ def qualifiers(text: str) -> Qualifiers:
     for number, noun in _COUNTED.findall(text):
         if noun not in _NO_KIND:
             add(f"count:{stem(noun)}", number)
-    return {key: frozenset(values) for key, values in found.items()}
+    return {key: frozenset(values) for key, values in by_key.items()}
 
 
 @lru_cache(maxsize=256)
@@ -121,15 +121,15 @@ def _of_goal(goal: str) -> Qualifiers:
     """Return the qualifiers of a goal: a number in words counts something, one in digits before a
     plural too; a day from which something goes on narrows nothing."""
     plain = _COUNT_IN_GOAL.sub(" ", _SINCE.sub(" ", goal))
-    found = dict(qualifiers(plain))
+    by_key = dict(qualifiers(plain))
     counted = qualifiers(digits_for_words(goal)).items()
     labels = {
-        number for key, numbers in found.items() for number in numbers if key.startswith(_LABEL)
+        number for key, numbers in by_key.items() for number in numbers if key.startswith(_LABEL)
     }
     for key, numbers in counted:
         if key.startswith("count:") and numbers - labels:
-            found[key] = numbers - labels
-    return found
+            by_key[key] = numbers - labels
+    return by_key
 
 
 def is_label(goal: str, before: str) -> bool:
@@ -149,44 +149,44 @@ def _phrases(goal: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
     )
 
 
-def standing(mention: Mention, asked: Question, family: str) -> Standing:
+def standing(mention: Mention, question: Question, family: str) -> Standing:
     """Compare the qualifiers of the clause in which a value stands with those of the goal."""
     own = mention.segment.own
-    conflict, supported, *_ = _compared(own, asked, family)
-    if conflict is Conflict.SOFT and _is_contrast(mention, asked, family):
+    conflict, supported, *_ = _compared(own, question, family)
+    if conflict is Conflict.SOFT and _is_contrast(mention, question, family):
         conflict = Conflict.HARD
-    names = _names(own, capitals(mention.message), asked)
+    names = _names(own, capitals(mention.message), question)
     conflict, supported = max(conflict, names.conflict), supported or names.supported
-    turned = elliptical(own, (*mention.segment.earlier, mention.previous), asked.predicates)
-    if _is_opposite(mention, asked, turned) or _is_turned(
-        own, capitals(mention.message), asked.text
+    turned = elliptical(own, (*mention.segment.earlier, mention.previous), question.predicates)
+    if _is_opposite(mention, question, turned) or _is_turned(
+        own, capitals(mention.message), question.text
     ):
         conflict = Conflict.HARD
     concludes = cues.CONCLUDES.search(mention.before)
     if conflict is Conflict.NONE and not supported and not concludes:
-        conflict = _inherited(mention, asked, family)
-    negative = agrees(signs(asked.text, asked.predicates), signs(own, asked.predicates))
-    if conflict is Conflict.NONE and _is_bracketed_off(mention, asked):
+        conflict = _inherited(mention, question, family)
+    negative = agrees(signs(question.text, question.predicates), signs(own, question.predicates))
+    if conflict is Conflict.NONE and _is_bracketed_off(mention, question):
         conflict = Conflict.SOFT
-    wanted, said = signs(asked.text, asked.predicates), signs(own, asked.predicates)
-    excepted = against(wanted, said) or not stems(own) & asked.predicates
+    wanted, stated = signs(question.text, question.predicates), signs(own, question.predicates)
+    excepted = against(wanted, stated) or not stems(own) & question.predicates
     return Standing(conflict, supported, bool(turned) or negative, excepted)
 
 
-def _is_bracketed_off(mention: Mention, asked: Question) -> bool:
+def _is_bracketed_off(mention: Mention, question: Question) -> bool:
     """Tell whether parentheses behind a value say the opposite of the goal: ``X (has paid)``."""
     bracketed = cues.BRACKETED_AFTER.search(mention.after)
-    wanted = signs(asked.text, asked.predicates)
-    return bracketed is not None and against(wanted, signs(bracketed[1], asked.predicates))
+    wanted = signs(question.text, question.predicates)
+    return bracketed is not None and against(wanted, signs(bracketed[1], question.predicates))
 
 
-def _is_contrast(mention: Mention, asked: Question, family: str) -> bool:
+def _is_contrast(mention: Mention, question: Question, family: str) -> bool:
     """Tell whether the message speaks of the goal's own qualifier in another place: ``On Monday it
     is 11. On Tuesday ...``."""
     own = qualifiers(mention.segment.own)
-    said, wanted = qualifiers(mention.message), _of_goal(asked.text)
+    stated, wanted = qualifiers(mention.message), _of_goal(question.text)
     keys = [key for key in own if key in wanted and not own[key] & wanted[key]]
-    return family != "date" and any(said.get(key, frozenset()) & wanted[key] for key in keys)
+    return family != "date" and any(stated.get(key, frozenset()) & wanted[key] for key in keys)
 
 
 def counts(goal: str, noun: str) -> bool:
@@ -194,10 +194,10 @@ def counts(goal: str, noun: str) -> bool:
     return f"count:{stem(noun)}" in _of_goal(goal)
 
 
-def _compared(text: str, asked: Question, family: str) -> Standing:
+def _compared(text: str, question: Question, family: str) -> Standing:
     conflict, supported = Conflict.NONE, False
-    wanted, given = _of_goal(asked.text), qualifiers(text)
-    for key, values in given.items():
+    wanted, stated = _of_goal(question.text), qualifiers(text)
+    for key, values in stated.items():
         if key not in wanted or (family == "date" and key in ("weekday", "month", "day", "year")):
             continue
         stranger = len(values) > 1 and len(wanted[key]) > 1 and values - wanted[key]
@@ -212,11 +212,11 @@ def _compared(text: str, asked: Question, family: str) -> Standing:
     return Standing(conflict, supported)
 
 
-def _names(text: str, capital: frozenset[str], asked: Question) -> Standing:
+def _names(text: str, capital: frozenset[str], question: Question) -> Standing:
     """Compare the names that stand where the goal has its own: ``the depot East``."""
     lower = text.casefold().replace(".", " ")
     strange, supported = False, False
-    for kind, words in _phrases(asked.text):
+    for kind, words in _phrases(question.text):
         if " ".join(words) in lower:
             return Standing(Conflict.NONE, supported=True)
         shown = _in_place(lower, kind, words)
@@ -235,12 +235,12 @@ def _in_place(lower: str, kind: str, words: Sequence[str]) -> set[str]:
     return {word for place, name in places for word in re.findall(place, lower) if word != name}
 
 
-def _is_opposite(mention: Mention, asked: Question, turned: Signs) -> bool:
+def _is_opposite(mention: Mention, question: Question, turned: Signs) -> bool:
     """Tell whether the clause denies a property that the goal asks for, or the other way round."""
-    segment, words = mention.segment, asked.predicates
-    wanted = signs(asked.text, words)
-    said = signs(segment.own, words) or turned
-    return against(wanted, said) or against(wanted, signs(segment.more, words))
+    segment, words = mention.segment, question.predicates
+    wanted = signs(question.text, words)
+    stated = signs(segment.own, words) or turned
+    return against(wanted, stated) or against(wanted, signs(segment.more, words))
 
 
 def _is_turned(text: str, capital: frozenset[str], goal: str) -> bool:
@@ -250,15 +250,15 @@ def _is_turned(text: str, capital: frozenset[str], goal: str) -> bool:
         a, b = (name.casefold().split()[-1] for name in way.groups())
         if other[1].casefold().endswith(b) and other[2].casefold().startswith(a):
             return True
-    halves, said = (_THAN.split(one.casefold(), maxsplit=1) for one in (goal, text))
-    if len(halves) < 2 or len(said) < 2:
+    halves, sides = (_THAN.split(one.casefold(), maxsplit=1) for one in (goal, text))
+    if len(halves) < 2 or len(sides) < 2:
         return False
     names = [_capitalised(half, goal) for half in halves]
     flipped = bool(_MORE.search(goal)) is not bool(_MORE.search(text)) and bool(
         _MORE.search(text) or _LESS.search(text)
     )
     first, second = (names[1], names[0]) if flipped else (names[0], names[1])
-    shown = set(re.findall(r"[\w-]+", said[1])) & capital - _NO_KIND
+    shown = set(re.findall(r"[\w-]+", sides[1])) & capital - _NO_KIND
     return bool(second and shown and not shown & second) or bool(shown & first - second)
 
 
@@ -269,12 +269,12 @@ def _capitalised(half: str, goal: str) -> frozenset[str]:
     return frozenset(words & set(re.findall(r"[\w-]+", half)))
 
 
-def _inherited(mention: Mention, asked: Question, family: str) -> Conflict:
+def _inherited(mention: Mention, question: Question, family: str) -> Conflict:
     """Return whether a clause before it in the sentence, the nearest with a qualifier, speaks of
     something else: its subject may go on."""
     for text in mention.segment.earlier:
-        conflict, supported, *_ = _compared(text, asked, family)
-        names = _names(text, capitals(mention.message), asked)
+        conflict, supported, *_ = _compared(text, question, family)
+        names = _names(text, capitals(mention.message), question)
         if supported or names.supported:
             return Conflict.NONE
         if max(conflict, names.conflict):

@@ -121,9 +121,9 @@ def unit(word: str) -> str:
 
 def opposed(text: str, goal: str) -> bool:
     """Tell whether a text has the opposite of a verb of the goal, and not the verb: ``closes``."""
-    asked = _verbs(goal)
-    said = _verbs(text) if asked else frozenset[str]()
-    return not said & asked and any(_OTHER_VERB[verb] & asked for verb in said)
+    wanted = _verbs(goal)
+    stated = _verbs(text) if wanted else frozenset[str]()
+    return not stated & wanted and any(_OTHER_VERB[verb] & wanted for verb in stated)
 
 
 @lru_cache(maxsize=512)
@@ -151,7 +151,7 @@ def stems(text: str) -> frozenset[str]:
 
 def periods(text: str) -> frozenset[str]:
     """Return the periods that a text names: ``month`` for ``monthly`` and ``a month``."""
-    words = (next(filter(None, found.groups())).casefold() for found in _PERIOD.finditer(text))
+    words = (next(filter(None, match.groups())).casefold() for match in _PERIOD.finditer(text))
     return frozenset(_PERIODS.get(word, word) for word in words)
 
 
@@ -172,8 +172,8 @@ def opposite(groups: frozenset[int]) -> frozenset[int]:
 
 def identifiers(text: str) -> frozenset[tuple[str, str]]:
     """Return words with a number (``lynx-04``, ``clause 7``) as pairs of both."""
-    found = (match.groups() for match in _IDENTIFIER.finditer(text))
-    pairs = ((a, b) if a else (c, d) for a, b, c, d in found)
+    groups = (match.groups() for match in _IDENTIFIER.finditer(text))
+    pairs = ((a, b) if a else (c, d) for a, b, c, d in groups)
     return frozenset((word.casefold(), digits) for word, digits in pairs)
 
 
@@ -267,9 +267,9 @@ class Question:
     def key(self) -> str:
         """The stem of the noun that is asked for: ``deputy`` of ``who is the deputy of the head``,
         "" where there is none such."""
-        found = _KEY.search(self.text)
-        relation = found and (self.asks_who or found[1].casefold() in _RELATIONS)
-        return stem(found[1]) if found and relation else ""
+        match = _KEY.search(self.text)
+        relation = match and (self.asks_who or match[1].casefold() in _RELATIONS)
+        return stem(match[1]) if match and relation else ""
 
     @cached_property
     def asks_who(self) -> bool:

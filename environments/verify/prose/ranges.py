@@ -27,7 +27,7 @@ def _neighbours(weighed: Sequence[Weighed]) -> list[tuple[Weighed, Weighed]]:
     return [(a, b) for a, b in pairs if a.mention.sentence == b.mention.sentence]
 
 
-def without_ranges(weighed: Sequence[Weighed], wanted: Wanted, asked: Question) -> list[Weighed]:
+def without_ranges(weighed: Sequence[Weighed], wanted: Wanted, question: Question) -> list[Weighed]:
     """Make both ends of a range bounds; where both are wanted, the range is the outcome."""
     end = MentionRole.HEDGED if wanted.family == "names" else MentionRole.BOUND
     bounds: set[int] = set()
@@ -38,10 +38,10 @@ def without_ranges(weighed: Sequence[Weighed], wanted: Wanted, asked: Question) 
             continue
         opened = cues.OPENS_RANGE.search(a.mention.before)
         if cues.RANGE.match(between) and (opened or between.strip().casefold() != "and"):
-            if asked.takes_until and wanted.has(b.mention.form):
+            if question.takes_until and wanted.has(b.mention.form):
                 bounds.add(id(a))
                 continue
-            if asked.takes_from and wanted.has(a.mention.form):
+            if question.takes_from and wanted.has(a.mention.form):
                 bounds.add(id(b))
                 continue
             both = wanted.has(a.mention.form) and wanted.has(b.mention.form)

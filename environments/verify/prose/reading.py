@@ -56,35 +56,35 @@ class Reading(NamedTuple):
 
 def read(message: str, goal: str, wanted: Wanted) -> Reading:
     """Tell what a message says is the answer."""
-    found = passage(message, wanted.find, wanted.tidy)
-    shown = tuple(dict.fromkeys(one.form for one in found))
+    mentions = passage(message, wanted.find, wanted.tidy)
+    shown = tuple(dict.fromkeys(one.form for one in mentions))
     missing = [form for form in wanted.forms if not any(wanted.same(form, one) for one in shown)]
-    if missing and _may_hold(message, goal, missing, found, wanted):
+    if missing and _may_hold(message, goal, missing, mentions, wanted):
         return Reading(None, "not readable for certain", (), shown)
     if missing:
-        if len(wanted.forms) == len(shown) == 1 and _is_about(found[0], missing[0]):
+        if len(wanted.forms) == len(shown) == 1 and _is_about(mentions[0], missing[0]):
             return Reading(None, "said roughly", (), shown)
         some = len(missing) < len(wanted.forms)
         return Reading(False, "incomplete" if some else "the answer is not in the message", shown)
-    if len(found) > MOST_MENTIONS:
+    if len(mentions) > MOST_MENTIONS:
         return Reading(None, "too many values", shown)
-    asked = question(goal)
+    parsed = question(goal)
     several = len(wanted.forms) > 1
-    weighed = [weigh(one, asked, wanted.family, several) for one in found]
-    weighed = without_ranges(weighed, wanted, asked)
-    right, reason = _verdict(message, asked, wanted, weighed)
+    weighed = [weigh(one, parsed, wanted.family, several) for one in mentions]
+    weighed = without_ranges(weighed, wanted, parsed)
+    right, reason = _verdict(message, parsed, wanted, weighed)
     clear = dict.fromkeys(one.mention.form for one in weighed if one.role is MentionRole.PLAIN)
     rest = dict.fromkeys(one.mention.form for one in weighed if one.role is not MentionRole.PLAIN)
     return Reading(right, reason, tuple(clear), tuple(rest))
 
 
 def _may_hold(
-    message: str, goal: str, missing: Sequence[str], found: Sequence[Mention], wanted: Wanted
+    message: str, goal: str, missing: Sequence[str], mentions: Sequence[Mention], wanted: Wanted
 ) -> bool:
     """Tell whether a message may state what was not found in it: in another language, or in parts
     of which each stands in it."""
     if unreadable(message):
-        return not any(one.sure and one.text not in goal for one in found)
+        return not any(one.sure and one.text not in goal for one in mentions)
     return wanted.hint(message, missing)
 
 
@@ -113,20 +113,20 @@ def _is_about(mention: Mention, wanted: str) -> bool:
         return False
     numbers = [form.rpartition(" ")[2] for form in (mention.form, wanted)]
     try:
-        given, right = map(float, numbers)
+        stated, right = map(float, numbers)
     except ValueError:
         return False
-    return abs(given - right) <= ROUGHLY * abs(right)
+    return abs(stated - right) <= ROUGHLY * abs(right)
 
 
 def _verdict(
-    message: str, asked: Question, wanted: Wanted, weighed: Sequence[Weighed]
+    message: str, question: Question, wanted: Wanted, weighed: Sequence[Weighed]
 ) -> tuple[bool | None, str]:
     """Decide by the wanted values alone where that can be done, else against the others."""
     ours = [one for one in weighed if wanted.has(one.mention.form)]
     held = [[one for one in ours if wanted.same(form, one.mention.form)] for form in wanted.forms]
     worst = max(min(_RANK[one.role] for one in some) for some in held)
-    others = _others(weighed, ours, wanted, asked)
+    others = _others(weighed, ours, wanted, question)
     if worst >= _RANK[MentionRole.BOUND]:
         return False, "denied, a bound or of something else"
     offered = _offered_together(message, weighed, others, wanted)
@@ -145,8 +145,8 @@ def _verdict(
         )
         return (False, "another answer") if instead else (None, "an aside")
     ours = [one for one in ours if one.role in _STATED]
-    right = _against(message, asked, ours, others, len(wanted.forms) > 1)
-    doubt = "open to argument" if right is None else _doubt(message, asked, wanted, ours, held)
+    right = _against(message, question, ours, others, len(wanted.forms) > 1)
+    doubt = "open to argument" if right is None else _doubt(message, question, wanted, ours, held)
     if right and worst == _RANK[MentionRole.HEDGED]:
         doubt = doubt or "said with doubt"
     if right is False:
@@ -169,7 +169,7 @@ def _offered_together(
 
 
 def _others(
-    weighed: Sequence[Weighed], ours: Sequence[Weighed], wanted: Wanted, asked: Question
+    weighed: Sequence[Weighed], ours: Sequence[Weighed], wanted: Wanted, question: Question
 ) -> list[Weighed]:
     """Return the mentions of other values, without those that are denied anywhere, that the goal
     states (unless it states the answer too), or that count something else: numbers without a unit
@@ -190,14 +190,14 @@ def _others(
         one.role is MentionRole.PLAIN and not one.loose and not one.mention.inside for one in ours
     ):
         others = [one for one in others if not one.loose]
-    if wanted.family == "number" and any(is_in_unit(one.mention, asked) for one in ours):
-        others = [one for one in others if one.concludes or is_in_unit(one.mention, asked)]
+    if wanted.family == "number" and any(is_in_unit(one.mention, question) for one in ours):
+        others = [one for one in others if one.concludes or is_in_unit(one.mention, question)]
     return others
 
 
 def _doubt(
     message: str,
-    asked: Question,
+    question: Question,
     wanted: Wanted,
     ours: Sequence[Weighed],
     held: Sequence[Sequence[Weighed]],
@@ -208,12 +208,12 @@ def _doubt(
     doubts = {
         "said and denied": any(one.role is MentionRole.DENIED for one in every),
         "the value of another thing": all(
-            is_of_another(one.mention, asked, message) for one in ours
+            is_of_another(one.mention, question, message) for one in ours
         ),
         "given up or not finished": bool(cues.GAVE_UP.search(message.replace("’", "'"))),
-        "said in passing": in_passing(ours, asked),
+        "said in passing": in_passing(ours, question),
         "a number of something else": wanted.family == "number"
-        and all(counts_another(one.mention, asked) for one in ours),
+        and all(counts_another(one.mention, question) for one in ours),
         "in another language": unreadable(message) and negates(message),
         "open to argument": unsure
         and (wanted.family in ("date", "names") or any(one.mention.sure for one in every)),
@@ -222,7 +222,11 @@ def _doubt(
 
 
 def _against(
-    message: str, asked: Question, ours: Sequence[Weighed], others: Sequence[Weighed], several: bool
+    message: str,
+    question: Question,
+    ours: Sequence[Weighed],
+    others: Sequence[Weighed],
+    several: bool,
 ) -> bool | None:
     """Weigh the wanted values against others that the message states too."""
     outside = [one for one in ours if not one.mention.inside]
@@ -237,7 +241,7 @@ def _against(
         return None if figures or cues.DASHED.search(message) else False
     counts_something_else = all(one.loose for one in ours) and not all(one.loose for one in others)
     contrasted = any(cues.CONTRASTED.search(one.mention.before) for one in others)
-    right = None if counts_something_else or contrasted else outcome(ours, others, asked)
+    right = None if counts_something_else or contrasted else outcome(ours, others, question)
     if right is not False and listed_with(ours, others):
         return False if several and all(one.mention.sure for one in others) else None
     return right

@@ -58,28 +58,33 @@ class Weighed(NamedTuple):
         return len(self.words)
 
 
-def weigh(mention: Mention, asked: Question, family: str, several: bool = False) -> Weighed:
+def weigh(mention: Mention, question: Question, family: str, several: bool = False) -> Weighed:
     """Tell what a mention is there for; ``several``: one of a list of answers."""
     words = clause(mention)
     concludes = bool(
         cues.CONCLUDES.search(mention.before)
         or (family != "names" and cues.CONCLUDES_AFTER.search(mention.after))
         or cues.MOVED_TO.search(mention.whole_before)
-        or superlatives(words) & asked.superlatives
-        or (family == "date" and asked.takes_until and cues.DAY_UNTIL.search(mention.before))
-        or (cues.OF_THEM.search(mention.after) and stems(words) & asked.stems)
+        or superlatives(words) & question.superlatives
+        or (family == "date" and question.takes_until and cues.DAY_UNTIL.search(mention.before))
+        or (cues.OF_THEM.search(mention.after) and stems(words) & question.stems)
     )
-    narrowed = standing(mention, asked, family)
-    role = _role(mention, words, asked, family, narrowed)
-    if several and family == "names" and role is MentionRole.PLAIN and _is_left_out(mention, asked):
+    narrowed = standing(mention, question, family)
+    role = _role(mention, words, question, family, narrowed)
+    if (
+        several
+        and family == "names"
+        and role is MentionRole.PLAIN
+        and _is_left_out(mention, question)
+    ):
         role = MentionRole.DENIED
     return Weighed(
         mention=mention,
         role=role,
         concludes=concludes,
-        words=stems(words) & asked.stems,
+        words=stems(words) & question.stems,
         supported=narrowed.supported,
-        loose=family == "number" and is_loose(mention, asked),
+        loose=family == "number" and is_loose(mention, question),
     )
 
 
@@ -100,50 +105,50 @@ def is_hedged(mention: Mention) -> bool:
     )
 
 
-def is_of_another(mention: Mention, asked: Question, message: str) -> bool:
+def is_of_another(mention: Mention, question: Question, message: str) -> bool:
     """Tell whether a value stands with the name of another thing than the goal asks about."""
     words = clause(mention)
     lower = words.casefold()
-    others = asked.names - asked.subjects
+    others = question.names - question.subjects
     part = cues.CONTRAST.split(mention.whole_before)[-1].casefold()
-    if any(name in part for name in others) and not any(name in part for name in asked.subjects):
-        return bool(asked.subjects)
+    if any(name in part for name in others) and not any(name in part for name in question.subjects):
+        return bool(question.subjects)
     subject = cues.SUBJECT.search(mention.segment.own)
     named = stems(subject[1]) - cues.NEUTRAL_STEMS if subject else frozenset()
-    familiar = named & asked.stems or superlatives(words) & asked.superlatives
+    familiar = named & question.stems or superlatives(words) & question.superlatives
     agent = mention.before.casefold().endswith(" by ")
-    if asked.stems and named and not familiar and not agent:
+    if question.stems and named and not familiar and not agent:
         return True
-    if named and asked.key and asked.key not in stems(mention.segment.own):
+    if named and question.key and question.key not in stems(mention.segment.own):
         return True
     around = " ".join((*reversed(mention.segment.earlier[:2]), mention.segment.own))
-    strangers = (proper_names(words) | proper_names(around)) - asked.names
+    strangers = (proper_names(words) | proper_names(around)) - question.names
     lower += around.casefold()
-    mine = [name for name in asked.subjects if name in message.casefold()]
+    mine = [name for name in question.subjects if name in message.casefold()]
     return bool(strangers and mine and not any(name in lower for name in mine))
 
 
 def _role(
-    mention: Mention, words: str, asked: Question, family: str, narrowed: Standing
+    mention: Mention, words: str, question: Question, family: str, narrowed: Standing
 ) -> MentionRole:
     denied = _is_denied(mention, narrowed)
     if denied is not None:
         return denied
-    turned = opposed(mention.segment.own, asked.text)
+    turned = opposed(mention.segment.own, question.text)
     if (
         narrowed.conflict is Conflict.HARD
         or turned
-        or (family == "number" and is_of_other_unit(mention, asked))
+        or (family == "number" and is_of_other_unit(mention, question))
     ):
         return MentionRole.FOREIGN
-    bound = _is_bound(mention, asked, family)
+    bound = _is_bound(mention, question, family)
     if bound is not None:
         return MentionRole.BOUND if bound else MentionRole.PLAIN
-    if narrowed.conflict is Conflict.SOFT or _is_elsewhere(mention, words, asked, family):
+    if narrowed.conflict is Conflict.SOFT or _is_elsewhere(mention, words, question, family):
         return MentionRole.ELSEWHERE
-    if _is_beside(mention, asked, family, narrowed.settled):
+    if _is_beside(mention, question, family, narrowed.settled):
         return MentionRole.ASIDE
-    doubtful = is_hedged(mention) or (is_negated(mention, asked) and not narrowed.settled)
+    doubtful = is_hedged(mention) or (is_negated(mention, question) and not narrowed.settled)
     return MentionRole.HEDGED if doubtful else MentionRole.PLAIN
 
 
@@ -155,16 +160,16 @@ def _is_denied(mention: Mention, narrowed: Standing) -> MentionRole | None:
     return MentionRole.DENIED if denied or cues.DENIED.search(mention.before) else None
 
 
-def _is_bound(mention: Mention, asked: Question, family: str) -> bool | None:
+def _is_bound(mention: Mention, question: Question, family: str) -> bool | None:
     """Tell whether it is a bound that does not answer the goal; None for what is no bound."""
     before, after = mention.before, mention.after
     if cues.UP_TO.search(before) or cues.AT_MOST_AFTER.search(after):
-        return not asked.takes_upper
+        return not question.takes_upper
     if cues.AT_LEAST.search(before):
-        return not asked.takes_lower
-    if family == "date" and asked.takes_until and cues.DAY_UNTIL.search(before):
+        return not question.takes_lower
+    if family == "date" and question.takes_until and cues.DAY_UNTIL.search(before):
         return False
-    if family == "date" and asked.takes_until and cues.DAY_BOUND.search(before):
+    if family == "date" and question.takes_until and cues.DAY_BOUND.search(before):
         return None  # "free again after": a reader may take it
     bound = cues.STRICT.search(before) or cues.BOUND_AFTER.search(after)
     if family == "date":
@@ -174,45 +179,45 @@ def _is_bound(mention: Mention, asked: Question, family: str) -> bool | None:
     return True if bound else None
 
 
-def _is_elsewhere(mention: Mention, words: str, asked: Question, family: str) -> bool:
+def _is_elsewhere(mention: Mention, words: str, question: Question, family: str) -> bool:
     """Tell whether it is the value of another thing, for another period, or at the other end."""
     named = identifiers(words)
-    kinds = {word for word, _ in asked.identifiers}
-    if any(word in kinds for word, _ in named) and not named & asked.identifiers:
+    kinds = {word for word, _ in question.identifiers}
+    if any(word in kinds for word, _ in named) and not named & question.identifiers:
         return True
-    titles = quoted(words) if asked.quoted else frozenset()
-    if titles and not titles & asked.quoted:
+    titles = quoted(words) if question.quoted else frozenset()
+    if titles and not titles & question.quoted:
         return True
-    extremes, wanted = superlatives(words), asked.superlatives
+    extremes, wanted = superlatives(words), question.superlatives
     if extremes & opposite(wanted) and not extremes & wanted:
         return True
-    if opposed(words, asked.text) or (family == "names" and _is_other_end(mention, asked)):
+    if opposed(words, question.text) or (family == "names" and _is_other_end(mention, question)):
         return True
-    return family == "money" and _is_other_figure(mention, words, asked)
+    return family == "money" and _is_other_figure(mention, words, question)
 
 
-def is_negated(mention: Mention, asked: Question) -> bool:
+def is_negated(mention: Mention, question: Question) -> bool:
     """Tell whether the clause is negated and the goal is not: ``23 members have not paid``."""
     negated = cues.NEGATED.search(mention.segment.own)
-    return bool(negated) and not cues.NEGATED.search(asked.text)
+    return bool(negated) and not cues.NEGATED.search(question.text)
 
 
-def _is_other_figure(mention: Mention, words: str, asked: Question) -> bool:
+def _is_other_figure(mention: Mention, words: str, question: Question) -> bool:
     """Tell whether it is an amount that is lacking, or one for another period."""
-    if cues.SHORTFALL.search(words) and not cues.SHORTFALL.search(asked.text):
+    if cues.SHORTFALL.search(words) and not cues.SHORTFALL.search(question.text):
         return True
-    given = periods(mention.after[:25]) or periods(words)
-    return bool(asked.periods and given) and not given & asked.periods
+    stated = periods(mention.after[:25]) or periods(words)
+    return bool(question.periods and stated) and not stated & question.periods
 
 
-def _is_other_end(mention: Mention, asked: Question) -> bool:
+def _is_other_end(mention: Mention, question: Question) -> bool:
     """Tell whether a name stands where the goal has its own: ``the manager of X``."""
     owner = cues.OWNER.search(mention.after)
     owned = cues.OWNED.search(mention.before)
-    return any(bool(found) and stem(found[1]) in asked.stems for found in (owner, owned) if found)
+    return any(bool(noun) and stem(noun[1]) in question.stems for noun in (owner, owned) if noun)
 
 
-def _is_beside(mention: Mention, asked: Question, family: str, settled: bool) -> bool:
+def _is_beside(mention: Mention, question: Question, family: str, settled: bool) -> bool:
     before, after = mention.before, mention.after
     counted_from = family == "date" and cues.DAYS_FROM.search(before)
     if (
@@ -222,7 +227,7 @@ def _is_beside(mention: Mention, asked: Question, family: str, settled: bool) ->
     ):
         return True
     if cues.EARLIER.search(before) or cues.EARLIER_AFTER.search(after):
-        return not (family == "date" and asked.takes_until)
+        return not (family == "date" and question.takes_until)
     if is_superseded(mention):
         return True
     if family == "names":
@@ -230,7 +235,7 @@ def _is_beside(mention: Mention, asked: Question, family: str, settled: bool) ->
     out_of = cues.OUT_OF if family == "number" else cues.MONEY_OUT_OF
     if family in ("number", "money") and out_of.search(mention.whole_before):
         return True
-    return _is_per_unit(mention, asked)
+    return _is_per_unit(mention, question)
 
 
 def is_superseded(mention: Mention) -> bool:
@@ -240,21 +245,21 @@ def is_superseded(mention: Mention) -> bool:
     return bool(cues.MOVED_FROM.search(before) or (was and cues.SUPERSEDED_AFTER.search(after)))
 
 
-def _is_per_unit(mention: Mention, asked: Question) -> bool:
+def _is_per_unit(mention: Mention, question: Question) -> bool:
     """Tell whether it is the figure of one (``80 minutes per coat``) and the goal asks for none."""
     each = cues.EACH_AFTER.search(mention.after)
     if not each:
         return bool(cues.EACH_BEFORE.search(mention.before))
-    if periods(mention.after[:25]) & asked.periods:
+    if periods(mention.after[:25]) & question.periods:
         return False
     unit = next((group for group in each.groups() if group), "")
     per_unit = rf"(?:\b(?:per|an?|each|every|one) |/ ?){re.escape(unit)}"
-    return not (unit and re.search(per_unit, asked.text, re.IGNORECASE))
+    return not (unit and re.search(per_unit, question.text, re.IGNORECASE))
 
 
-def _is_left_out(mention: Mention, asked: Question) -> bool:
+def _is_left_out(mention: Mention, question: Question) -> bool:
     """Tell whether the part of the sentence says that its names are not on the list."""
     before = cues.CONTRAST.split(mention.whole_before)[-1]
     after = cues.CONTRAST.split(mention.whole_after)[0]
-    found = cues.LEFT_OUT.findall(f"{before} {after}")
-    return any(cue.casefold() not in asked.text.casefold() for cue in found)
+    cues_found = cues.LEFT_OUT.findall(f"{before} {after}")
+    return any(cue.casefold() not in question.text.casefold() for cue in cues_found)

@@ -49,20 +49,20 @@ class Segment(NamedTuple):
 def segments(sentence: str, spans: Sequence[Span], sure: Collection[Span]) -> list[Segment]:
     """Return the segment of each span. A list of values stands in one segment, a phrase that opens
     the sentence (``On Friday, ...``) with what follows it; parentheses are their own."""
-    outer = _PARENTHESES.sub(lambda found: " " * len(found[0]), sentence)
+    outer = _PARENTHESES.sub(lambda match: " " * len(match[0]), sentence)
     groups = _lists(sentence, spans, sure)
-    cuts = [found.span() for found in _CUT.finditer(_shielded(outer, sure, groups))]
+    cuts = [match.span() for match in _CUT.finditer(_shielded(outer, sure, groups))]
     blank = _blanked(outer, [span for group in groups if len(group) > 1 for span in group])
-    found: dict[Span, Segment] = {}
+    by_span: dict[Span, Segment] = {}
     for group in groups:
         for start, end in group:
             if outer[start:end] == sentence[start:end]:
-                found[start, end] = _segment(blank, cuts, (start, end), spans)
+                by_span[start, end] = _segment(blank, cuts, (start, end), spans)
             else:
                 opening, closing = sentence.rfind("(", 0, start), sentence.find(")", end)
                 inside = _blanked(sentence, group)[opening + 1 : closing]
-                found[start, end] = Segment(inside, (outer[:opening],))
-    return [found[span] for span in spans]
+                by_span[start, end] = Segment(inside, (outer[:opening],))
+    return [by_span[span] for span in spans]
 
 
 def _lists(text: str, spans: Sequence[Span], sure: Collection[Span]) -> list[list[Span]]:
@@ -86,7 +86,7 @@ def _blanked(text: str, spans: Iterable[Span]) -> str:
 
 def _shielded(text: str, spans: Collection[Span], groups: Sequence[Sequence[Span]]) -> str:
     """Return the text with letters for every mark that cuts no segment."""
-    joined = [found.span() for found in _JOINED.finditer(text)]
+    joined = [match.span() for match in _JOINED.finditer(text)]
     joined += [(group[0][0], group[-1][1]) for group in groups]
     leading = _LEADING.match(text)
     if leading and not any(start < leading.end() for start, _ in spans):
