@@ -7,6 +7,7 @@ import gc
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,15 @@ def test_ajudge_runs_in_the_callers_loop(runs: list[tj.Trajectory], server: LlmS
     assert {j.judge for j in [*ours, *mine]} == {f"simplified-axtree:{MODEL}", "lenient"}
 
 
+@pytest.fixture
+def hears_interrupts() -> Iterator[None]:
+    """Python's own handler of Ctrl-C: a process that was started in the background ignores it."""
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, earlier)
+
+
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     main, sent = threading.main_thread(), threading.Event()
 
@@ -122,6 +132,7 @@ def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     assert 5 < len(kept) < len(runs)
 
 
+@pytest.mark.usefixtures("hears_interrupts")
 def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajectory]) -> None:
     """An exception in a callback of the collector is printed and forgotten."""
 
