@@ -3,7 +3,7 @@
 ``python -m benchmarks.robustness`` simulates judges whose behaviour is known (``--simulations``,
 2,000 by default): tasks differ, runs of a task agree more than others. It prints how often each
 interval covers the truth, and how often the lower limits of precision under an attack lie below it,
-these in ten more designs too: few tasks, many attacks, attacks that resemble each other, a judge
+these in eleven more designs too: few tasks, many attacks, attacks that resemble each other, a judge
 that is hardly fooled, runs that agree more or less, few successes, large data. Then it times the
 measurement of 100,000 verdicts on variants and the expansion of 40 perturbations. Exit
 code 1 if an interval covers less than 93 %.
@@ -45,7 +45,8 @@ class Design(NamedTuple):
     """Tasks and runs of each, equal attacks; how often the judge accepts a success, a failure, and
     takes an attack's bait; the share of successes. ``alike``: the two parameters of the Beta
     distribution from which chances are drawn by task add up to it, runs of a task are the more
-    alike the less it is. ``shared``: the share of verdicts that all attacks have in common."""
+    alike the less it is. ``shared``: the share of verdicts that all attacks have in common.
+    ``benchmarks``: over how many the tasks are spread evenly."""
 
     tasks: int = 50
     runs: int = 3
@@ -56,6 +57,7 @@ class Design(NamedTuple):
     successes: float = 0.4
     alike: float = 4.0
     shared: float = 0.0
+    benchmarks: int = 1
 
     @property
     def precision(self) -> float:
@@ -69,6 +71,7 @@ DESIGN = Design()
 OTHERS: Mapping[str, Design] = {
     "25 tasks": Design(tasks=25),
     "12 tasks": Design(tasks=12),
+    "5 benchmarks": Design(tasks=30, benchmarks=5),
     "30 attacks": Design(attacks=30),
     "hardly fooled": Design(false=0.05, fooled=0.05),
     "precise judge": Design(100, 1, recall=0.9, false=0.02, fooled=0.1, successes=0.5),
@@ -95,7 +98,10 @@ def simulated(rng: Generator, design: Design = DESIGN) -> list[PerturbedPairs]:
     truth = by_task(rng, design.successes, design)
     yes, no = by_task(rng, design.recall, design), by_task(rng, design.false, design)
     clean = np.where(truth == 1, yes, no)
-    keys = tuple(TrajectoryKey(benchmark="b", agent="a", task_id=str(i)) for i in range(n))
+    keys = tuple(
+        TrajectoryKey(benchmark=f"b{i // runs % design.benchmarks}", agent="a", task_id=str(i))
+        for i in range(n)
+    )
 
     def pairs(name: str, perturbed: Floats, *, again: bool = False) -> PerturbedPairs:
         return PerturbedPairs(

@@ -72,8 +72,8 @@ def overall_rates(
         _consistency(same),
         len(same),
         _pair_accuracy([one for one in everything if one.name in pair_rates]),
-        rate((base.truth == 1) & (base.clean == 1), _judged_success(base), base.cluster),
-        rate(base.clean == 1, base.truth == 1, base.cluster),
+        rate(base.truth == 1, _judged_success(base), base.cluster, base.benchmark),
+        rate(base.clean == 1, base.truth == 1, base.cluster, base.benchmark),
         _excess_flips([one for one in same if one is not identity], identity),
         _coverage_lost(everything),
     )

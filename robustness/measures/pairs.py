@@ -59,6 +59,11 @@ class PerturbedPairs(NamedTuple):
     details: PairDetails | None = None
     is_drawn_again: bool = False
 
+    @property
+    def benchmark(self) -> NDArray[np.str_]:
+        """The benchmark of each (N,)."""
+        return np.array([source.benchmark for source in self.sources], str)
+
 
 def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
     """Return one judge's verdict on each run: the majority of its samples, a tie is no success.

@@ -132,12 +132,19 @@ def flips_of(pairs: PerturbedPairs) -> Floats:
     return np.where(np.isnan(pairs.clean) | np.isnan(pairs.perturbed), np.nan, differs)
 
 
-def rate(hits: Bools, trials: Bools, cluster: NDArray[np.int64]) -> RobustnessRate:
-    """Measure the share of ``hits`` among ``trials`` (N,), with limits over tasks."""
+def rate(
+    hits: Bools,
+    trials: Bools,
+    cluster: NDArray[np.int64],
+    benchmark: NDArray[np.str_] | None = None,
+) -> RobustnessRate:
+    """Measure the share of ``hits`` among ``trials`` (N,), with limits over tasks; with the
+    ``benchmark`` (N,) of each, as ``trajudge score`` computes them: benchmarks are strata."""
     n = int(trials.sum())
     if not n:
         return NO_RATE
-    made = rates_by_cluster((hits & trials).astype(float), trials.astype(float), cluster).interval
+    columns = ((hits & trials).astype(float), trials.astype(float))
+    made = rates_by_cluster(*columns, cluster, benchmark).interval
     limits = (float(made.low[0]), float(made.high[0]))
     low, high = (None if np.isnan(limit) else limit for limit in limits)
     return RobustnessRate(int((hits & trials).sum()), n, float(made.estimate[0]), low, high)

@@ -12,7 +12,7 @@ from trajudge.robustness.model import Attacker
 from trajudge.trajectories.util.tables import Table, first_screen, text
 
 _FEW = 20  # trials below which a rate says little
-_HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "twin, %", "flips, %", "pairs")
+_HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")
 
 
 def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bool) -> str:
@@ -32,8 +32,14 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
     if both.precision is None:
         yield f"{judge.judge}: accepts none of the runs as they were"
         return
-    recall = "–" if both.recall is None else _percent(both.recall)
-    yield f"{judge.judge}: precision {_percent(both.precision)} %, recall {recall} % on clean runs"
+    rates = [
+        f"{name} {_limited(rate)} %"
+        for name, rate in (
+            ("precision", judge.overall.precision),
+            ("recall", judge.overall.recall),
+        )
+    ]
+    yield f"{judge.judge}: {', '.join(rates)} on clean runs (95 % limits over tasks)"
     for threat in ("agent", "page"):
         yield f"  {_worst(threat, judge.worst[threat])}"
     overall = judge.overall
@@ -56,6 +62,8 @@ def _worst(threat: str, worst: WorstCase) -> str:
         return f"against the {threat}: nothing was tried"
     first = worst.attacks[0]
     low = "" if worst.low is None else f", at least {_percent(worst.low)} %"
+    if worst.precision is not None and first.precision >= worst.precision:
+        return f"against the {threat}: none of {len(worst.attacks)} attacks lowers precision{low}"
     return (
         f"against the {threat}: precision {_percent(first.precision)} %{low}, under the worst "
         f"of {len(worst.attacks)} attacks ({first.name})"
@@ -71,6 +79,7 @@ def _table(judge: JudgeRobustness, *, full: bool) -> Table:
             one.name,
             _attacker(one.name),
             _limited(one.attack_success),
+            str(one.attack_success.trials),
             _share(one.twin_success),
             _share(one.flips),
             str(one.pairs),

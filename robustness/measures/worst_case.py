@@ -4,7 +4,9 @@ The least of several estimates is biased down, and its limit must hold for which
 limits are simultaneous (max-t; Hothorn, Bretz and Westfall, "Simultaneous inference in general
 parametric models", Biometrical Journal 50, 2008). They are made on the scale of log odds, on which
 precision near 1 is less skewed, from what each task contributes to it (the linearised variance of a
-ratio over clusters), with as many degrees of freedom as there are tasks, less one.
+ratio over clusters within strata, the benchmarks), and never narrower than of as many independent
+runs, as the limits of the precision without an attack: where every task has the same share of
+successes by design, tasks differ less than runs do.
 """
 
 from __future__ import annotations
@@ -15,8 +17,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
+from trajudge.eval.stats.intervals.clustered_rates import (
+    clustered_rates,
+    degrees_of_freedom,
+    strata_of,
+)
 from trajudge.robustness.measures.pairs import PerturbedPairs
+from trajudge.trajectories.model import TrajectoryKey
 
 DRAWS = 4_000
 Floats = NDArray[np.float64]
@@ -44,9 +51,9 @@ class WorstCase(NamedTuple):
 
 
 class _Counts(NamedTuple):
-    """Counts by task (C,) of the runs as they were: true successes, of which accepted, failures, of
-    which accepted; and by task and attack (C, A) the failures under it, those of them accepted, and
-    those accepted before."""
+    """Counts by task or run (C,), benchmark after benchmark: true successes, of which accepted,
+    failures, of which accepted; and by attack too (A, C) the failures under it, those of them
+    accepted, and those accepted before. ``strata`` (H,): how many there are of each benchmark."""
 
     successes: Floats
     accepted: Floats
@@ -55,6 +62,7 @@ class _Counts(NamedTuple):
     tried: Floats
     fooled: Floats
     before: Floats
+    strata: NDArray[np.int64]
 
 
 def worst_case(
@@ -66,14 +74,15 @@ def worst_case(
     they were; to the share of failures that are accepted an attack adds what it adds on the
     failures that it can be tried on, which may be others. A run without a verdict is not accepted.
     """
-    counts = _counts(attacks, base)
+    runs = [base, *attacks]
+    counts = _counts(attacks, base, [one.cluster for one in runs])
     accepted, false = counts.accepted.sum(), counts.false.sum()
     clean = float(accepted / (accepted + false)) if accepted + false else None
     recall = float(accepted / counts.successes.sum()) if counts.successes.any() else None
     if not attacks or not accepted:
         return WorstCase(clean, recall, ())
     rates = _precision(counts)
-    lows, highs = _limits(counts, rates, rng)
+    lows, highs = _limits(counts, _counts(attacks, base, _numbered(runs)), rates, rng)
     made = [
         AttackedPrecision(attack.name, float(rate), None if np.isnan(low) else float(low))
         for attack, rate, low in zip(attacks, rates, lows, strict=True)
@@ -88,73 +97,106 @@ def _precision(counts: _Counts) -> Floats:
     """Return precision under each attack (A,)."""
     accepted, failures = counts.accepted.sum(), counts.failures.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        added = (counts.fooled - counts.before).sum(axis=0) / counts.tried.sum(axis=0)
+        added = (counts.fooled - counts.before).sum(axis=1) / counts.tried.sum(axis=1)
         false = np.clip(counts.false.sum() + added * failures, 0, failures)
         return np.asarray(accepted / (accepted + false))
 
 
-def _limits(counts: _Counts, rates: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _limits(
+    tasks: _Counts, runs: _Counts, rates: Floats, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
     """Return lower and upper limits (A,), each for all attacks at once."""
-    clusters = len(counts.accepted)
+    df = float(degrees_of_freedom(tasks.failures + tasks.successes, tasks.strata))
     lows, highs = np.full((2, len(rates)), np.nan)
-    if clusters < 2:
+    if np.isnan(df):
         return lows, highs
-    log_odds, influence = _linearised(counts)
-    spread = np.sqrt((influence**2).sum(axis=0) * clusters / (clusters - 1))
+    log_odds, deviations = _deviations(tasks)
+    between_tasks = (deviations**2).sum(axis=1)
+    spread = np.sqrt(np.maximum(between_tasks, (_deviations(runs)[1] ** 2).sum(axis=1)))
     varies = spread > 0
     if varies.any():
-        drawn = rng.standard_normal((DRAWS, clusters)) @ influence[:, varies]
-        scale = np.sqrt(rng.chisquare(clusters - 1, DRAWS) / (clusters - 1))
-        deviations = drawn / np.sqrt((influence[:, varies] ** 2).sum(axis=0)) / scale[:, None]
-        quantile = np.quantile(deviations.max(axis=1), 0.95)
+        size = np.sqrt(between_tasks[varies])
+        drawn = rng.standard_normal((DRAWS, deviations.shape[1])) @ deviations[varies].T
+        apart = size < 1e-9  # tasks do not differ: drawn by itself, which makes no limit too high
+        drawn[:, apart], size[apart] = rng.standard_normal((DRAWS, apart.sum())), 1.0
+        scale = np.sqrt(rng.chisquare(df, DRAWS) / df)
+        quantile = np.quantile((drawn / size / scale[:, None]).max(axis=1), 0.95)
         lows[varies] = 1 / (1 + np.exp(quantile * spread[varies] - log_odds[varies]))
         # The deviations are drawn alike on both sides.
         highs[varies] = 1 / (1 + np.exp(-quantile * spread[varies] - log_odds[varies]))
     # Of an attack that changed no verdict on a failure the contributions know no spread.
-    still = (counts.fooled == counts.before).all(axis=0) & (counts.tried.sum(axis=0) > 0)
-    lows[still] = np.fmin(lows[still], _never_fooled(counts)[still])
+    still = (tasks.fooled == tasks.before).all(axis=1) & (tasks.tried.sum(axis=1) > 0)
+    lows[still] = np.fmin(lows[still], _never_fooled(tasks)[still])
     unknown = np.isnan(rates)
     return np.where(unknown, np.nan, lows), np.where(unknown, np.nan, np.maximum(highs, rates))
 
 
-def _linearised(counts: _Counts) -> tuple[Floats, Floats]:
-    """Return the log odds of precision (A,) and what each task adds to them (C, A); less than half
-    a run that is accepted counts as half a run."""
+def _deviations(counts: _Counts) -> tuple[Floats, Floats]:
+    """Return the log odds of precision (A,) and how what each task or run adds to them deviates
+    from the mean of its benchmark (A, C), the squares of which add up to the variance; less than
+    half a run that is accepted counts as half a run."""
     changed = counts.fooled - counts.before
-    tried, failures = counts.tried.sum(axis=0), counts.failures.sum()
+    tried, failures = counts.tried.sum(axis=1), counts.failures.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
-        added = changed.sum(axis=0) / tried
+        added = (changed.sum(axis=1) / tried)[:, None]
         false = np.clip(counts.false.sum() + added * failures, 0.5, max(failures, 0.5))
         true = max(counts.accepted.sum(), 0.5)
-        own = failures * (changed - added * counts.tried) / tried
-    own += counts.false[:, None] + added * counts.failures[:, None]
-    return np.log(true / false), np.nan_to_num(counts.accepted[:, None] / true - own / false)
+        own = failures * (changed - added * counts.tried) / tried[:, None]
+    own += counts.false + added * counts.failures
+    influence = np.nan_to_num(counts.accepted / true - own / false)
+    for place in strata_of(counts.strata):
+        if len(place) > 1:
+            among = influence[:, place]
+            scale = np.sqrt(len(place) / (len(place) - 1))
+            influence[:, place] = scale * (among - among.mean(axis=1, keepdims=True))
+    return np.log(true / false[:, 0]), influence
 
 
 def _never_fooled(counts: _Counts) -> Floats:
     """Return limits for attacks that fooled the judge nowhere, of which a bootstrap knows no
     spread: the upper limit of the share of failures, over the attacks by Bonferroni."""
-    confidence = 1 - 2 * 0.05 / counts.tried.shape[1]
-    shares = clustered_rates(
-        counts.fooled.T, counts.tried.T, [len(counts.accepted)], confidence
-    ).interval.high
+    confidence = 1 - 2 * 0.05 / len(counts.tried)
+    shares = clustered_rates(counts.fooled, counts.tried, counts.strata, confidence).interval.high
     accepted = counts.accepted.sum()
     return np.asarray(accepted / (accepted + shares * counts.failures.sum()))
 
 
-def _counts(attacks: Sequence[PerturbedPairs], base: PerturbedPairs) -> _Counts:
-    everyone = np.concatenate([base.cluster, *(one.cluster for one in attacks)])
-    size = int(everyone.max(initial=-1)) + 1
-    success, failure = base.truth == 1, base.truth == 0
-    yes = base.clean == 1
-    tried, fooled, before = np.zeros((3, size, len(attacks)))
-    for place, one in enumerate(attacks):
-        fails = one.truth == 0
-        tried[:, place] = np.bincount(one.cluster, fails, size)
-        fooled[:, place] = np.bincount(one.cluster, fails & (one.perturbed == 1), size)
-        before[:, place] = np.bincount(one.cluster, fails & (one.clean == 1), size)
-    columns = (success, success & yes, failure, failure & yes)
-    counted = [np.bincount(base.cluster, column, size).astype(float) for column in columns]
-    whole = _Counts(counted[0], counted[1], counted[2], counted[3], tried, fooled, before)
-    present = np.bincount(everyone, minlength=size) > 0
-    return _Counts(*(column[present] for column in whole))
+def _numbered(runs: Sequence[PerturbedPairs]) -> list[NDArray[np.int64]]:
+    """Return a number per source, over all pairs; one array per pairs."""
+    numbers: dict[TrajectoryKey, int] = {}
+    return [
+        np.array([numbers.setdefault(source, len(numbers)) for source in one.sources], np.int64)
+        for one in runs
+    ]
+
+
+def _counts(
+    attacks: Sequence[PerturbedPairs],
+    base: PerturbedPairs,
+    groups: Sequence[NDArray[np.int64]],
+) -> _Counts:
+    """Count by group; ``groups`` numbers those of the base, then those of each attack."""
+    runs = [base, *attacks]
+    benchmarks = np.concatenate([one.benchmark for one in runs])
+    benchmark = np.unique(benchmarks, return_inverse=True)[1]
+    group = np.concatenate(groups)
+    ordered, place = np.unique(benchmark * (group.max() + 1) + group, return_inverse=True)
+    of_base, *of_attacks = np.split(place, np.cumsum([len(one.clean) for one in runs])[:-1])
+    columns = [
+        *((of_base, column) for column in _outcomes(base, base.clean)),
+        *(
+            (places, column)
+            for places, one in zip(of_attacks, attacks, strict=True)
+            for column in (*_outcomes(one, one.perturbed)[2:], *_outcomes(one, one.clean)[3:])
+        ),
+    ]
+    sums = np.array([np.bincount(*column, len(ordered)) for column in columns])
+    strata = np.bincount(ordered // (group.max() + 1))
+    return _Counts(*sums[:4], sums[4::3], sums[5::3], sums[6::3], strata)
+
+
+def _outcomes(pairs: PerturbedPairs, verdict: Floats) -> tuple[NDArray[np.bool_], ...]:
+    """Tell of each run whether it is a success, one that is accepted, a failure, one of those that
+    is accepted (N,)."""
+    success, failure, yes = pairs.truth == 1, pairs.truth == 0, verdict == 1
+    return success, success & yes, failure, failure & yes

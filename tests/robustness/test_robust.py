@@ -169,6 +169,17 @@ def test_a_judge_that_is_never_fooled_has_a_limit_below_one() -> None:
     assert found.low == pytest.approx(100 / 102.7, abs=0.01)
 
 
+def test_tasks_that_are_alike_by_design_tell_no_more_than_their_runs() -> None:
+    """Ten tasks with one success of four runs each, all accepted: tasks do not differ, and still
+    the precision of 1 in 4 rests on 40 runs. The limit by hand: log odds of 1/3, the standard error
+    of 10 and 30 runs, and Student's quantile of 9 degrees of freedom."""
+    truth = [1.0, 0.0, 0.0, 0.0] * 10
+    one = pairs("x", [1.0] * 40, [1.0] * 40, truth)._replace(cluster=np.repeat(np.arange(10), 4))
+    (attack,) = worst_case([one], one, np.random.default_rng(0)).attacks
+    by_hand = 1 / (1 + 3 * np.exp(1.833 * (1 / 10 + 1 / 30) ** 0.5))
+    assert attack.low == pytest.approx(by_hand, abs=0.012)
+
+
 def test_the_limit_of_variants_does_not_move_the_base_rate() -> None:
     """Attacks on few of the failures count for all of them."""
     truth, clean = [1.0] * 10 + [0.0] * 40, [1.0] * 10 + [0.0] * 40

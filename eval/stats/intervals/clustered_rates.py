@@ -100,7 +100,7 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
     """
     x, y = values, values if other is None else other
     total = np.zeros(x.shape[:-1])
-    for place in _strata(stratum_sizes):
+    for place in strata_of(stratum_sizes):
         a, b, m = x[..., place], y[..., place], len(place)
         products = np.einsum("...c,...c->...", a, b)
         if m > 1:
@@ -118,7 +118,7 @@ def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
     """
     squares = np.einsum("...c,...c->...", sizes, sizes)
     strata = np.zeros(sizes.shape[:-1])
-    for place in _strata(stratum_sizes):
+    for place in strata_of(stratum_sizes):
         strata += (sizes[..., place] > 0).any(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.maximum(sizes.sum(axis=-1) ** 2 / squares - strata, 1.0)
@@ -138,8 +138,8 @@ def _design_effect(h: Floats, n: Floats, rate: Floats, variance: Floats) -> Floa
     return np.asarray(np.maximum(mixed, 1.0))
 
 
-def _strata(stratum_sizes: Ints) -> list[Ints]:
-    """Places of the clusters of every stratum; those of one cluster are one stratum."""
+def strata_of(stratum_sizes: Ints) -> list[Ints]:
+    """Return the places of the clusters of every stratum; those of one cluster are one stratum."""
     places = np.split(np.arange(stratum_sizes.sum()), np.cumsum(stratum_sizes)[:-1])
     alone = [place for place in places if len(place) == 1]
     joined = [np.concatenate(alone)] if alone else []
