@@ -192,7 +192,9 @@ def _counts(
     ]
     sums = np.array([np.bincount(*column, len(ordered)) for column in columns])
     strata = np.bincount(ordered // (group.max() + 1))
-    return _Counts(*sums[:4], sums[4::3], sums[5::3], sums[6::3], strata)
+    success, accepted, failure, false = sums[:4]
+    under = (sums[4::3], sums[5::3], sums[6::3])
+    return _Counts(success, accepted, failure, false, *under, strata)
 
 
 def _outcomes(pairs: PerturbedPairs, verdict: Floats) -> tuple[NDArray[np.bool_], ...]:
