@@ -30,12 +30,12 @@ docs: $(VENV)/.test
 
 $(VENV)/.run: requirements.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements.txt
+	$(BIN)/python -m pip install --quiet -r requirements.txt -e .
 	touch $@
 
 $(VENV)/.test: requirements.txt requirements-dev.txt requirements-published.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt -e .
 	$(BIN)/python -m pip install --quiet --no-deps -r requirements-published.txt
 	touch $@ $(VENV)/.run
 

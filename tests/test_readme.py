@@ -7,6 +7,8 @@ import json
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 
 import trajudge as tj
 from tests.batch_server import BatchServer
+from tests.conftest import missing
 from tests.eval.acceptance.test_binding import SETTINGS, decided
 from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
@@ -30,13 +33,14 @@ from trajudge.trajectories.loaders import detect_kind
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, flags=re.M | re.S)
 COMMANDS: list[str] = [
     line.split("  #")[0].strip()
     for language, block in BLOCKS
     if not language
     for line in block.splitlines()
-    if not line.startswith("export ")
+    if not line.startswith(("export ", "source "))
 ]
 MODELS = [command for command in COMMANDS if command.startswith("python -m eval.judge")]
 # These need no files: they always run, in tests of their own.
@@ -76,6 +80,19 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert max(map(len, README.splitlines())) <= 110
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_setting_up_installs_the_command() -> None:
+    """The plain commands install what ``make`` does, and the project itself: without it there is no
+    ``trajudge`` to call."""
+    installs = re.findall(r"pip install (?:--quiet )?(.+?)(?: && \\)?\n", README + MAKEFILE)
+    assert [installs.count(words) for words in dict.fromkeys(installs)] == [2, 2, 2], installs
+    assert sum("-e ." in words for words in installs) == 4
+    command = shutil.which("trajudge", path=str(Path(sys.executable).parent))
+    if command is None:
+        missing("installed", "this environment was not made as the README says")
+    shown = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert shown.stdout == f"trajudge {tj.__version__}\n"
 
 
 def test_there_are_commands_to_check() -> None:
