@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -97,7 +98,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda entry: entry.get_closest_marker("longest") is None)
 
 
-def missing(what: str, reason: str) -> None:
+def missing(what: str, reason: str) -> NoReturn:
     """Skip, or fail where ``TRAJUDGE_REQUIRE`` says that this machine must have it."""
     if what in REQUIRED:
         pytest.fail(f"TRAJUDGE_REQUIRE={what}: {reason}", pytrace=False)
