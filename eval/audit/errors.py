@@ -44,22 +44,30 @@ class RuleErrors(Record):
     passed_failures: ClusteredRate
 
 
-def rate(keys: Sequence[TrajectoryKey], hits: Verdicts) -> ClusteredRate:
-    """Compute the share of ``keys`` whose value in ``hits`` is true, with its interval."""
-    if not keys:
+def rate(
+    keys: Sequence[TrajectoryKey], hits: Verdicts, counted: Verdicts | None = None
+) -> ClusteredRate:
+    """Compute the share of ``keys`` whose value in ``hits`` is true, with its interval.
+
+    With ``counted`` it is the share among those with a true value there; the tasks of the others
+    are tasks that were drawn as well, therefore the interval is that of ``trajudge score``.
+    """
+    trials = np.array([counted is None or counted[key] for key in keys], dtype=float)
+    if not trials.any():
         return ClusteredRate(hits=0, trials=0)
-    values = np.array([hits[key] for key in keys], dtype=float)
+    values = np.array([hits[key] for key in keys], dtype=float) * trials
     rates = rates_by_cluster(
-        values, np.ones(()), [key.task_id for key in keys], [benchmark_of(key) for key in keys]
+        values, trials, [key.task_id for key in keys], [benchmark_of(key) for key in keys]
     )
-    low, high, effect = (
-        float(part[0]) for part in (rates.interval.low, rates.interval.high, rates.design_effect)
+    limits = rates.interval
+    estimate, low, high, effect = (
+        float(part[0]) for part in (limits.estimate, limits.low, limits.high, rates.design_effect)
     )
     known = not np.isnan(low)
     return ClusteredRate(
         hits=int(values.sum()),
-        trials=len(keys),
-        rate=float(values.mean()),
+        trials=int(trials.sum()),
+        rate=estimate,
         low=low if known else None,
         high=high if known else None,
         design_effect=effect if known else None,
@@ -70,15 +78,15 @@ def rule_errors(
     rule: Verdicts, expert: Verdicts, keys: Sequence[TrajectoryKey], *, facet: str, value: str
 ) -> RuleErrors:
     """Compare the rule with the expert on ``keys``, all of which have both verdicts."""
-    passed = [key for key in keys if rule[key]]
-    good = [key for key in keys if expert[key]]
+    denied = {key: not rule[key] for key in keys}
+    failed = {key: not expert[key] for key in keys}
     return RuleErrors(
         facet=facet,
         value=value,
         n=len(keys),
-        precision=rate(passed, expert),
-        missed=rate(good, {key: not rule[key] for key in good}),
-        passed_failures=rate([key for key in keys if not expert[key]], rule),
+        precision=rate(keys, expert, rule),
+        missed=rate(keys, denied, expert),
+        passed_failures=rate(keys, rule, failed),
     )
 
 

@@ -25,6 +25,8 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
     write_rewards,
 )
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns, verdict_intervals
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
@@ -58,6 +60,23 @@ def test_the_errors_of_a_rule() -> None:
 def test_a_rate_of_nothing_is_undefined() -> None:
     found = rule_errors(RULE, EXPERT, KEYS[4:], facet="all", value="all")
     assert found.precision.rate is found.precision.low is found.missed.rate is None
+
+
+def test_the_intervals_are_those_of_the_score() -> None:
+    """Also where a task has no run that the rule passes."""
+    rng = np.random.default_rng(0)
+    keys = [key(task, agent) for task in range(30) for agent in AGENTS]
+    rule, expert = (dict(zip(keys, rng.random(90) < 0.3, strict=True)) for _ in range(2))
+    found = rule_errors(rule, expert, keys, facet="all", value="all")
+    columns = verdict_columns(
+        np.array([[float(rule[one])] for one in keys]),
+        np.array([[float(expert[one])] for one in keys]),
+    )
+    counts = sum_clusters(columns.reshape(90, -1), [one.task_id for one in keys])
+    limits = verdict_intervals(counts.sums[None], counts.stratum_sizes)
+    for name, limited in (("precision", found.precision), ("fpr", found.passed_failures)):
+        assert (limited.low, limited.high) == (limits[name].low[0], limits[name].high[0])
+    assert found.missed.low == pytest.approx(1 - limits["recall"].high[0])
 
 
 def test_a_task_counts_with_each_of_its_methods(tmp_path: Path) -> None:
