@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from hashlib import sha256
+from typing import Literal, Protocol
 
 from trajudge.judges.model import Message, Part, Picture, Text
+from trajudge.judges.prompting.step_forms import StepForm, rendered_steps
 from trajudge.judges.prompting.truncated_prompts import EMPTY_VIEW, conversation, prompt_tokens
 from trajudge.prompts.published import load_published
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncation import TruncatedView
+
+Wording = Literal["usual", "swapped", "terse", "formal"]
+# Where the built-in system prompt says how to answer, and what its user's turn has without a step:
+# no goal can hold that, for its tags are neutralised.
+_HOW = "# How to answer\n"
+_NO_STEPS = "<steps>\nNo step was recorded.\n"
 
 
 class PromptFormat(Protocol):
@@ -55,10 +63,14 @@ class BuiltinPrompt:
     def messages(
         self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
-        text = self._prompt.render(
+        text = self._user(view, len(pictures) - len(frames), frames)
+        return conversation(self._system, [*pictures, Text(text=text)])
+
+    def _user(self, view: TruncatedView, goal_pictures: int, frames: Sequence[int]) -> str:
+        return self._prompt.render(
             "user",
             goal=view.goal,
-            goal_pictures=len(pictures) - len(frames),
+            goal_pictures=goal_pictures,
             steps=view.steps,
             head=view.head,
             elided=view.elided,
@@ -66,7 +78,40 @@ class BuiltinPrompt:
             axtree=view.axtree,
             screenshots=frames,
         )
-        return conversation(self._system, [*pictures, Text(text=text)])
+
+
+class OtherForm(BuiltinPrompt):
+    """The built-in prompt with its steps in another rendering, or its instructions in other words
+    (``prompts/simplified-forms``), for what a verdict owes to either."""
+
+    def __init__(
+        self,
+        representation: Representation,
+        success: str,
+        *,
+        steps: StepForm,
+        wording: Wording,
+        answer: str = "tags",
+        frames: int = 1,
+    ) -> None:
+        self._forms, self._steps = load_prompt("simplified-forms"), steps
+        super().__init__(representation, success, answer=answer, frames=frames)
+        both = f"{self.prompt_hash}\0{self._forms.hash}"
+        self.prompt_hash = sha256(both.encode()).hexdigest()
+        values = {"representation": representation.value, "success": success}
+        if wording == "swapped":
+            before, _, _ = self._system.partition(_HOW)
+            self._system = before + self._forms.render("how_swapped", success=success)
+        elif wording != "usual":
+            self._system = self._forms.render(f"system_{wording}", **values)
+        self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
+
+    def _user(self, view: TruncatedView, goal_pictures: int, frames: Sequence[int]) -> str:
+        if self._steps == "tags" or not view.steps:
+            return super()._user(view, goal_pictures, frames)
+        text = super()._user(view._replace(steps=()), goal_pictures, frames)
+        steps = rendered_steps(self._forms, self._steps, view).strip("\n")
+        return text.replace(_NO_STEPS, f"<steps>\n{steps}\n", 1)
 
 
 class PaperPrompt:

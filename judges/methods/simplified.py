@@ -7,25 +7,35 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from trajudge.judges.adapters.errors import ContextOverflow
-from trajudge.judges.methods.prompt_formats import BuiltinPrompt, PaperPrompt, PromptFormat
+from trajudge.judges.methods.prompt_formats import (
+    BuiltinPrompt,
+    OtherForm,
+    PaperPrompt,
+    PromptFormat,
+    Wording,
+)
 from trajudge.judges.model import ModelClient, Verdict
 from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tokens
 from trajudge.judges.prompting.screenshots import Shot, evenly_spaced
+from trajudge.judges.prompting.step_forms import StepForm
 from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
 from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json, whole_number_in
 from trajudge.judges.replies.parsing import parse_tags
 from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, Shown, page_needs
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.truncation import views
+from trajudge.trajectories.truncation import Elision, views
 
 
 class SimplifiedOptions(Record):
     """``success`` is asked first or last; ``answer`` comes in tags, or through the provider's
     structured output; ``frames`` screenshots at most are shown, evenly spaced; ``prompts`` are our
     own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
-    prompt, pictures included."""
+    prompt, pictures included. Three are there to measure what a verdict owes to them: the rendering
+    of the ``steps``, the place of the ``elision`` of a run that is too long, and the ``wording`` of
+    the instructions (``swapped``: the words of each verdict in the other order)."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
@@ -34,6 +44,9 @@ class SimplifiedOptions(Record):
     prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+    steps: StepForm = added("tags")
+    elision: Elision = added("middle")
+    wording: Wording = added("usual")
 
     @property
     def needs(self) -> Needs:
@@ -50,7 +63,16 @@ class SimplifiedOptions(Record):
     def _published_form(self) -> SimplifiedOptions:
         if self.prompts == "agentrewardbench" and (self.answer != "tags" or self.frames > 1):
             raise ValueError("the published prompts ask for tags and show one frame")
+        if self.prompts == "agentrewardbench" and self.is_other_form:
+            raise ValueError("the published prompts have one rendering of steps, and one wording")
+        if self.wording != "usual" and (self.answer != "tags" or self.frames > 1):
+            raise ValueError("another wording asks for tags and shows one frame")
         return self
+
+    @property
+    def is_other_form(self) -> bool:
+        """Whether it is asked otherwise than by the built-in templates alone."""
+        return self.steps != "tags" or self.wording != "usual"
 
 
 class Simplified:
@@ -84,7 +106,9 @@ class Simplified:
         overflow = ContextOverflow(
             f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
         )
-        shorter = views(trajectory, self.options.representation, budget)
+        shorter = views(
+            trajectory, self.options.representation, budget, elision=self.options.elision
+        )
         for view in shorter:
             messages = form.messages(view, pictures, numbers)
             try:
@@ -101,9 +125,11 @@ class Simplified:
 def _form(options: SimplifiedOptions) -> PromptFormat:
     if options.prompts == "agentrewardbench":
         return PaperPrompt(options.representation, options.success)
-    return BuiltinPrompt(
-        options.representation, options.success, answer=options.answer, frames=options.frames
-    )
+    asked: Any = {"answer": options.answer, "frames": options.frames}
+    if options.is_other_form:
+        asked |= {"steps": options.steps, "wording": options.wording}
+        return OtherForm(options.representation, options.success, **asked)
+    return BuiltinPrompt(options.representation, options.success, **asked)
 
 
 def verdict_schema(success: str) -> dict[str, Any]:

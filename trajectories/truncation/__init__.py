@@ -8,7 +8,8 @@ The rungs, in order::
              content) and its end (dialogs and messages are appended there) stay
     elided   a third of the budget for the tree, cut as above; long texts of the steps shortened,
              reasoning most; then steps left out in the middle: some first ones and twice as many
-             last ones stay; what they leave of the budget goes back to the tree
+             last ones stay (or at another place that is named, ``Elision``); what they leave of
+             the budget goes back to the tree
 
 Whatever is left out is said in the text, with its amount. A rung is chosen before the call by
 counting tokens; a provider that still finds the prompt too long moves one rung down.
@@ -17,7 +18,7 @@ counting tokens; a provider that still finds the prompt too long moves one rung 
 from __future__ import annotations
 
 from trajudge.trajectories.truncation.cutting import cut_middle
-from trajudge.trajectories.truncation.steps import MARKER_TOKENS, STEP_OVERHEAD
+from trajudge.trajectories.truncation.steps import MARKER_TOKENS, STEP_OVERHEAD, Elision
 from trajudge.trajectories.truncation.views import (
     MAX_OVERFLOWS,
     SHRINK,
@@ -32,6 +33,7 @@ __all__ = [
     "MAX_OVERFLOWS",
     "SHRINK",
     "STEP_OVERHEAD",
+    "Elision",
     "PromptTruncator",
     "TruncatedView",
     "TruncationLevel",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from trajudge.trajectories.represent import StepLine
 from trajudge.trajectories.tokens import count_tokens
@@ -17,6 +17,11 @@ MARKER_TOKENS = 40
 _REASONING_LIMITS = (1600, 400, 100)
 FIELD_LIMIT = 400
 _SMALLEST_FIELD = 60
+
+
+Elision = Literal["start", "middle", "end"]
+"""Where steps are left out: in the middle twice as many last ones as first ones stay, at the start
+only last ones, at the end first ones and the very last."""
 
 
 class KeptSteps(NamedTuple):
@@ -46,24 +51,32 @@ def _shortened(step: StepLine, reasoning: int, field: int) -> StepLine:
     )
 
 
-def _elide(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
+def _head(count: int, elision: Elision) -> int:
+    """Tell how many of ``count`` kept steps are first ones; at least one is a last one."""
+    return {"start": 0, "middle": count // 3, "end": max(count - 1, 0)}[elision]
+
+
+def _elide(steps: Sequence[StepLine], allowance: int, elision: Elision) -> KeptSteps | None:
     """Keep as many steps as fit, at least the last one; None if not even that fits."""
     sums = [0, *accumulate(step_tokens(step) for step in steps)]
 
     def size(count: int) -> int:
-        tail = len(steps) - (count - count // 3)
+        head = _head(count, elision)
+        tail = len(steps) - (count - head)
         marker = MARKER_TOKENS if count < len(steps) else 0
-        return sums[count // 3] + sums[-1] - sums[tail] + marker
+        return sums[head] + sums[-1] - sums[tail] + marker
 
     count = largest(len(steps), lambda number: size(number) <= allowance)
     if count == len(steps):
         return KeptSteps(tuple(steps), count, 0) if size(count) <= allowance else None
-    head = count // 3
+    head = _head(count, elision)
     tail = len(steps) - (count - head)
     return KeptSteps((*steps[:head], *steps[tail:]), head, tail - head) if count else None
 
 
-def fewer_steps(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
+def fewer_steps(
+    steps: Sequence[StepLine], allowance: int, elision: Elision = "middle"
+) -> KeptSteps | None:
     """Fit the steps into at most ``allowance`` tokens: shorter reasoning, then fewer steps, then as
     little of the last steps as still makes sense."""
     for reasoning in _REASONING_LIMITS:
@@ -71,4 +84,4 @@ def fewer_steps(steps: Sequence[StepLine], allowance: int) -> KeptSteps | None:
         if sum(step_tokens(step) for step in short) <= allowance:
             return KeptSteps(tuple(short), len(short), 0)
     least = [_shortened(step, _SMALLEST_FIELD, _SMALLEST_FIELD) for step in short]
-    return _elide(short, allowance) or _elide(least, allowance)
+    return _elide(short, allowance, elision) or _elide(least, allowance, elision)

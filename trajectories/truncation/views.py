@@ -14,6 +14,7 @@ from trajudge.trajectories.truncation.cutting import cut_middle
 from trajudge.trajectories.truncation.steps import (
     FIELD_LIMIT,
     STEP_OVERHEAD,
+    Elision,
     KeptSteps,
     fewer_steps,
 )
@@ -64,9 +65,15 @@ class PromptTruncator:
     """Truncated views of one trajectory. Texts are counted only when a view depends on them, and
     once; ``at`` builds the view of a level."""
 
-    def __init__(self, trajectory: Trajectory, representation: Representation) -> None:
-        """Prepare the views. Raises MissingObservation if the representation needs a tree and there
-        is none."""
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        representation: Representation,
+        elision: Elision = "middle",
+    ) -> None:
+        """Prepare the views; ``elision`` is where steps are left out. Raises MissingObservation if
+        the representation needs a tree and there is none."""
+        self._elision = elision
         self._goal, self._answer = trajectory.goal, trajectory.answer
         self._steps = step_lines(trajectory)
         self._all_steps = KeptSteps(self._steps, len(self._steps), 0)
@@ -145,7 +152,7 @@ class PromptTruncator:
         tree, tokens = self._smallest
         answer = self._answer and cut_middle(self._answer, max(FIELD_LIMIT, budget // 6))
         rest = budget - self._goal_tokens - _tokens(answer)
-        kept = fewer_steps(self._steps, rest - min(tokens, budget // 3))
+        kept = fewer_steps(self._steps, rest - min(tokens, budget // 3), self._elision)
         if kept is None:
             return None
         rest -= kept.tokens
@@ -176,8 +183,14 @@ class Views(Iterator[TruncatedView]):
     representation needs a tree and there is none.
     """
 
-    def __init__(self, trajectory: Trajectory, representation: Representation, budget: int) -> None:
-        self._truncator = PromptTruncator(trajectory, representation)
+    def __init__(
+        self,
+        trajectory: Trajectory,
+        representation: Representation,
+        budget: int,
+        elision: Elision = "middle",
+    ) -> None:
+        self._truncator = PromptTruncator(trajectory, representation, elision)
         self._budget = budget
         self.room: int | None = None
         self._made = self._descend()
@@ -211,6 +224,12 @@ class Views(Iterator[TruncatedView]):
         return self._truncator.first(int(SHRINK * view.tokens), max(TruncationLevel.CUT, view.rung))
 
 
-def views(trajectory: Trajectory, representation: Representation, budget: int) -> Views:
+def views(
+    trajectory: Trajectory,
+    representation: Representation,
+    budget: int,
+    *,
+    elision: Elision = "middle",
+) -> Views:
     """Iterate over the views of a trajectory, see ``Views``."""
-    return Views(trajectory, representation, budget)
+    return Views(trajectory, representation, budget, elision)
