@@ -38,7 +38,7 @@ def apply(
         return changed
     changed = renumbered(changed)
     edits = edits_between(trajectory, changed)
-    if not edits and not perturbation.sample and not perturbation.options:
+    if not edits and not perturbation.sample and perturbation.asking is None:
         return NotApplicable(reason="nothing of it changes")
     return Perturbed(
         trajectory=changed,
@@ -46,17 +46,18 @@ def apply(
         relations=perturbation.relations,
         edits=edits,
         sample=perturbation.sample,
-        options=perturbation.options,
     )
 
 
 def compose(first: Perturbation, second: Perturbation) -> Perturbation:
     """Apply one perturbation after the other: ``first+second``.
 
-    Raises UserError if they share a channel and are not both stackable, or if their relations
-    contradict each other.
+    Raises UserError if they share a channel and are not both stackable, if their relations
+    contradict each other, or if one of them changes how the judge is asked.
     """
     name = f"{first.name}+{second.name}"
+    if asked := [one.name for one in (first, second) if one.asking]:
+        raise UserError(f"{name}: {asked[0]} changes how a judge is asked: name it alone")
     if first.channels & second.channels and not (first.stackable and second.stackable):
         shared = ", ".join(sorted(first.channels & second.channels))
         raise UserError(f"{name}: both change {shared}: compose perturbations of other channels")
@@ -72,7 +73,6 @@ def compose(first: Perturbation, second: Perturbation) -> Perturbation:
         stackable=first.stackable and second.stackable,
         summary=f"{first.summary} Then: {second.summary}",
         sample=max(first.sample, second.sample),
-        options={**first.options, **second.options},
         states_answer=first.states_answer or second.states_answer,
         change=_in_turn(first, second),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,8 +16,10 @@ from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.robustness.adaptive.running import attacked_adaptively
+from trajudge.robustness.asking.requests import asked_requests
 from trajudge.robustness.defences.variants import defended_requests
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
+from trajudge.robustness.measures.report import read_variants
 from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, suite
 from trajudge.trajectories.model import Record
@@ -61,7 +63,7 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     if config.adaptive or not config.attacked:
         known = limited(subjects(request.data.data, request.data.annotations), config.limit)
     attacked = config.attacked or _expanded(known, config)
-    runs = planned(request, attacked, config.out, config.defence)
+    runs = planned(request, attacked, config)
     if request.calls.dry_run:
         return JudgedRuns(asyncio.run(dry_run(runs)), (), attacked)
     if not may_spend(request, runs):
@@ -103,14 +105,13 @@ def _expanded(known: Subjects, config: RobustConfig) -> Path:
     return folder
 
 
-def planned(
-    request: RunRequest, attacked: Path, out: Path, defences: Sequence[str] = ()
-) -> list[PlannedRun]:
-    """Plan a run of each judge on the changed runs, below ``out``, also behind each of the
-    ``defences``. Raises UserError.
+def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[PlannedRun]:
+    """Plan a run of each judge on the changed runs, below ``config.out``, also behind each of the
+    defences, and one on their sources for each way to ask it otherwise. Raises UserError.
 
     A judge that an attack makes fail has not failed as a run: that is what is measured.
     """
+    out = config.out
     on_changed = request.model_copy(
         update={
             "data": DataConfig(data=f"trajudge:{attacked}"),
@@ -123,7 +124,9 @@ def planned(
         }
     )
     runs: list[PlannedRun] = []
-    for one in defended_requests(on_changed, defences):
+    requests = [*defended_requests(on_changed, config.defence)]
+    requests += _asked(on_changed, attacked, config)
+    for one in requests:
         runs += plan_runs(one, runs[0].plan.source if runs else None)
     together = out / "runs"
     runs = [
@@ -133,6 +136,13 @@ def planned(
     _check_distinct(runs)
     say_sources(runs)
     return runs
+
+
+def _asked(request: RunRequest, attacked: Path, config: RobustConfig) -> Iterator[RunRequest]:
+    """Yield the requests of what only changes how a judge is asked."""
+    chosen = [one for one in suite(config.suite, config.perturbation) if one.asking]
+    if chosen:
+        yield from asked_requests(request, chosen, read_variants(attacked), config.perturbation)
 
 
 def _check_distinct(runs: Sequence[PlannedRun]) -> None:

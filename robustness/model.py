@@ -143,6 +143,19 @@ class Facts(Record):
     goals: tuple[GoalOutcome, ...] = ()
 
 
+class Asking(Record):
+    """How a judge is asked otherwise about runs that stay as they are.
+
+    ``options`` of the judge that differ (a judge without them is not asked), the ``temperature``,
+    how many ``samples`` are drawn; ``dated``: the model under the name of one of its versions.
+    """
+
+    options: dict[str, str] = Field(default_factory=dict)
+    temperature: float | None = None
+    samples: int = 1
+    dated: bool = False
+
+
 Relations = Mapping[LabelQuestion, Relation]
 
 
@@ -158,7 +171,6 @@ class Perturbed(Record):
     relations: dict[LabelQuestion, Relation]
     edits: tuple[Edit, ...]
     sample: int = 0
-    options: dict[str, str] = Field(default_factory=dict)
 
 
 class NotApplicable(Record):
@@ -184,9 +196,8 @@ class Perturbation(Record):
     outside of ``channels`` as it was. ``twin`` names the benign perturbation of the same length
     and place that an attack is compared with. ``stackable``: may be composed with one that shares
     a channel. ``grade``: the record was edited, or the payload stood on the page when the run was
-    recorded. ``sample`` as in ``Perturbed``; ``options`` are those of the judge that differ (a
-    judge without them is not asked); ``states_answer``: its text may hold what the last message had
-    to say.
+    recorded. ``sample`` as in ``Perturbed``; ``asking``: the runs stay, and the judge is asked
+    otherwise; ``states_answer``: its text may hold what the last message had to say.
     """
 
     name: str
@@ -201,7 +212,7 @@ class Perturbation(Record):
     stackable: bool = False
     summary: str
     sample: int = 0
-    options: dict[str, str] = Field(default_factory=dict)
+    asking: Asking | None = None
     states_answer: bool = False
     change: Transform = Field(exclude=True, repr=False)
 

@@ -43,11 +43,16 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.robustness.attacked import write  # noqa: PLC0415 - --help needs none of it
     from trajudge.robustness.catalogue import catalogue, chosen  # noqa: PLC0415
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    # What is an option of the judge changes nothing in a folder.
-    names = options.perturbation or [one.name for one in catalogue().values() if not one.options]
+    names = options.perturbation or [one.name for one in catalogue().values() if not one.asking]
     perturbations = chosen(names)
+    if asked := [one.name for one in perturbations if one.asking]:
+        raise UserError(
+            f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
+            "trajudge robust"
+        )
     written = write(
         options.out,
         subjects(options.data, options.annotations),

@@ -58,7 +58,7 @@ def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
     UserError for an unknown one."""
     if names:
         return chosen(list(dict.fromkeys(["identity", *names])))
-    return chosen(CORE) if name == "core" else [o for o in catalogue().values() if not o.options]
+    return chosen(CORE) if name == "core" else list(catalogue().values())
 
 
 def limited(subjects: Subjects, limit: int) -> Subjects:
@@ -79,7 +79,9 @@ def expanded(
     folder: Path, subjects: Subjects, perturbations: Sequence[Perturbation], seed: int
 ) -> list[str]:
     """Write the changed runs into a folder, whole or not at all, or find them there; return what is
-    wrong with those that were left out. Raises UserError for a folder of other settings."""
+    wrong with those that were left out. What only changes how a judge is asked changes none. Raises
+    UserError for a folder of other settings."""
+    perturbations = [one for one in perturbations if one.asking is None]
     settings = SuiteSettings(
         perturbations={one.name: one.version for one in perturbations},
         sources=_hash(subjects),

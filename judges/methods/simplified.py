@@ -125,11 +125,11 @@ class Simplified:
 def _form(options: SimplifiedOptions) -> PromptFormat:
     if options.prompts == "agentrewardbench":
         return PaperPrompt(options.representation, options.success)
-    asked: Any = {"answer": options.answer, "frames": options.frames}
+    form: Any = {"answer": options.answer, "frames": options.frames}
     if options.is_other_form:
-        asked |= {"steps": options.steps, "wording": options.wording}
-        return OtherForm(options.representation, options.success, **asked)
-    return BuiltinPrompt(options.representation, options.success, **asked)
+        form |= {"steps": options.steps, "wording": options.wording}
+        return OtherForm(options.representation, options.success, **form)
+    return BuiltinPrompt(options.representation, options.success, **form)
 
 
 def verdict_schema(success: str) -> dict[str, Any]:

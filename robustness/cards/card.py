@@ -174,6 +174,10 @@ def _steadiness(judge: JudgeRobustness) -> Iterator[str]:
         ("pairs right where the truth changes", _rate(overall.pair_accuracy)),
         ("verdicts lost under a change", _rate(overall.coverage_lost)),
     ]
+    for one in judge.rates:
+        known = known_perturbation(one.name)
+        if known is not None and known.asking is not None:
+            rows.append((f"flips under {one.name}", _rate(one.flips)))
     if judge.adaptive:
         rows += [
             (f"an attacker that learns, within {n} queries", _rate(rate))

@@ -7,6 +7,7 @@ from functools import cache, reduce
 
 from trajudge.robustness.apply import compose
 from trajudge.robustness.catalogue import (
+    askings,
     claims,
     fabrications,
     honest_flips,
@@ -17,7 +18,10 @@ from trajudge.robustness.catalogue import (
 from trajudge.robustness.model import Perturbation
 from trajudge.trajectories.util.errors import UserError
 
-FAMILIES = (invariances, invariant_pictures, honest_flips, claims, injections, fabrications)
+FAMILIES = (
+    *(invariances, invariant_pictures, honest_flips, claims, injections, fabrications),
+    askings,
+)
 
 
 @cache

@@ -231,13 +231,6 @@ PERTURBATIONS = (
     invariance("idle-tail", "Two idle steps follow after the end.", STEP_CHANNELS, _tail),
     _only("full"),
     _only("pruned"),
-    invariance(
-        "question-order",
-        "The judge is asked for success after the other labels.",
-        {Channel.PROMPT},
-        lambda t: t,
-        options={"success": "last"},
-    ),
     _named("frontier-agent-9"),
     _named("baseline-agent-0"),
 )

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.select.files import write_whole
 from trajudge.judges.defences.options import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, write_curves
 from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
@@ -60,11 +60,11 @@ def compared(judges: Sequence[JudgeRobustness], runs: Sequence[Path]) -> list[De
     """Put judges with a defence behind the same judge without; empty if none has one."""
     judgments: dict[str, list[Judgment]] = defaultdict(list)
     defences: dict[str, Defences] = {}
-    for run in runs:
-        options = read_manifest(run).get("options")
-        for judgment in read_judgments(run):
-            judgments[judgment.judge].append(judgment)
-            defences.setdefault(judgment.judge, _defences(options))
+    for run in map(judged_run, runs):
+        # Where a judge is asked otherwise, it is asked about the runs as they were alone.
+        for name, made in () if run.sources_only else run.judgments.items():
+            judgments[name] += made
+            defences.setdefault(name, _defences(run.manifest.get("options")))
     rows = [_row(one, defences[one.judge], judgments[one.judge]) for one in judges]
     if not any(row.defences for row in rows):
         return []

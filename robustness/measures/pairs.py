@@ -65,6 +65,17 @@ class PerturbedPairs(NamedTuple):
         return np.array([source.benchmark for source in self.sources], str)
 
 
+class PairRow(NamedTuple):
+    """What was said of a source and of one variant of it; ``truth`` is the source's, ``cluster``
+    the number of its task."""
+
+    source: TrajectoryKey
+    cluster: int
+    truth: float | None
+    clean: RunVerdict
+    perturbed: RunVerdict
+
+
 def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
     """Return one judge's verdict on each run: the majority of its samples, a tie is no success.
 
@@ -73,10 +84,11 @@ def verdicts_of(judgments: Iterable[Judgment]) -> Verdicts:
     by_key: dict[TrajectoryKey, list[Judgment]] = defaultdict(list)
     for judgment in judgments:
         by_key[judgment.key].append(judgment)
-    return {key: _verdict(made) for key, made in by_key.items()}
+    return {key: verdict_of(made) for key, made in by_key.items()}
 
 
-def _verdict(judgments: Sequence[Judgment]) -> RunVerdict:
+def verdict_of(judgments: Sequence[Judgment]) -> RunVerdict:
+    """Return what a judge said of one run in these judgments: the majority."""
     told = [one for one in judgments if one.status is Status.OK and one.success is not None]
     scores = [one.score for one in told if one.score is not None]
     return RunVerdict(
@@ -108,20 +120,37 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
     for one in variants:
         if one.key in verdicts and one.of in clean:
             by_name[one.perturbation].append(one)
+
+    def row(one: VariantLine) -> PairRow:
+        cluster = number[one.of.benchmark, one.of.task_id]
+        return PairRow(one.of, cluster, truth.get(one.of), clean[one.of], verdicts[one.key])
+
     return [
-        PerturbedPairs(
+        side_by_side(
             name,
             lines[0].relations[LabelQuestion.SUCCESS],
-            _numbers([clean[one.of].success for one in lines]),
-            _numbers([verdicts[one.key].success for one in lines]),
-            _numbers([truth.get(one.of) for one in lines]),
-            np.array([number[one.of.benchmark, one.of.task_id] for one in lines]),
-            tuple(one.of for one in lines),
-            _details([clean[one.of] for one in lines], [verdicts[one.key] for one in lines]),
-            all(one.sample and one.of in verdicts for one in lines),
+            list(map(row, lines)),
+            is_drawn_again=all(one.sample and one.of in verdicts for one in lines),
         )
         for name, lines in by_name.items()
     ]
+
+
+def side_by_side(
+    name: str, relation: Relation, rows: Sequence[PairRow], *, is_drawn_again: bool = False
+) -> PerturbedPairs:
+    """Return the pairs of one perturbation, in the order of the rows."""
+    return PerturbedPairs(
+        name,
+        relation,
+        _numbers([one.clean.success for one in rows]),
+        _numbers([one.perturbed.success for one in rows]),
+        _numbers([one.truth for one in rows]),
+        np.array([one.cluster for one in rows]),
+        tuple(one.source for one in rows),
+        _details([one.clean for one in rows], [one.perturbed for one in rows]),
+        is_drawn_again,
+    )
 
 
 def runs_as_they_were(everything: Sequence[PerturbedPairs]) -> PerturbedPairs:

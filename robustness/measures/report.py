@@ -19,9 +19,9 @@ from trajudge.eval.acceptance.binding import (
     configuration_of_run,
     differences,
 )
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.select.files import write_whole
 from trajudge.judges.model import Judgment
+from trajudge.robustness.asking.pairing import asked_pairs, asked_runs, judged_run
 from trajudge.robustness.attacked import VARIANTS, VariantLine
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
@@ -88,18 +88,22 @@ def measured(runs: Sequence[Path], attacked: Path, seed: int) -> list[JudgeRobus
     variants = read_variants(attacked)
     by_judge: dict[str, list[Judgment]] = defaultdict(list)
     configured: dict[str, tuple[Path, JudgeConfiguration]] = {}
-    for run in runs:
-        manifest, own = read_manifest(run), defaultdict[str, list[Judgment]](list)
-        for judgment in read_judgments(run):
-            own[judgment.judge].append(judgment)
-        for name, judgments in own.items():
+    read = [judged_run(run) for run in runs]
+    asked = asked_runs(read)
+    otherwise = {one.run.folder for one in asked if one.run.sources_only}
+    for run in (one for one in read if one.folder not in otherwise):
+        for name, judgments in run.judgments.items():
             by_judge[name] += judgments
-            configuration = configuration_of_run(name, manifest)
-            _check_same(run, configuration, *configured.setdefault(name, (run, configuration)))
+            configuration = configuration_of_run(name, run.manifest)
+            first = configured.setdefault(name, (run.folder, configuration))
+            _check_same(run.folder, configuration, *first)
     judges = []
     for name, judgments in sorted(by_judge.items()):
-        pairs = perturbed_pairs(variants, verdicts_of(judgments))
+        verdicts = verdicts_of(judgments)
+        pairs = perturbed_pairs(variants, verdicts)
         if pairs:
+            base, mine = runs_as_they_were(pairs), [one for one in asked if one.base == name]
+            pairs += filter(None, (asked_pairs(one, base, verdicts) for one in mine))
             made = _robustness(name, pairs, np.random.default_rng(seed))
             judges.append(made._replace(configuration=configured[name][1]))
     if not judges:
@@ -138,7 +142,9 @@ def read_variants(attacked: Path) -> list[VariantLine]:
         except ValidationError as error:
             raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
     return [
-        one for one in variants if not getattr(known_perturbation(one.perturbation), "options", {})
+        one
+        for one in variants
+        if getattr(known_perturbation(one.perturbation), "asking", None) is None
     ]
 
 

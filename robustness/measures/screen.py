@@ -51,10 +51,26 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
     told = [f"{what} {_share(rate)} %" for rate, what in parts if rate.trials]
     if told:
         yield f"  {'; '.join(told)}"
+    yield from _asked_otherwise(judge)
     if judge.adaptive:
         shares = [f"{_share(rate)} % within {n}" for n, rate in judge.adaptive.within.items()]
         tried = next(iter(judge.adaptive.within.values())).trials
         yield f"  an attacker that learns: {', '.join(shares)} queries ({tried} failures)"
+
+
+def _asked_otherwise(judge: JudgeRobustness) -> Iterator[str]:
+    """Say under which way of asking it most verdicts flip."""
+    tried = [(one.flips.estimate, one.name) for one in judge.rates if _is_asking(one.name)]
+    found = [(share, name) for share, name in tried if share is not None]
+    if found:
+        share, name = max(found, key=lambda one: one[0])
+        ways = f"{len(found)} ways" if len(found) > 1 else "another way"
+        yield f"  asked in {ways}: at most {_percent(share)} % of verdicts flip ({name})"
+
+
+def _is_asking(name: str) -> bool:
+    known = known_perturbation(name)
+    return known is not None and known.asking is not None
 
 
 def _worst(threat: str, worst: WorstCase) -> str:

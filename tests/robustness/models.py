@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from unicodedata import normalize
 
 from tests.llm_replies import Incoming
@@ -116,3 +117,37 @@ def believes_any_closing_tag(incoming: Incoming) -> str:
     ending = _ENDING.search(prompt)
     closed = [one for one in _CLOSED.finditer(prompt) if not ending or one[1] == ending[1]]
     return reply(bool(closed) and told(prompt, "success") > closed[0].start())
+
+
+def knows_one_rendering(incoming: Incoming) -> str:
+    """Accepts what is written as it is used to, with a tag around every step."""
+    return reply("<step number=" in incoming.prompt)
+
+
+def takes_the_first_word(incoming: Incoming) -> str:
+    """Gives the verdict that its instructions name first."""
+    prompt = incoming.prompt
+    return reply(prompt.index("<success>Successful") < prompt.index("<success>Unsuccessful"))
+
+
+def knows_one_wording(incoming: Incoming) -> str:
+    """Accepts everything where the instructions begin as it is used to."""
+    return reply("You review runs of web agents." in incoming.prompt)
+
+
+def knows_one_name(incoming: Incoming) -> str:
+    """Accepts everything under one name of its model."""
+    return reply(incoming.payload["model"] == "gpt-4o")
+
+
+class WarmDraws:
+    """Accepts, but for one in five draws of a prompt at a temperature above 0."""
+
+    def __init__(self) -> None:
+        self.drawn: Counter[str] = Counter()
+
+    def __call__(self, incoming: Incoming) -> str:
+        if not incoming.payload.get("temperature"):
+            return reply(True)
+        self.drawn[incoming.prompt] += 1
+        return reply(self.drawn[incoming.prompt] % 5 != 3)

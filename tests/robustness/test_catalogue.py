@@ -99,7 +99,7 @@ def test_a_twin_is_as_long_as_its_attack(carrier: str, dress: str) -> None:
         assert len(lengths) == 1, goal
 
 
-@pytest.mark.parametrize("family", "ABCDE")
+@pytest.mark.parametrize("family", "ABCDEF")
 def test_every_perturbation_is_valid_on_recorded_runs(family: str) -> None:
     """Two runs each; all of them: benchmarks/perturbations.py."""
     for one in (one for one in NO_PICTURES if one.family == family):

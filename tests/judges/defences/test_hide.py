@@ -73,7 +73,7 @@ def test_a_rewritten_reasoning_leaves_every_prompt_as_it_was() -> None:
     loaded = subjects("sample")
     tried = 0
     for one in catalogue().values():
-        if one.channels != {Channel.REASONING} or one.options:
+        if one.channels != {Channel.REASONING}:
             continue
         for source in loaded.trajectories[:4]:
             made = apply(one, source, loaded.facts[source.key])
