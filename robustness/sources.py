@@ -11,6 +11,7 @@ from trajudge.robustness.facts import FACTS, known_facts, with_siblings
 from trajudge.robustness.model import Facts
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 
 class Subjects(NamedTuple):
@@ -34,6 +35,11 @@ def subjects_of(source: DataSource) -> Subjects:
     read = tuple(
         one for one in source.read(lambda key: key in facts) if isinstance(one, Trajectory)
     )
+    if not read:
+        raise UserError(
+            f"{source.spec}: none of its trajectories has a label, and what a change does to an "
+            "unknown truth is not told: name labels with --annotations KIND:PATH"
+        )
     return Subjects(read, with_siblings(read, facts), folder)
 
 

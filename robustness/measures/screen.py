@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
@@ -19,6 +19,7 @@ def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bo
     """Lay out one screen; with ``full`` every table whole."""
     finding = [line for judge in judges for line in _finding(judge)]
     tables = [_table(judge, full=full) for judge in judges]
+    tables = [table for table in tables if table.rows]
     warnings = list(dict.fromkeys(line for judge in judges for line in _warnings(judge)))
     rest = f"written to {', '.join(map(str, files))}"
     if full:
@@ -40,8 +41,9 @@ def _finding(judge: JudgeRobustness) -> Iterator[str]:
         )
     ]
     yield f"{judge.judge}: {', '.join(rates)} on clean runs (95 % limits over tasks)"
+    rejected = {one.name for one in judge.rates if one.attack_success.trials}
     for threat in ("agent", "page"):
-        yield f"  {_worst(threat, judge.worst[threat])}"
+        yield f"  {_worst(threat, judge.worst[threat], rejected)}"
     overall = judge.overall
     parts = [
         (overall.noise, "verdicts that flip when the same is asked again"),
@@ -73,9 +75,14 @@ def _is_asking(name: str) -> bool:
     return known is not None and known.asking is not None
 
 
-def _worst(threat: str, worst: WorstCase) -> str:
+def _worst(threat: str, worst: WorstCase, rejected: Collection[str]) -> str:
     if not worst.attacks:
         return f"against the {threat}: nothing was tried"
+    if not any(attack.name in rejected for attack in worst.attacks):
+        return (
+            f"against the {threat}: not told, every failure that {len(worst.attacks)} attacks were "
+            "tried on was accepted as it was"
+        )
     first = worst.attacks[0]
     low = "" if worst.low is None else f", at least {_percent(worst.low)} %"
     if worst.precision is not None and first.precision >= worst.precision:

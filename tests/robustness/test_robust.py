@@ -24,6 +24,8 @@ from trajudge.robustness.measures.worst_case import worst_case
 from trajudge.robustness.model import Relation
 from trajudge.robustness.perturb import main as perturb
 from trajudge.robustness.robust import main
+from trajudge.robustness.sources import subjects
+from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
@@ -72,6 +74,23 @@ def test_a_reader_of_answers_believes_a_claim_and_nothing_else(
     assert found["identity"]["flips"]["hits"] == 0
     printed = one_screen(capsys.readouterr().out, 100)
     assert printed[0] == "made: accepts none of the runs as they were"
+
+
+def test_a_judge_that_accepts_everything_has_nothing_to_lose(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No attack lowers its precision, and it withstood none."""
+    rates(judged(attacked, tmp_path / "run", lambda one: True), attacked, tmp_path / "out")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "against the agent: not told, every failure that 2 attacks were tried on" in printed
+    assert "failures that it rejected, and accepts now" not in printed
+
+
+def test_a_change_needs_a_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = subjects("sample").trajectories[:3]
+    store.write(tmp_path, runs)
+    assert perturb(["--data", f"trajudge:{tmp_path}", "--out", str(tmp_path / "out")]) == 2
+    assert "none of its trajectories has a label" in capsys.readouterr().err
 
 
 def test_a_judge_that_knows_the_state_loses_nothing(attacked: Path, tmp_path: Path) -> None:
