@@ -164,10 +164,25 @@ def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
 
 
 def say_sources(runs: Sequence[PlannedRun]) -> None:
-    """Say what was chosen for the user, once."""
+    """Say what was chosen for the user, and which labels label nothing, once."""
     notes = [planned.plan.source.note for planned in runs]
+    notes += [_strangers(planned.plan) for planned in runs]
     handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
     if any(handle.adapter.name == "http" and not handle.calls.adapter for handle in handles):
         notes.append(LEAN)
     for note in dict.fromkeys(filter(None, notes)):
         sys.stderr.write(note + "\n")
+
+
+def _strangers(plan: RunPlan) -> str:
+    """Say where none of the labels belongs to a trajectory, and by what one of either is known;
+    nothing where one does."""
+    if len(plan.labels) or not len(plan.known):
+        return ""
+    label, key = next(iter(plan.known)), plan.keys.key(0)
+    return (
+        f"warning: {plan.source.labels}: none of its {len(plan.known):,} labels belongs to a "
+        f"trajectory that is judged: a label is of agent {label.agent!r} on {label.benchmark!r}, "
+        f"task {label.task_id!r}; a trajectory of agent {key.agent!r} on {key.benchmark!r}, task "
+        f"{key.task_id!r}"
+    )
