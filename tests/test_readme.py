@@ -159,6 +159,14 @@ def test_runs_are_scored_and_a_judge_is_chosen_as_written() -> None:
     assert list(Path("selections").glob("*/decision.json"))
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("own_folder")
+def test_what_verdicts_survive_as_written(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(written("trajudge robust") + " --limit 6 --out out") == 0
+    assert capsys.readouterr().out.startswith("heuristic: precision ")
+    assert Path("out/robustness.json").is_file()
+
+
 @pytest.mark.usefixtures("own_folder")
 def test_scores_are_calibrated_as_written(capsys: pytest.CaptureFixture[str]) -> None:
     Path("runs").mkdir()
