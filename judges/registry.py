@@ -23,7 +23,7 @@ from trajudge.judges.plugins import check_needs
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.providers import PROVIDERS
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _METHODS = "trajudge.judges.methods"
@@ -124,12 +124,21 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
 
 def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
     """Return what the judge with these options must see of a run: by its entry, else by ``needs``
-    of its options, else everything. Raises UserError as ``make_judge`` does."""
+    of its options, else everything; with more where a defence looks at more. Raises UserError as
+    ``make_judge`` does."""
     entry = find_judge(name)
-    if entry.needs is not None:
-        return entry.needs
-    declared = getattr(read_options(name, entry.options_class, options or {}), "needs", EVERYTHING)
-    return check_needs(name, declared)
+    needs = entry.needs
+    if needs is None:
+        kind = read_options(name, entry.options_class, options or {})
+        needs = check_needs(name, getattr(kind, "needs", EVERYTHING))
+    defences = read_defences(name, entry.options_class, options or {})
+    return _with_compared(needs) if defences.cross_modal else needs
+
+
+def _with_compared(needs: Needs) -> Needs:
+    """Add what ``cross_modal`` compares: every tree, and the pictures around the last action."""
+    compared = union([needs, Needs(trees=ALL, screenshots=last(2))])
+    return compared.model_copy(update={"requires": needs.requires})
 
 
 def _id(name: str, entry: JudgeEntry, options: Record) -> str:

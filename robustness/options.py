@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
         action="append",
         metavar="NAME[=VALUE]",
         help="also every judge with this option against what it reads (hide, two-pass, datamark, "
-        "sandwich, nonce, canary; A+B for both; each for all, one by one); may be repeated",
+        "sandwich, nonce, canary, cross-modal; A+B for both; each for all, one by one); may be "
+        "repeated",
     )
     _change_options(made.add_argument_group("the changed runs"))
     call_options(made.add_argument_group("the calls"))

@@ -1,6 +1,7 @@
 """Defences put around a judge, each in its place.
 
-A run goes from the last to the first: it is judged twice, marked, then parts of it are hidden.
+A run goes from the last to the first: its record is checked, it is judged twice, marked, then parts
+of it are hidden.
 Messages go from the first to the last: the goal is repeated, tags get their ending, the canary's
 word is asked for.
 """
@@ -35,6 +36,10 @@ def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> 
         from trajudge.judges.defences.two_pass import TwoPassJudge  # noqa: PLC0415 - most have none
 
         judge = TwoPassJudge(judge, defences.two_pass)
+    if defences.cross_modal:
+        from trajudge.judges.defences.cross_modal import CrossModalJudge  # noqa: PLC0415
+
+        judge = CrossModalJudge(judge, defences.cross_modal)
     return judge
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -22,7 +22,8 @@ class Defences(Record):
     ``hide``: what of the agent's own words is not shown; ``two_pass``: what is not shown in a
     second pass, which must come to the same verdict. Of judges that ask a model: ``datamark``
     marks untrusted text, ``sandwich`` repeats the goal behind it, ``nonce`` is the seed of what the
-    tags around it end in, ``canary`` that of the word that a reply must hold.
+    tags around it end in, ``canary`` that of the word that a reply must hold. ``cross_modal``: what
+    becomes of a run whose record contradicts itself, which is then not asked about.
     """
 
     hide: tuple[str, ...] = ()
@@ -31,6 +32,7 @@ class Defences(Record):
     sandwich: bool = False
     nonce: int | None = Field(default=None, ge=0)
     canary: int | None = Field(default=None, ge=0)
+    cross_modal: Literal["abstain", "fail"] | None = None
 
     @field_validator("hide", "two_pass", mode="before")
     @classmethod
@@ -62,7 +64,8 @@ class Defences(Record):
         """What they add to a judge's id."""
         hidden = f"-no-{'-'.join(self.hide)}" if self.hide else ""
         twice = f"-two-pass-{'-'.join(self.two_pass)}" if self.two_pass else ""
-        return hidden + "".join(f"-{name}" for name in self.of_prompts) + twice
+        checked = f"-cross-modal-{self.cross_modal}" if self.cross_modal else ""
+        return hidden + "".join(f"-{name}" for name in self.of_prompts) + twice + checked
 
 
 DEFENCES = tuple(Defences.model_fields)

@@ -16,6 +16,7 @@ _DEFAULTS = {
     **dict.fromkeys(("hide", "two_pass"), "answer,reasoning"),
     **dict.fromkeys(("datamark", "sandwich"), "true"),
     **dict.fromkeys(("nonce", "canary"), "0"),
+    "cross_modal": "abstain",
 }
 
 

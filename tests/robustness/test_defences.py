@@ -210,9 +210,9 @@ def test_a_judge_goes_without_what_it_cannot_have() -> None:
     everyone = request.judges
     assert [judges for judges, _ in made] == [
         *(everyone, everyone, everyone),
-        *(everyone[:2], everyone[:2], everyone[:2], ("simplified",)),
+        *(everyone[:2], everyone[:2], everyone[:2], ("simplified",), everyone),
     ]
-    assert made[-1][1] == {"canary": "0"}
+    assert [options for _, options in made[-2:]] == [{"canary": "0"}, {"cross_modal": "abstain"}]
 
 
 def test_every_defence_alone() -> None:
@@ -223,8 +223,30 @@ def test_every_defence_alone() -> None:
         {"sandwich": "true"},
         {"nonce": "0"},
         {"canary": "0"},
+        {"cross_modal": "abstain"},
         {"two_pass": "answer"},
     ]
+
+
+def test_forged_parts_of_a_record_are_not_asked_about(tmp_path: Path) -> None:
+    """A model that believes every page: what the other parts deny costs no call and no verdict."""
+    attacked, known = tmp_path / "attacked", limited(subjects("sample"), 18)
+    names = ("identity", "sibling-tree", f"{TREE}.plain", "claim-confident", "page-visited")
+    assert expanded(attacked, known, suite("core", names), 0) == []
+    _, plain = measured(models.obeys_every_instruction, attacked, tmp_path / "plain")
+    checked = "cross_modal=abstain"
+    _, found = measured(models.obeys_every_instruction, attacked, tmp_path / "checked", checked)
+    assert asr(plain, f"{TREE}.plain") == 1
+    assert found[f"{TREE}.plain"]["attack_success"]["trials"] == 0
+    for name in (f"{TREE}.plain", "sibling-tree"):
+        assert found[name]["coverage_lost"]["estimate"] == 1, name
+    for name in ("identity", "claim-confident", "page-visited"):
+        assert found[name]["coverage_lost"]["hits"] == 0, name
+    lines = judgments(tmp_path / "checked")
+    assert {(one["success"] is None, one["calls"] == []) for one in lines} == {
+        (True, True),
+        (False, False),
+    }
 
 
 def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path: Path) -> None:

@@ -91,6 +91,17 @@ def load_picture(
         return _fit(content, max_side, max_pixels, max_bytes, media_types)
 
 
+def grey_levels(ref: ImageRef, size: tuple[int, int]) -> tuple[tuple[int, int], bytes]:
+    """Return the image's own size and its levels of grey at ``size``, both width and height in
+    pixels; a byte for each pixel, row by row. Raises ImageUnreadable (one sentence)."""
+    with _named(ref):
+        content, _ = _with_header(ref)
+        opened = _opened(content)
+        own = opened.size
+        with MEMORY_LIMITER.hold(len(content) + needed(opened, size)):
+            return own, _decode(opened).convert("L").resize(size).tobytes()
+
+
 @contextmanager
 def _named(ref: ImageRef) -> Iterator[None]:
     """Prefix the message of failures inside with the file's name."""
