@@ -33,7 +33,8 @@ NO_SUBJECTS = Subjects((), {})
 class RobustConfig(Record):
     """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
     already (None: below ``out``); ``adaptive``: queries of each failure by an attacker that
-    learns (0: none); ``defence``: what every judge is also judged behind."""
+    learns (0: none); ``defence``: what every judge is also judged behind; ``drift``: the file of
+    verdicts that the judges are held to later."""
 
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
@@ -43,6 +44,7 @@ class RobustConfig(Record):
     attacked: Path | None = None
     adaptive: int = 0
     defence: tuple[str, ...] = ()
+    drift: Path | None = None
 
 
 class JudgedRuns(NamedTuple):
@@ -64,17 +66,25 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
         known = limited(subjects(request.data.data, request.data.annotations), config.limit)
     attacked = config.attacked or _expanded(known, config)
     runs = planned(request, attacked, config)
+    code, results = carried_out(request, runs)
+    if not results:
+        return JudgedRuns(code, (), attacked)
+    adaptive = _adaptive(runs, results, known, config) if code == OK else {}
+    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked, adaptive)
+
+
+def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> tuple[int, Sequence[RunResult]]:
+    """Judge as planned, and return the exit code; without results where the request is only to be
+    priced, or the user does not want to spend that. Raises UserError."""
     if request.calls.dry_run:
-        return JudgedRuns(asyncio.run(dry_run(runs)), (), attacked)
+        return asyncio.run(dry_run(runs)), ()
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
-        return JudgedRuns(INTERRUPTED, (), attacked)
+        return INTERRUPTED, ()
     with terminate_as_interrupt():
         results = run_interruptible(run_until_interrupted(runs))
     _say(results)
-    code = INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK
-    adaptive = _adaptive(runs, results, known, config) if code == OK else {}
-    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked, adaptive)
+    return INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK, results
 
 
 def _adaptive(

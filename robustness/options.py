@@ -68,6 +68,12 @@ def parser() -> argparse.ArgumentParser:
         metavar="N",
         help="also an attacker that learns, with N queries of each failure (default: 25)",
     )
+    add(
+        "--drift",
+        type=Path,
+        metavar="FILE",
+        help="write the verdicts here; where FILE is there, ask again and say if they moved",
+    )
     add("--full", action="store_true", help="all perturbations")
     add("--out", type=Path, default=Path("robustness"), metavar="DIR", help="default: robustness")
     first = "judge model data suite perturbation limit max-cost dry-run attacked out"

@@ -29,6 +29,11 @@ def main(options: argparse.Namespace) -> int:
     config = read_settings(RobustConfig, options)
     folders, attacked, is_source = tuple(options.runs), config.attacked, False
     adaptive: Mapping[str, AdaptiveSuccess] = {}
+    if config.drift and config.drift.is_file():
+        from trajudge.robustness.drift.checking import check_drift  # noqa: PLC0415
+
+        named = bool(options.judge or options.model)
+        return check_drift(request_of(options) if named else None, config)
     if not folders or options.judge or options.model:
         if not options.judge and not options.model:
             raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
@@ -49,6 +54,10 @@ def main(options: argparse.Namespace) -> int:
 
     data = card_data(attacked, options.data, is_source=is_source)
     _show(judges, MeasuredRuns(folders, attacked, data), config.out, full=options.full)
+    if config.drift:
+        from trajudge.robustness.drift.checking import freeze  # noqa: PLC0415
+
+        freeze(config.drift, folders, attacked)
     return OK
 
 
