@@ -20,22 +20,25 @@ from trajudge.judges.prompting.truncated_prompts import (
 )
 from trajudge.judges.replies.parsing import ParseFailure, normalise
 from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, page_needs
 from trajudge.trajectories.represent import Representation, final_screenshot
-from trajudge.trajectories.truncation import TruncatedView, views
+from trajudge.trajectories.truncation import Elision, TruncatedView, views
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
 _ALTERNATIVES, _REPLY_TOKENS = 20, 4
 
 
 class LogprobOptions(Record):
-    """Success is a score of ``threshold`` or more."""
+    """Success is a score of ``threshold`` or more; ``elision`` is where steps of a run that is too
+    long are left out."""
 
     representation: Representation = Representation.AXTREE
     threshold: float = Field(default=0.5, ge=0, le=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
+    elision: Elision = added("middle")
 
     @property
     def needs(self) -> Needs:
@@ -61,7 +64,7 @@ class Logprob:
         around = prompt_tokens(self._messages(EMPTY_VIEW, pictures), options.images)
         overflow = ContextOverflow("the prompt does not fit however it is cut")
         budget = options.max_prompt_tokens - around
-        shorter = views(trajectory, options.representation, budget)
+        shorter = views(trajectory, options.representation, budget, elision=options.elision)
         for view in shorter:
             try:
                 reply = await ask(

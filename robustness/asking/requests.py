@@ -24,8 +24,14 @@ def asked_requests(
     agents = tuple(sorted({one.of.agent for one in variants}))
     data = request.data.model_copy(update={"agent": agents})
     for one in perturbations:
-        # A dated name is measured on the runs of both names, where both are asked for.
-        if one.asking is None or one.asking.dated:
+        if one.asking is None:
+            continue
+        if one.asking.dated:  # measured on the runs of both names, where both are asked for
+            if one.name in named and len(request.models) < 2:
+                raise UserError(
+                    f"--perturbation {one.name}: compares two names of a model: name both, as in "
+                    "--model gpt-4o --model gpt-4o-2024-08-06"
+                )
             continue
         judges = tuple(name for name in request.judges if _can(name, one.asking, request))
         if judges:

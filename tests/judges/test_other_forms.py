@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
+from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.methods.prompt_formats import BuiltinPrompt, OtherForm
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.model import Message, Text
@@ -308,3 +309,15 @@ def test_a_judge_that_is_asked_otherwise_says_so_and_the_usual_one_is_as_it_was(
 def test_what_does_not_go_together_is_refused(options: dict[str, object], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         make_judge("simplified", options)
+
+
+def test_the_judge_of_one_word_takes_the_place_too() -> None:
+    ids = [make_judge("logprob", {"elision": place})[0] for place in get_args(Elision)]
+    assert ids == ["logprob-axtree-elision-start", "logprob-axtree", "logprob-axtree-elision-end"]
+    shown = set()
+    for place in get_args(Elision):
+        name, judge = make_judge("logprob", {"elision": place, "max_prompt_tokens": 6_000})
+        ask = ScriptedAsk("Yes")
+        asyncio.run(judge_trajectory(name, judge, long_run(), ask))
+        shown.add(texts(list(ask.asked[0])))
+    assert len(shown) == 3

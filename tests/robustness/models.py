@@ -151,3 +151,8 @@ class WarmDraws:
             return reply(True)
         self.drawn[incoming.prompt] += 1
         return reply(self.drawn[incoming.prompt] % 5 != 3)
+
+
+def goes_by_the_first_step(incoming: Incoming) -> str:
+    """Accepts where it sees how the run began."""
+    return reply('<step number="1">' in incoming.prompt)

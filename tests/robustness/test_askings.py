@@ -42,7 +42,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measured(
-    text: Text, folder: Path, out: Path, *names: str, judges: Sequence[str] = ("simplified",)
+    text: Text,
+    folder: Path,
+    out: Path,
+    *names: str,
+    judges: Sequence[str] = ("simplified",),
+    more: Sequence[str] = (),
 ) -> tuple[dict[str, dict[str, Any]], int]:
     """The judges by name as ``robustness.json`` has them, and how many requests were sent."""
     words = [word for name in names for word in ("--perturbation", name)]
@@ -52,7 +57,7 @@ def measured(
             [
                 *("--model", "gpt-4o", "--base-url", f"{server.url}/v1", *words, "--yes"),
                 *("--attacked", str(folder), "--out", str(out)),
-                *("--cache", str(out / "cache.sqlite")),
+                *("--cache", str(out / "cache.sqlite"), *more),
             ]
         )
         sent = server.stats.requests
@@ -101,6 +106,24 @@ def test_who_knows_one_rendering_flips_under_every_other(
     (line,) = [one for one in card.read_text().splitlines() if "steps-table" in one]
     assert line.startswith("| flips under steps-table | 100.0 % [")
     assert line.endswith(f"({RUNS} of {RUNS}) |")
+
+
+def test_who_goes_by_the_first_step_flips_where_it_is_left_out(
+    folder: Path, tmp_path: Path
+) -> None:
+    """In a window that some runs do not fit; the usual place keeps the first step, as the end
+    does."""
+    names, window = ("elision-start", "elision-end"), ("--context", "2200")
+    model = models.goes_by_the_first_step
+    judges, _ = measured(model, folder, tmp_path, *names, more=window)
+    found = rates(judges["simplified-axtree:gpt-4o"])
+    (run,) = (tmp_path / "runs").glob("*elision-start*")
+    lines = [json.loads(one) for one in (run / "judgments.jsonl").read_text().splitlines()]
+    elided = sum(one["calls"][0]["rung"] == "elided" for one in lines)
+    assert elided > 3
+    assert found["elision-start"]["flips"]["hits"] == elided
+    assert found["elision-end"]["flips"]["hits"] == 0
+    assert found["elision-end"]["unseen"] == RUNS - elided
 
 
 def test_who_takes_the_first_word_flips_where_words_are_swapped(
@@ -164,6 +187,7 @@ def test_judges_without_the_option_are_not_asked(folder: Path, tmp_path: Path) -
     --judge heuristic --perturbation steps-list => no judge takes steps=list
     --judge heuristic --perturbation drawn-warm => no judge asks a model
     --judge heuristic --perturbation ids+steps-list => name it alone
+    --judge heuristic --perturbation model-version => compares two names of a model
     """
 )
 def test_what_no_judge_can_be_asked_is_said(
