@@ -115,8 +115,9 @@ def real_designs(folder: Path) -> Iterator[Design]:
     known = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
     reference = ReferenceLabels.of(judged.keys, *known)
     for number, judge in sorted(enumerate(judged.judges), key=itemgetter(1)):
-        mine = judged.at(judged.judge == number)
-        seen = Predictions.of(mine, reference).observe("success", "negative")
+        mine = judged.judge == number
+        predicted = Predictions.of(judged.at(mine), reference, reference.judged[mine])
+        seen = predicted.observe("success", "negative")
         rule = seen.where(~np.isnan(seen.reward)).as_rule_based()
         for name, one in ((judge, seen), (f"rule-based beside {judge}", rule)):
             yield from _groups(name, one, reference)

@@ -27,7 +27,7 @@ def against_baseline(
         if exclude_missing:
             observations = observations.where(observations.answered)
         if len(observations):
-            shared = cell.group.benchmark, observations.index.tobytes()
+            shared = cell.group.benchmark, observations.trajectories
             together.setdefault(shared, []).append((cell.judge, observations))
     found = [
         difference

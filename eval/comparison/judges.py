@@ -16,7 +16,7 @@ import numpy as np
 
 from trajudge.eval.comparison.paired import COMPARED, Paired, paired_differences
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
-from trajudge.eval.scoring.intervals import Bootstrap, trajectories_of
+from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -120,7 +120,7 @@ def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDiffe
     """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:
-        together[trajectories_of(pair.one)].append(pair)
+        together[pair.one.trajectories].append(pair)
     found: dict[tuple[str, str, str], MetricDifference] = {}
     for members in together.values():
         if len(members[0].one):

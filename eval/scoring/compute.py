@@ -15,8 +15,8 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.comparison.against_baseline import against_baseline
 from trajudge.eval.comparison.judges import compare
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.judgments import columns_of
-from trajudge.eval.data.index.keys import KeyColumns, marked
+from trajudge.eval.data.index.judgments import columns_of, let_go
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
@@ -78,14 +78,16 @@ def score(
     bootstrap = bootstrap or Bootstrap()
     left_out = training or {}
     with collection_paused():
-        columns, known = columns_of(judgments), RewardColumns.of(rewards)
-        reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), known)
-        in_run = marked(len(reference), reference.places(known.keys))
+        columns = columns_of(judgments)
+        reference = ReferenceLabels.of(
+            columns.keys, LabelColumns.of(labels), RewardColumns.of(rewards)
+        )
         judges = [
-            _judged(name, judged, reference, in_run, left_out.get(name, ()))
-            for name, judged in _by_judge(columns)
+            _judged(name, columns, mine, reference, left_out.get(name, ()))
+            for name, mine in _by_judge(columns)
         ]
         del columns
+        let_go(judgments)
         rows = _Rows([], [], [], [])
         for judge in judges:
             rows.add(judge, missing, by_agent)
@@ -107,50 +109,50 @@ def score(
         )
 
 
-def _by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, JudgmentColumns]]:
-    """Yield the judgments of each judge, judges by name."""
+def _by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, Bools]]:
+    """Yield which judgments are a judge's, judges by name."""
     for name in sorted(judgments.judges):
         mine = judgments.judge == judgments.judges.index(name)
         if mine.any():
-            yield name, judgments if mine.all() else judgments.at(mine)
+            yield name, mine
 
 
 def _judged(
     name: str,
     judgments: JudgmentColumns,
+    mine: Bools,
     reference: ReferenceLabels,
-    in_run: Bools,
     training: Collection[TrajectoryKey],
 ) -> _Judged:
     """Read what one judge said, without the trajectories that it was trained on."""
     trained = np.zeros(len(reference), dtype=bool)
+    index, judgments = reference.judged[mine], judgments.at(mine)
     usage = judge_usage(name, judgments)
     if training:
         places = reference.places(KeyColumns.of(training))
         trained[places[places >= 0]] = True
-        judgments = judgments.at(~trained[reference.places(judgments.keys)])
-    predictions = Predictions.of(judgments, reference)
+        judgments, index = judgments.at(~trained[index]), index[~trained[index]]
+    predictions = Predictions.of(judgments, reference, index)
     remarks = (
         *stability_notes(judgments, len(predictions)),
         *on_training_set(name, len(training)),
     )
-    return _Judged(name, predictions, in_run, trained, usage, remarks)
+    return _Judged(name, predictions, trained, usage, remarks)
 
 
 class _Judged(NamedTuple):
-    """One judge: its predictions, which trajectories (T,) the run holds, and which of them the
-    judge was trained on (T,); what it used, and what else is to be said."""
+    """One judge: its predictions, which trajectories (T,) it was trained on, what it used, and what
+    else is to be said."""
 
     name: str
     predictions: Predictions
-    in_run: Bools
     trained: Bools
     usage: JudgeUsage
     remarks: tuple[str, ...]
 
     def expected(self) -> Bools:
         """Mark the trajectories (T,) that the judge had to judge, or judged."""
-        due = self.in_run | self.trained
+        due = self.predictions.reference.in_run | self.trained
         due[self.predictions.index] = True
         return due
 

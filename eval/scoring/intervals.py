@@ -56,7 +56,7 @@ def with_intervals(scored: Sequence[ScoredObservations]) -> list[Score]:
     together: dict[bytes, list[int]] = defaultdict(list)
     for index, item in enumerate(scored):
         if len(item.observations):
-            together[trajectories_of(item.observations)].append(index)
+            together[item.observations.trajectories].append(index)
     for members in together.values():
         _of_verdicts([scored[index] for index in members], [intervals[i] for i in members])
     rates = [_of_scores(item, intervals[i]) for i, item in enumerate(scored)]
@@ -83,20 +83,16 @@ def _tasks(observations: Observations) -> int:
     return int(np.count_nonzero(np.bincount(observations.task)))
 
 
-def trajectories_of(observations: Observations) -> bytes:
-    """Equal for observations of the same trajectories, of one reference."""
-    return observations.index.tobytes()
-
-
 def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Intervals]) -> None:
     """Add the intervals of all metrics of verdicts, of scores on the same trajectories."""
     observations = items[0].observations
-    columns = verdict_columns(
-        np.column_stack([item.observations.predictions for item in items]),
-        np.column_stack([item.observations.labels for item in items]),
-    )
     clusters = sum_clusters(
-        columns.reshape(len(observations), -1), observations.task, observations.benchmark
+        verdict_columns(
+            np.column_stack([item.observations.predictions for item in items]),
+            np.column_stack([item.observations.labels for item in items]),
+        ).reshape(len(observations), -1),
+        observations.task,
+        observations.benchmark,
     )
     counts = clusters.sums.reshape(len(clusters.sums), len(items), -1).transpose(1, 0, 2)
     limits = verdict_intervals(counts, clusters.stratum_sizes)

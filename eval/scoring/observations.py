@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from trajudge.annotations.model import Labels
 from trajudge.eval.data.index.columns import STATUS_CODE, STATUSES, VERDICTS, JudgmentColumns
 from trajudge.eval.data.index.judgments import columns_of
+from trajudge.eval.data.index.keys import Codes
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.protocol import MISSING
 from trajudge.eval.scoring.records import LABELS, Label, Missing
@@ -39,19 +42,19 @@ class Observations:
     """
 
     reference: ReferenceLabels
-    index: Ints
+    index: Codes
     labels: Bools
     predictions: NDArray[np.int8]
     answered: Bools
     scores: Floats
 
     @property
-    def benchmark(self) -> Ints:
+    def benchmark(self) -> Codes:
         """Number the trajectories by benchmark: equal numbers for one benchmark."""
         return self.reference.benchmark[self.index]
 
     @property
-    def task(self) -> Ints:
+    def task(self) -> Codes:
         """Number the trajectories by task: equal numbers for one task of one benchmark."""
         return self.reference.task[self.index]
 
@@ -67,14 +70,19 @@ class Observations:
     def at(self, positions: ArrayLike) -> Observations:
         """Keep those at these positions, in that order."""
         chosen = np.asarray(positions, dtype=np.int64)
-        return replace(self, **{name: getattr(self, name)[chosen] for name in _ARRAYS})
+        kept: dict[str, Any] = {name: _at(getattr(self, name), chosen) for name in _ARRAYS}
+        return replace(self, **kept)
 
     def as_rule_based(self) -> Observations:
         """Predict by the official reward instead: above one half is success."""
         accepted = (self.reward > 0.5).astype(np.int8)
-        every = np.ones(len(self), dtype=bool)
-        nothing = np.full(len(self), np.nan)
-        return replace(self, predictions=accepted, answered=every, scores=nothing)
+        every = np.broadcast_to(np.True_, len(self))
+        return replace(self, predictions=accepted, answered=every, scores=_no_scores(len(self)))
+
+    @property
+    def trajectories(self) -> bytes:
+        """Equal for observations of the same trajectories, of one reference."""
+        return blake2b(self.index.data, digest_size=16).digest()
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -90,29 +98,35 @@ class Predictions:
     """
 
     reference: ReferenceLabels
-    index: Ints
-    status: Ints
-    rung: Ints
+    index: Codes
+    status: NDArray[np.int8]
+    rung: NDArray[np.int8]
     values: Mapping[Label, NDArray[np.int8]]
     scores: Floats
 
     @classmethod
-    def of(cls, judgments: JudgmentColumns, reference: ReferenceLabels) -> Predictions:
-        """Read one judge's judgments; several samples of a trajectory are one prediction: label by
+    def of(
+        cls,
+        judgments: JudgmentColumns,
+        reference: ReferenceLabels,
+        index: Codes | None = None,
+    ) -> Predictions:
+        """Read one judge's judgments, at ``index`` (N,) of the reference, which is all that it was
+        made of unless it is given; several samples of a trajectory are one prediction: label by
         label the strict majority of the samples that answered (a tie is a no), and the mean of
         their scores."""
-        index = reference.places(judgments.keys)
+        index = reference.judged if index is None else index
         order = np.argsort(index, kind="stable")
-        judged = judgments.at(order)
         starts = np.flatnonzero(np.diff(index[order], prepend=-1))
-        values, scores, chosen = judged.verdicts, judged.score, np.arange(len(judged))
-        if len(starts) < len(judged):
-            values, scores, chosen = _majorities(judged, starts)
+        values, scores, chosen = judgments.verdicts[:, order], judgments.score[order], order
+        if len(starts) < len(order):
+            values, scores, chosen = _majorities(values, scores, judgments.ok()[order], starts)
+            chosen = order[chosen]
         return cls(
             reference=reference,
             index=index[order][starts],
-            status=judged.status[chosen].astype(np.int64),
-            rung=judged.rung[chosen].astype(np.int64),
+            status=judgments.status[chosen],
+            rung=judgments.rung[chosen],
             values={label: values[VERDICTS.index(label)] for label in LABELS},
             scores=scores,
         )
@@ -194,30 +208,42 @@ def _majority(samples: Sequence[Judgment]) -> Judgment:
 def _counted_scores(scores: Floats, ok: Bools, label: Label, missing: Missing) -> Floats:
     """Keep the scores of success; a failed judgment's is 0 where it counts as not accepted."""
     if label != "success" or np.isnan(scores).all():
-        return np.full(len(scores), np.nan)
+        return _no_scores(len(scores))
     return np.where(ok, scores, 0.0 if missing == "negative" else np.nan)
 
 
-def _majorities(judgments: JudgmentColumns, starts: Ints) -> tuple[NDArray[np.int8], Floats, Ints]:
+def _no_scores(size: int) -> Floats:
+    """Return nan for so many, in the memory of one."""
+    return np.broadcast_to(np.float64("nan"), size)
+
+
+def _at(values: NDArray[Any], chosen: Ints) -> NDArray[Any]:
+    """Keep the values at these places; one value that stands for all still takes the memory of
+    one."""
+    if len(values) and values.strides == (0,):
+        return np.broadcast_to(values[0], len(chosen))
+    return np.asarray(values[chosen])
+
+
+def _majorities(
+    verdicts: NDArray[np.int8], score: Floats, ok: Bools, starts: Ints
+) -> tuple[NDArray[np.int8], Floats, Ints]:
     """Merge samples, which stand behind each other from ``starts`` (T,) on: verdicts
     (len(VERDICTS), T), scores (T,), and the row whose status and prompt stand for them (T,): the
     first that answered, else the first."""
-    ok = judgments.ok()
-    sizes = np.diff(starts, append=len(judgments))
+    sizes = np.diff(starts, append=len(ok))
     answers = np.add.reduceat(ok.astype(np.int64), starts)
-    row = np.arange(len(judgments))
+    row = np.arange(len(ok))
     chosen = np.where(answers, np.minimum.reduceat(np.where(ok, row, len(row)), starts), starts)
-    decided = ok & (judgments.verdicts != UNKNOWN)
+    decided = ok & (verdicts != UNKNOWN)
     votes = np.add.reduceat(decided.astype(np.int64), starts, axis=1)
-    accepted = np.add.reduceat(
-        (decided & (judgments.verdicts == 1)).astype(np.int64), starts, axis=1
-    )
+    accepted = np.add.reduceat((decided & (verdicts == 1)).astype(np.int64), starts, axis=1)
     majority = np.where(votes, 2 * accepted > votes, UNKNOWN)
     merged = (sizes > 1) & (answers > 0)
-    values = np.where(merged, majority, judgments.verdicts[:, chosen]).astype(np.int8)
-    scores = judgments.score[chosen]
-    scored = np.where(ok, judgments.score, np.nan)
-    for place in np.flatnonzero(merged).tolist() if not np.isnan(judgments.score).all() else ():
+    values = np.where(merged, majority, verdicts[:, chosen]).astype(np.int8)
+    scores = score[chosen]
+    scored = np.where(ok, score, np.nan)
+    for place in np.flatnonzero(merged).tolist() if not np.isnan(score).all() else ():
         mine = scored[starts[place] : starts[place] + sizes[place]]
         means = mine[~np.isnan(mine)].tolist()
         scores[place] = sum(means) / len(means) if means else np.nan

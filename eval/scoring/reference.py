@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.data.index.columns import UNKNOWN, VERDICTS
-from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, marked, places_among
+from trajudge.eval.data.index.keys import Codes, KeyColumns, distinct, joined, marked, places_among
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.records import LABELS, Label
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -30,18 +30,21 @@ class ReferenceLabels:
     ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
     number of its own for every task of a benchmark, or every family of them. ``labels`` are the
     expert's, 1, 0 or UNKNOWN by name, which is all that a trajectory that is not ``annotated`` has;
-    ``reward`` is nan where unknown.
+    ``reward`` is nan where unknown; ``in_run`` tells which have one, or are said to have none.
+    ``judged`` (N,) are the places of the keys that it was made of.
     """
 
     keys: KeyColumns
     benchmarks: tuple[str, ...]
     agents: tuple[str, ...]
-    benchmark: Ints
-    agent: Ints
-    task: Ints
+    benchmark: Codes
+    agent: Codes
+    task: Codes
     annotated: Bools
     labels: Mapping[Label, NDArray[np.int8]]
     reward: Floats
+    in_run: Bools
+    judged: Codes
 
     @classmethod
     def of(
@@ -56,7 +59,11 @@ class ReferenceLabels:
         reward = np.full(size, np.nan)
         reward[place[len(judged) : known]] = rewards.reward
         annotated = marked(size, place[known:])
+        in_run = marked(size, place[len(judged) : known])
         wanted = marked(size, place[:known])
+        number = np.cumsum(wanted, dtype=np.int32) - 1
+        where = number[place[: len(judged)]]
+        del place, number
         keys = keys.at(wanted)
         benchmarks, benchmark, task = _groups(keys)
         return cls(
@@ -64,11 +71,13 @@ class ReferenceLabels:
             benchmarks=benchmarks,
             agents=keys.agents,
             benchmark=benchmark,
-            agent=keys.agent.astype(np.int64),
+            agent=keys.agent,
             task=task,
             annotated=annotated[wanted],
             labels={label: expert[VERDICTS.index(label)][wanted] for label in LABELS},
             reward=reward[wanted],
+            in_run=in_run[wanted],
+            judged=where,
         )
 
     @cached_property
@@ -84,19 +93,19 @@ class ReferenceLabels:
         return places_among(keys, self.keys)
 
 
-def _groups(keys: KeyColumns) -> tuple[tuple[str, ...], Ints, Ints]:
+def _groups(keys: KeyColumns) -> tuple[tuple[str, ...], Codes, Codes]:
     """Return the names of the benchmarks to report under, the benchmark of every trajectory among
     them, and its task's number; looked up once a task."""
     pair = keys.benchmark.astype(np.int64) * len(keys.tasks) + keys.task
     _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-    single = [keys.key(place) for place in first.tolist()]
-    benchmarks, benchmark = _codes([benchmark_of(key) for key in single])
-    _, task = _codes([(benchmark_of(key), family_of(key)) for key in single])
+    families = [(benchmark_of(key), family_of(key)) for key in map(keys.key, first.tolist())]
+    benchmarks, benchmark = _codes([name for name, _ in families])
+    _, task = _codes(families)
     return benchmarks, benchmark[which], task[which]
 
 
-def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Ints]:
+def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Codes]:
     """Return the distinct names in order, and the index of each among them."""
     distinct_names = sorted(set(names))
     code = {name: number for number, name in enumerate(distinct_names)}
-    return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int64)
+    return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int32)

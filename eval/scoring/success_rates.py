@@ -32,7 +32,7 @@ def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessR
     # Expert and reward are the trajectory's, whoever judges it: judges are computed together.
     together: dict[bytes, list[int]] = defaultdict(list)
     for number, each in enumerate(counted):
-        together[each.index.tobytes()].append(number)
+        together[each.trajectories].append(number)
     intervals: list[dict[RateName, Limits]] = [{} for _ in chosen]
     for members in together.values():
         for number, limits in zip(members, _intervals([counted[i] for i in members]), strict=True):
@@ -95,9 +95,7 @@ def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
 
 def _limits(observations: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
     """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    rates = rates_by_cluster(
-        values, np.ones(()), observations.task, observations.benchmark
-    ).interval
+    rates = rates_by_cluster(values, np.True_, observations.task, observations.benchmark).interval
     return [
         None if np.isnan(low) else (low, high)
         for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)

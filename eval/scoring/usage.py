@@ -6,7 +6,7 @@ import numpy as np
 
 from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
 from trajudge.eval.scoring.records import JudgeUsage, StageUsage
-from trajudge.eval.stats.interval import Bools
+from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.judges.model import USAGE_FIELDS, Usage
 
 
@@ -32,14 +32,18 @@ def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
 
 def _stage(name: str, calls: CallColumns, mine: Bools) -> StageUsage:
     cost = calls.cost[mine]
-    # One after the other, as ever: another order of additions has other last digits.
-    prices = cost[~np.isnan(cost)].tolist()
-    tokens = calls.usage[:, mine].sum(axis=1).tolist()
+    prices = cost[~np.isnan(cost)]
+    tokens = [int(column[mine].sum()) for column in calls.usage]
     return StageUsage(
         stage=name,
         calls=len(cost),
         usage=Usage(**dict(zip(USAGE_FIELDS, tokens, strict=True))),
-        cost=sum(prices) if prices else None,
+        cost=_sum(prices) if len(prices) else None,
         unpriced=len(cost) - len(prices),
-        seconds=sum(calls.seconds[mine].tolist()),
+        seconds=_sum(calls.seconds[mine]),
     )
+
+
+def _sum(values: Floats) -> float:
+    """Add up one after the other, as ever: another order of additions has other last digits."""
+    return float(np.cumsum(values)[-1]) if len(values) else 0.0

@@ -36,7 +36,7 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         raise
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(path: Path, content: bytes | bytearray) -> None:
     """Write a file, replacing an earlier one; a killed process leaves the earlier one. Raises
     OSError."""
     with replacing(path, durable=False) as file:

@@ -3,7 +3,7 @@ for."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from trajudge.eval.data.index.saved_columns import SavedColumns
 from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 
 # Judgments of so many bytes of their file are kept as records once they were all asked for.
@@ -39,15 +40,42 @@ class RunJudgments(Sequence[Judgment]):
     """
 
     def __init__(self, files: Sequence[OpenedFile], columns: JudgmentColumns, file: Ints) -> None:
-        self.columns = columns
+        self._columns: JudgmentColumns | None = columns
         self._files = tuple(files)
         self._file = file
         self._kept: list[Judgment] | None = None
+        self._read_again: Callable[[], JudgmentColumns] | None = None
 
     @classmethod
-    def of_file(cls, path: Path, columns: JudgmentColumns) -> RunJudgments:
-        """Open the one file that holds them all. Raises UserError if it cannot be read."""
-        return cls([OpenedFile(path)], columns, np.zeros(len(columns), dtype=np.int64))
+    def of_file(
+        cls,
+        path: Path,
+        columns: JudgmentColumns,
+        read_again: Callable[[], JudgmentColumns] | None = None,
+    ) -> RunJudgments:
+        """Open the one file that holds them all; ``read_again`` returns the columns once more.
+        Raises UserError if it cannot be read."""
+        made = cls([OpenedFile(path)], columns, np.zeros(len(columns), dtype=np.int32))
+        made._read_again = read_again
+        return made
+
+    @property
+    def columns(self) -> JudgmentColumns:
+        """The judgments as columns. Raises UserError where they were let go and the file was
+        changed since."""
+        if self._columns is None:
+            columns = self._read_again() if self._read_again else None
+            if columns is None or len(columns) != len(self):
+                raise UserError(
+                    f"{self._files[0].path}: was changed while it was read: read it again"
+                )
+            self._columns = columns
+        return self._columns
+
+    def let_go(self) -> None:
+        """Free the memory of the columns where they can be read again from the user's cache."""
+        if self._read_again is not None:
+            self._columns = None
 
     @overload
     def __getitem__(self, place: int) -> Judgment: ...
@@ -68,7 +96,7 @@ class RunJudgments(Sequence[Judgment]):
         return map(self._judgment, range(len(self))) if self._kept is None else iter(self._kept)
 
     def __len__(self) -> int:
-        return len(self.columns)
+        return len(self._file)
 
     def at(self, rows: Ints | Bools) -> RunJudgments:
         """Keep the judgments at these rows (places or a mask), in that order."""
@@ -91,6 +119,8 @@ class RunJudgments(Sequence[Judgment]):
     def renamed(self, names: Mapping[str, str]) -> RunJudgments:
         """Give judges other names."""
         judges = tuple(names.get(judge, judge) for judge in self.columns.judges)
+        if judges == self.columns.judges:
+            return self
         return RunJudgments(self._files, replace(self.columns, judges=judges), self._file)
 
     def behind(self, others: Sequence[RunJudgments]) -> RunJudgments:
@@ -131,7 +161,12 @@ def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
     if columns is None:
         columns = _read_columns(path, ledger)
         saved.keep(columns)
-    return RunJudgments.of_file(path, columns)
+
+    def read_again() -> JudgmentColumns:
+        kept = saved.load()
+        return _read_columns(path, ledger) if kept is None else kept
+
+    return RunJudgments.of_file(path, columns, read_again if saved.is_kept else None)
 
 
 def _read_columns(path: Path, ledger: Path) -> JudgmentColumns:
@@ -150,3 +185,9 @@ def columns_of(judgments: Iterable[Judgment]) -> JudgmentColumns:
     if isinstance(judgments, RunJudgments):
         return judgments.columns
     return JudgmentColumns.of(judgments)
+
+
+def let_go(judgments: Iterable[Judgment]) -> None:
+    """Free what columns of judgments take, where they can be read again."""
+    if isinstance(judgments, RunJudgments):
+        judgments.let_go()

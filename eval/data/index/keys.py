@@ -141,7 +141,7 @@ def sorted_places(keys: KeyColumns) -> Ints:
     return np.lexsort(keys._codes[::-1])
 
 
-def distinct(keys: KeyColumns) -> tuple[KeyColumns, Ints]:
+def distinct(keys: KeyColumns) -> tuple[KeyColumns, Codes]:
     """Return the distinct keys in their order, (T,), and the place of each of ``keys`` among them,
     (N,)."""
     order = sorted_places(keys)
@@ -149,8 +149,8 @@ def distinct(keys: KeyColumns) -> tuple[KeyColumns, Ints]:
     for column in keys._codes:
         ordered = column[order]
         changes[1:] |= ordered[1:] != ordered[:-1]
-    place = np.empty(len(keys), dtype=np.int64)
-    place[order] = np.cumsum(changes)
+    place = np.empty(len(keys), dtype=np.int32)
+    place[order] = np.cumsum(changes, dtype=np.int32)
     changes[:1] = True
     return keys.at(order[changes]), place
 
@@ -222,7 +222,7 @@ def column_of(values: array[Any]) -> NDArray[Any]:
     return np.frombuffer(values, dtype=values.typecode) if values else np.empty(0, values.typecode)
 
 
-def marked(size: int, places: Ints) -> Bools:
+def marked(size: int, places: Ints | Codes) -> Bools:
     """Mark ``places`` among so many."""
     chosen = np.zeros(size, dtype=bool)
     chosen[places] = True

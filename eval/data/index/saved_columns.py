@@ -38,6 +38,11 @@ class SavedColumns:
         files = (judgments, ledger)
         self._table = SavedTable(NAME, files, _TYPES, about, written_here=written_here)
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is a side file."""
+        return self._table.place is not None and self._table.place.is_file()
+
     def load(self) -> JudgmentColumns | None:
         """Return the columns of all lines in their order, with the seconds of their calls; None
         where they were not kept or the files have changed since. Their calls have no ``place``."""

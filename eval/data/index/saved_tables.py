@@ -29,6 +29,7 @@ from trajudge.trajectories.util.atomic import write_bytes
 # A smaller file is read as quickly as its columns are looked up. Bytes.
 LARGE = 2**22
 _MAGIC = b"TJC2"
+_HEAD = 8  # bytes of magic and checksum
 
 KEY_TYPES = {"benchmark": "i4", "agent": "i4", "task": "i4", "attempt": "i8"}
 
@@ -82,10 +83,10 @@ class SavedTable:
             if self.place is None or not self.place.is_file():
                 return None
             content = memoryview(self.place.read_bytes())
-            checksum = int.from_bytes(content[4:8], "big")
-            if content[:4] != _MAGIC or zlib.crc32(content[8:]) != checksum:
+            checksum = int.from_bytes(content[4:_HEAD], "big")
+            if content[:4] != _MAGIC or zlib.crc32(content[_HEAD:]) != checksum:
                 return None
-            saved = _DECODER.decode(content[8:])
+            saved = _DECODER.decode(content[_HEAD:])
             if (saved.identity, saved.about) != (self._identity, self._about):
                 return None
             columns = {
@@ -104,10 +105,14 @@ class SavedTable:
             name: np.asarray(table.columns[name], dtype=f"<{kind}").ravel().view(np.uint8).data
             for name, kind in self._types.items()
         }
-        body = msgspec.msgpack.encode(_Saved(self._identity, self._about, table.names, columns))
+        content = bytearray(_HEAD)
+        saved = _Saved(self._identity, self._about, table.names, columns)
+        msgspec.msgpack.Encoder().encode_into(saved, content, _HEAD)
+        checksum = zlib.crc32(memoryview(content)[_HEAD:])
+        content[:_HEAD] = _MAGIC + checksum.to_bytes(4, "big")
         with suppress(OSError):
             self.place.parent.mkdir(parents=True, exist_ok=True)
-            write_bytes(self.place, _MAGIC + zlib.crc32(body).to_bytes(4, "big") + body)
+            write_bytes(self.place, content)
 
 
 def key_columns(keys: KeyColumns) -> dict[str, NDArray[Any]]:

@@ -28,6 +28,8 @@ Statistic = Callable[[Any], Any]
 BUDGET = 3 * 2**16
 """Weights worked on at once, 0.75 MB: large enough that calls cost little beside them."""
 
+_AT_ONCE = 2**20
+
 ONE_CLUSTER = "fewer than two clusters in every stratum: nothing to resample, no interval"
 
 
@@ -61,17 +63,36 @@ def sum_clusters(
         table = np.asarray(table, dtype=float)
     if not np.isfinite(table).all():
         raise ValueError("values hold nan or infinity: decide what a missing value counts as first")
-    clusters = np.unique(np.asarray(cluster), return_inverse=True)[1]
-    strata = np.zeros_like(clusters)
-    if stratum is not None:
-        strata = np.unique(np.asarray(stratum), return_inverse=True)[1]
+    clusters = _ordered(cluster)
+    strata = np.zeros_like(clusters) if stratum is None else _ordered(stratum)
     order = np.lexsort((clusters, strata))
     if not len(order):
         return Clusters(table.astype(float), np.zeros(0, dtype=np.int64))
-    both = np.stack([strata[order], clusters[order]])
-    starts = np.flatnonzero(np.r_[True, (np.diff(both) != 0).any(axis=0)])
-    sizes = np.bincount(both[0, starts])
-    return Clusters(np.add.reduceat(table[order], starts, dtype=float), sizes.astype(np.int64))
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = np.diff(clusters[order]) != 0
+    begins[1:] |= np.diff(strata[order]) != 0
+    starts = np.flatnonzero(begins)
+    _, sizes = np.unique(strata[order[starts]], return_counts=True)
+    return Clusters(_segment_sums(table, order, starts), sizes.astype(np.int64))
+
+
+def _segment_sums(table: NDArray[Any], order: Ints, starts: Ints) -> Floats:
+    """Add up the rows of ``table`` (N, K) between ``starts`` (C,) of ``order`` (N,): (C, K). A
+    large table of counts is added up column by column, since adding makes a float of each."""
+    if table.dtype != bool or table.size < _AT_ONCE:
+        return np.add.reduceat(table[order], starts, dtype=float)
+    sums = np.empty((len(starts), table.shape[1]))
+    for place, column in enumerate(table.T):
+        sums[:, place] = np.add.reduceat(column[order], starts, dtype=float)
+    return sums
+
+
+def _ordered(labels: ArrayLike) -> NDArray[Any]:
+    """Return numbers (N,) in the order of the labels: integers as they are, in their memory."""
+    values = np.asarray(labels)
+    if np.issubdtype(values.dtype, np.signedinteger):
+        return values
+    return np.unique(values, return_inverse=True)[1]
 
 
 def cluster_bootstrap(

@@ -71,9 +71,14 @@ def rates_by_cluster(
 ) -> ClusteredRates:
     """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
     ``stratum`` (N,), labels of any kind."""
-    table = np.stack(np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float)))
-    columns = table.reshape(2, table.shape[1], math.prod(table.shape[2:]))
-    clusters = sum_clusters(np.concatenate([*columns], axis=1), cluster, stratum)
+    counts = [np.asarray(column) for column in (hits, trials)]
+    if not all(column.dtype == bool for column in counts):
+        counts = [column.astype(float) for column in counts]
+    columns = [
+        column.reshape(column.shape[0], math.prod(column.shape[1:]))
+        for column in np.broadcast_arrays(*counts)
+    ]
+    clusters = sum_clusters(np.concatenate(columns, axis=1), cluster, stratum)
     h, n = np.split(clusters.sums.T, 2)
     return clustered_rates(h, n, clusters.stratum_sizes, confidence)
 
