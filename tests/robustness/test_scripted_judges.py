@@ -216,7 +216,7 @@ def test_a_coin_flips_no_more_under_a_change_than_when_asked_again(
 ) -> None:
     rng = random.Random(3)
     judge, rates, server = by_server(
-        small, tmp_path, lambda _: reply(rng.random() < 0.5), (), "--samples", "1"
+        small, tmp_path, lambda _: reply(rng.random() < 0.5), (), "--concurrency", "1"
     )
     noise = judge["overall"]["noise"]
     assert noise["trials"] == 30 and 0.2 < noise["estimate"] < 0.8
