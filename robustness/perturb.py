@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
-from trajudge.trajectories.util.options import count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, whole
 
 _DESCRIPTION = """\
 Change labelled trajectories in ways whose effect on the truth is known, and write them as data that
@@ -22,18 +22,14 @@ change) and variants.jsonl (what was changed, field by field). The same seed giv
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     made = TextParser(prog="trajudge data perturb", description=_DESCRIPTION)
-    add = made.add_argument
-    add("--data", metavar="KIND:PATH", help="the trajectories (default: as trajudge judge)")
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
-    add(
-        "--perturbation",
-        action="append",
-        metavar="NAME",
-        help="one of the catalogue, or two as A+B; may be repeated (default: all)",
-    )
-    add("--limit", type=count, metavar="N", help="N of each, spread over tasks")
-    add("--seed", type=whole, default=0, metavar="N", help="seed of what is drawn (default: 0)")
-    add("--out", type=Path, default=Path("attacked"), metavar="DIR", help="folder to write")
+    add = OptionAdder(made)
+    add.value("--data", "KIND:PATH", "the trajectories (default: as trajudge judge)")
+    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
+    about = "one of the catalogue, or two as A+B; may be repeated (default: all)"
+    add.repeated("--perturbation", "NAME", about)
+    add.value("--limit", "N", "N of each, spread over tasks", type=count)
+    add.value("--seed", "N", "seed of what is drawn (default: 0)", type=whole, default=0)
+    add.folder("--out", "folder to write", default=Path("attacked"))
     return made
 
 

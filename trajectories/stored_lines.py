@@ -38,13 +38,8 @@ _MAX_FORMAT = 1000  # a larger number is damage, not a version
 LOST = "0" * 64
 
 _HASH = re.compile(r"[0-9a-f]{64}")
-EXTENSIONS = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/gif": "gif",
-    "image/webp": "webp",
-    None: "bin",
-}
+EXTENSIONS: dict[str | None, str] = {f"image/{kind}": kind for kind in ("png", "gif", "webp")}
+EXTENSIONS |= {"image/jpeg": "jpg", None: "bin"}
 
 
 class StoredPosition(NamedTuple):

@@ -34,20 +34,13 @@ class FormQuestion(NamedTuple):
     options: tuple[AnswerOption, ...]
 
 
-_YES_NO = (
-    AnswerOption("yes", "yes", "y"),
-    AnswerOption("no", "no", "n"),
-    AnswerOption("unsure", "unsure", "u"),
-)
+_UNSURE = AnswerOption("unsure", "unsure", "u")
+_YES_NO = (AnswerOption("yes", "yes", "y"), AnswerOption("no", "no", "n"), _UNSURE)
 _ALL = (
     FormQuestion(
         "success",
         "Is the goal reached?",
-        (
-            AnswerOption("yes", "success", "s"),
-            AnswerOption("no", "failure", "f"),
-            AnswerOption("unsure", "unsure", "u"),
-        ),
+        (AnswerOption("yes", "success", "s"), AnswerOption("no", "failure", "f"), _UNSURE),
     ),
     FormQuestion("side_effect", "A side effect that the goal did not ask for?", _YES_NO),
     FormQuestion("repetition", "Actions repeated without getting further?", _YES_NO),
@@ -59,7 +52,7 @@ _ALL = (
             AnswerOption("2", "2 suboptimal", "2"),
             AnswerOption("3", "3 somewhat optimal", "3"),
             AnswerOption("4", "4 completely optimal", "4"),
-            AnswerOption("unsure", "unsure", "u"),
+            _UNSURE,
         ),
     ),
 )

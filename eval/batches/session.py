@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.data.effective import EffectiveParameters
-from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.session import RunSession
+from trajudge.eval.runs.session import RunSession, SessionWork
 from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all, workers_for
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
@@ -29,7 +28,6 @@ from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Usage
-from trajudge.trajectories.model import TrajectoryKey
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
@@ -56,30 +54,16 @@ class BatchSession(RunSession):
         self.config = config
         self._run = str(self.plan.folder.resolve())
 
-    async def _judge_with(
-        self,
-        engines: Engines | None,
-        journal: JudgmentJournal,
-        jobs: Iterator[JudgmentJob],
-        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
-        before: int,
-    ) -> None:
+    async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
-            return await super()._judge_with(engines, journal, jobs, refresh, before)
+            return await super()._judge_with(engines, work)
         ledger = Ledger(ledger_path(engines.cache.path))
         interrupted = asyncio.Event()
         try:
             desk = make_desk(self.model, engines, ledger, self.config)
             with self.stop.heard_by(lambda _: interrupted.set()):
-                rounds = _Rounds(
-                    self,
-                    desk,
-                    engines=engines,
-                    journal=journal,
-                    refresh=refresh,
-                    interrupted=interrupted,
-                )
-                await rounds.run(jobs, before)
+                rounds = _Rounds(self, desk, work, engines=engines, interrupted=interrupted)
+                await rounds.run(work.jobs, work.before)
         finally:
             self.spent |= ledger.dollars(self._run)
             ledger.close()
@@ -129,20 +113,19 @@ class _Rounds:
         self,
         session: BatchSession,
         desk: BatchDesk,
+        work: SessionWork,
         *,
         engines: Engines,
-        journal: JudgmentJournal,
-        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
         interrupted: asyncio.Event,
     ) -> None:
-        self.session, self.desk, self.journal = session, desk, journal
-        self.refresh, self.interrupted = refresh, interrupted
+        self.session, self.desk, self.journal = session, desk, work.journal
+        self.refresh, self.interrupted = work.refresh, interrupted
         self.collector = session.make_collector(desk)
         plan, run = session.plan, session.planned.run
         models = [model for _, model in desk.services]
         self.engines = CollectingEngines(engines, models, self.collector)
         self.effective = EffectiveParameters(plan.folder, engines.sent)
-        earlier = journal.judgments().columns
+        earlier = work.journal.judgments().columns
         self.done = jobs_done(plan.keys, run.samples, earlier, retry_failed=run.retry_failed)
         self.row = {key: place for place, key in enumerate(plan.keys)}
         self.asked: set[str] = set()

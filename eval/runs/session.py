@@ -56,6 +56,16 @@ log = logging.getLogger(__name__)
 MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 
+class SessionWork(NamedTuple):
+    """What a session has to judge: the ``journal`` to write to, the ``jobs`` that are left, the
+    requests to ask again by judgment, and how many judgments were there ``before``."""
+
+    journal: JudgmentJournal
+    jobs: Iterator[JudgmentJob]
+    refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
+    before: int
+
+
 class RunResult(NamedTuple):
     """What a run has come to: its exit code, what it is scored from, and what to tell the user:
     ``warnings`` of the data and the judgments, ``notes`` on where the run stands. ``spent`` are
@@ -195,7 +205,8 @@ class RunSession:
             engines = self._open_engines(self.model, spent, payments)
         with self.stop.heard_by(engines.stop if engines else None):
             try:
-                await self._judge_with(engines, journal, jobs, refresh, int(done.sum()))
+                work = SessionWork(journal, jobs, refresh, int(done.sum()))
+                await self._judge_with(engines, work)
             finally:
                 if engines:
                     await self._close_engines(engines)
@@ -209,14 +220,8 @@ class RunSession:
     async def _close_engines(self, engines: Engines) -> None:
         await engines.close()
 
-    async def _judge_with(
-        self,
-        engines: Engines | None,
-        journal: JudgmentJournal,
-        jobs: Iterator[JudgmentJob],
-        refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]],
-        before: int,
-    ) -> None:
+    async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
+        journal, jobs, refresh, before = work
         plan, width = self.plan, self.planned.calls.concurrency
         if engines:  # whose limiter keeps to --concurrency
             width = workers_for(width)

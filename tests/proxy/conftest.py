@@ -13,6 +13,12 @@ from trajudge.proxy.mitm.process import MITMPROXY
 from trajudge.trajectories.util.local.pinned import NoEnvironment
 
 
+def forgetting(site: Site) -> Site:
+    """Return the site without the requests of earlier tests."""
+    site.seen.clear()
+    return site
+
+
 @pytest.fixture(scope="module")
 def shared_site() -> Iterator[Site]:
     with open_site() as site:
@@ -21,8 +27,7 @@ def shared_site() -> Iterator[Site]:
 
 @pytest.fixture
 def site(shared_site: Site) -> Site:
-    shared_site.seen.clear()
-    return shared_site
+    return forgetting(shared_site)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +40,7 @@ def shared_modern_site() -> Iterator[Site]:
 
 @pytest.fixture
 def modern_site(shared_modern_site: Site) -> Site:
-    shared_modern_site.seen.clear()
-    return shared_modern_site
+    return forgetting(shared_modern_site)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import get_args
 
+from trajudge.annotations.labelling.records import PersonRole
 from trajudge.eval.labelling.options import queue_parser
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import OptionAdder
@@ -23,12 +25,8 @@ def parser() -> argparse.ArgumentParser:
     options = queue_parser("people", _DESCRIPTION)
     add = OptionAdder(options)
     add.value("--add", "NAME", "a new person")
-    add.choice(
-        "--role",
-        ("annotator", "adjudicator", "viewer"),
-        "of the new person (default: annotator)",
-        default="annotator",
-    )
+    roles = get_args(PersonRole)
+    add.choice("--role", roles, "of the new person (default: annotator)", default="annotator")
     return options
 
 
