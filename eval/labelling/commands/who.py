@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import get_args
 
-from trajudge.annotations.labelling.records import PersonRole
 from trajudge.eval.labelling.options import queue_parser
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import OptionAdder
 
+_ROLES = ("annotator", "adjudicator", "viewer")  # as PersonRole, which is slow to import
 _DESCRIPTION = """\
 List the people of a queue, or add one. A token is shown once, when a person is added; the queue
 keeps its hash.
@@ -25,8 +24,7 @@ def parser() -> argparse.ArgumentParser:
     options = queue_parser("people", _DESCRIPTION)
     add = OptionAdder(options)
     add.value("--add", "NAME", "a new person")
-    roles = get_args(PersonRole)
-    add.choice("--role", roles, "of the new person (default: annotator)", default="annotator")
+    add.choice("--role", _ROLES, "of the new person (default: annotator)", default="annotator")
     return options
 
 
