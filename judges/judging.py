@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.model import (
@@ -63,8 +63,15 @@ async def judge_trajectory(
         status=status,
         detail=detail,
         calls=tuple(calls),
-        **{name: getattr(verdict, name) for name in VERDICT_FIELDS},
+        **_labels(verdict),
     )
+
+
+def _labels(verdict: Verdict) -> dict[str, Any]:
+    """Return the fields of a verdict, without those that a user's own kind of verdict adds."""
+    if type(verdict) is Verdict:
+        return vars(verdict)
+    return {name: getattr(verdict, name) for name in VERDICT_FIELDS}
 
 
 FAILURES = (ParseFailure, CallFailed, Skipped, ImageUnreadable, MissingObservation)

@@ -122,7 +122,7 @@ def _has_unusual(text: str) -> bool:
 
 def _broken(text: str, folded: str, tags: frozenset[str]) -> str:
     """Put a bracket into ``text`` wherever ``folded``, of the same length, has structure."""
-    if any(character in folded for character in _BREAKS):
+    if any(map(folded.__contains__, _BREAKS)):
         folded = _BREAK.sub("\n", folded)
     positions = list(_structure(folded, tags))
     if not positions:

@@ -32,6 +32,7 @@ from trajudge.trajectories.util.safe_files import DataFolder, open_regular
 from trajudge.trajectories.util.validation import first_error
 
 FORMAT = 1
+IMAGES = "images"
 _MAX_FORMAT = 1000  # a larger number is damage, not a version
 
 # In place of the hash of an image that a run had and that could not be read when it was written.
@@ -52,9 +53,9 @@ class StoredPosition(NamedTuple):
 def read_stored(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
     """Yield the wanted trajectories of a file, which lies in ``folder`` unless the user named it.
     See ``store.read``."""
-    root = folder or DataFolder(file.parent)
+    root, images = folder or DataFolder(file.parent), file.parent / IMAGES
     for line in read_lines(file, folder=folder):
-        if (read := _read_line(file, line, want, root)) is not None:
+        if (read := _read_line(file, line, want, root, images)) is not None:
             yield read
 
 
@@ -65,7 +66,7 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
         opened.seek(position.start)
         content = opened.read(position.length)
     line = Line(1, content.removeprefix(BOM) if not position.start else content)
-    return _read_line(file, line, accept_all, DataFolder(file.parent))
+    return _read_line(file, line, accept_all, DataFolder(file.parent), file.parent / IMAGES)
 
 
 def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
@@ -87,16 +88,16 @@ def decode_record(record: Mapping[str, Any], folder: Path) -> Trajectory:
     Changes ``record``. Raises ValueError (pydantic's among them) for what is none."""
     content = dict(record)
     _check_format(content, "the trajectory", first=False)
-    return _decode(content, folder / "images", DataFolder(folder))
+    return _decode(content, folder / IMAGES, DataFolder(folder))
 
 
 def has_image(folder: Path, name: str) -> bool:
     """Tell whether an image of that hash is in ``folder/images``."""
-    return _image_path(folder / "images", name, DataFolder(folder)) is not None
+    return _image_path(folder / IMAGES, name, DataFolder(folder)) is not None
 
 
 def _read_line(
-    file: Path, line: Line, want: Want, root: DataFolder
+    file: Path, line: Line, want: Want, root: DataFolder, images: Path
 ) -> Trajectory | Unreadable | None:
     """Read a line; None for one that is not wanted."""
     source = f"{file}:{line.number}"
@@ -108,8 +109,11 @@ def _read_line(
             return None
         record = _parse(line.data)
         _check_format(record, source, first=line.number == 1)
-        key = TrajectoryKey.model_validate(record.get("key"))
-        return _decode(record, file.parent / "images", root) if want(key) else None
+        key = named or TrajectoryKey.model_validate(record.get("key"))
+        if named is None and not want(key):
+            return None
+        record["key"] = key
+        return _decode(record, images, root)
     except ValidationError as error:
         return Unreadable(source, first_error(error, "key"), key)
     except (ValueError, RecursionError) as error:

@@ -42,6 +42,7 @@ _CL100K = re.compile(r"gpt-4|gpt-3\.5")
 _ENCODING: ContextVar[Encoding] = ContextVar("encoding", default="cl100k")
 
 
+@cache
 def encoding_of(model: str) -> Encoding | None:
     """Return the encoding of a model of OpenAI's, by its name with or without ``provider/``; None
     for all others, whose tokens are a guess."""

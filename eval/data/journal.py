@@ -8,8 +8,8 @@ was not. ``calls.jsonl`` beside it is the ledger of this machine's calls: second
 from __future__ import annotations
 
 from contextlib import ExitStack
+from io import FileIO
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -47,7 +47,6 @@ class JudgmentJournal:
         return self
 
     def __exit__(self, *error: object) -> None:
-        # What the disk had no room for is still in the buffer, and closing tries it again.
         with writing(self._folder), ExitStack() as files:
             for file in self._files.values():
                 files.callback(file.close)
@@ -61,14 +60,13 @@ class JudgmentJournal:
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
-        full disk: the line is then cut off again by the next session."""
+        full disk: nothing of the line is then in the file."""
         self._lines = None
         write_record(self._folder, judgment)
         line = judgment_line(judgment)
         with writing(self._folder):
-            for name, content in ((JUDGMENTS, line), (CALLS, b"".join(ledger_lines(judgment)))):
-                self._files[name].write(content)
-                self._files[name].flush()
+            _append(self._files[JUDGMENTS], line)
+            _append(self._files[CALLS], b"".join(ledger_lines(judgment)))
 
     def finish(self, keys: KeyColumns) -> RunJudgments:
         """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
@@ -116,10 +114,22 @@ def _order(columns: JudgmentColumns, keys: KeyColumns, folder: Path) -> Ints:
     return np.lexsort((columns.sample, mine))
 
 
-def _open_to_append(path: Path) -> IO[bytes]:
-    """At the end of the last whole line: a kill may have torn the one after it."""
-    file = path.open("ab+")
-    size = file.tell()
+def _append(file: FileIO, content: bytes) -> None:
+    """Write all of it at the end, in one system call as a rule, or nothing. Raises OSError."""
+    written = 0
+    try:
+        while written < len(content):
+            written += file.write(content[written:])
+    except OSError:
+        file.truncate(file.seek(0, 2) - written)
+        raise
+
+
+def _open_to_append(path: Path) -> FileIO:
+    """At the end of the last whole line: a kill may have torn the one after it. Nothing is held
+    back: a buffer would be emptied after every line, which takes three system calls for one."""
+    file = path.open("ab+", buffering=0)
+    size = file.seek(0, 2)
     position = size
     while position:
         start = max(0, position - 65_536)

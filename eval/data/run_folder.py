@@ -40,7 +40,8 @@ REWARDS = "rewards.jsonl"
 RECORDS = "records"
 
 # Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
-_EXECUTION: Any = {"calls": {"__all__": {"seconds", "cached"}}, "record": True}
+_OF_EXECUTION = frozenset(("seconds", "cached"))
+_EXECUTION: Any = {"calls": {"__all__": set(_OF_EXECUTION)}, "record": True}
 # A file system takes names of 255 bytes; a longer one ends with a hash.
 _LONGEST_NAME = 200
 
@@ -69,12 +70,33 @@ def writing(folder: Path) -> Iterator[None]:
 
 def judgment_line(judgment: Judgment) -> bytes:
     """Encode a judgment as a line of ``judgments.jsonl``, newline included."""
-    left_out = {**_EXECUTION, **dict.fromkeys(absent_fields(judgment), True)}
+    absent = absent_fields(judgment)
+    try:  # as below, in a fraction of the time
+        return orjson.dumps(_line_fields(judgment, absent), option=orjson.OPT_APPEND_NEWLINE)
+    except orjson.JSONEncodeError:
+        pass
+    left_out = {**_EXECUTION, **dict.fromkeys(absent, True)}
     try:
         return judgment.model_dump_json(exclude=left_out).encode() + b"\n"
     except PydanticSerializationError:
         clean = Judgment.model_validate(without_surrogates(judgment.model_dump()))
         return clean.model_dump_json(exclude=left_out).encode() + b"\n"
+
+
+def _line_fields(judgment: Judgment, absent: set[str]) -> dict[str, Any]:
+    """Return what a line holds, as JSON values in the order of the fields."""
+    fields: dict[str, Any] = {
+        name: value
+        for name, value in vars(judgment).items()
+        if name != "record" and name not in absent
+    }
+    fields["key"] = vars(judgment.key)
+    fields["calls"] = [
+        {name: value for name, value in vars(call).items() if name not in _OF_EXECUTION}
+        | {"usage": vars(call.usage)}
+        for call in judgment.calls
+    ]
+    return fields
 
 
 def record_path(folder: Path, judgment: Judgment) -> Path:

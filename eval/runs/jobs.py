@@ -109,8 +109,9 @@ def jobs_of(
         read[place] = True
         if isinstance(item, Trajectory):
             report.add_reward(place, item.official_reward)
-        for sample in np.flatnonzero(left[place]).tolist():
-            yield JudgmentJob(key, item, sample)
+        for sample, is_left in enumerate(left[place].tolist()):
+            if is_left:
+                yield JudgmentJob(key, item, sample)
 
 
 def first_samples_ahead(jobs: Iterator[JudgmentJob], ahead: int) -> Iterator[JudgmentJob]:

@@ -81,9 +81,11 @@ class RunProgress:
         self.statuses[judgment.status] += 1
         calls = judgment.calls
         self.cached += bool(calls) and all(call.cached for call in calls)
-        fresh = [call.cost for call in calls if not call.cached]
-        self.cost += sum(cost for cost in fresh if cost is not None)
-        self.unpriced |= any(cost is None for cost in fresh)
+        for call in calls:
+            if call.cost is None:
+                self.unpriced |= not call.cached
+            elif not call.cached:
+                self.cost += call.cost
         self._pace.count(self.statuses.total())
         self._show()
 

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+NONE: frozenset[str] = frozenset()
 MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 
@@ -239,7 +240,7 @@ class RunSession:
                     self.spent |= paid([judgment])
 
             async def judge_one(job: JudgmentJob) -> Judgment:
-                asked_again = refresh.get((job.key, job.sample), frozenset())
+                asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE
                 return await self._judge_one(job, engines, asked_again)
 
             async with telling(progress, engines.waits if engines else None):

@@ -128,28 +128,41 @@ def rare_collections() -> Iterator[None]:
 
 class _Queue(Generic[J]):
     """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
-    with a busy loop is slow to start, and one job each time would bound the rate of a run."""
+    with a busy loop is slow to start, and one job each time would bound the rate of a run. Workers
+    that waited go on together, so that what they do becomes one commit."""
 
     def __init__(self, jobs: Iterator[J], ahead: int) -> None:
         self._jobs = jobs
         self._ahead = ahead
         self._drawn: deque[J] = deque()
-        self._turn = asyncio.Lock()
+        self._more = asyncio.Event()
+        self._is_drawing = self._is_at_end = False
         self._waiting = 0
 
     async def next(self) -> J | None:
         """Return the next job, None at the end."""
-        if self._drawn:
-            return self._drawn.popleft()
-        self._waiting += 1
+        while not self._drawn and not self._is_at_end:
+            if not self._is_drawing:
+                await self._draw()
+                continue
+            self._waiting += 1
+            try:
+                await self._more.wait()
+            finally:
+                self._waiting -= 1
+        return self._drawn.popleft() if self._drawn else None
+
+    async def _draw(self) -> None:
+        self._is_drawing = True
+        self._more.clear()
         try:
-            async with self._turn:
-                if not self._drawn:
-                    most = min(max(self._waiting, self._ahead), MOST_DRAWN)
-                    self._drawn.extend(await asyncio.to_thread(self._some, most))
-                return self._drawn.popleft() if self._drawn else None
+            most = min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
+            some = await asyncio.to_thread(self._some, most)
+            self._drawn.extend(some)
+            self._is_at_end = not some
         finally:
-            self._waiting -= 1
+            self._is_drawing = False
+            self._more.set()
 
     def _some(self, most: int) -> list[J]:
         """Draw at most so many, or as can be read in a moment: the first is not kept waiting for

@@ -163,7 +163,7 @@ class ProviderAdapter(ABC):
         reply = self._read(answered.content)
         seconds = perf_counter() - started
         sent = parameters | shown_headers
-        reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
+        vars(reply).update(seconds=seconds, parameters=sent)  # nobody else holds it yet
         return AdapterResponse(reply, rate_headers(answered.headers))
 
     @property

@@ -44,8 +44,10 @@ class ScriptedAdapter:
         if isinstance(reply, str):
             usage = Usage(input=len(prompt_of(request)) // 4, output=len(reply) // 4)
             reply = Reply(text=reply, usage=usage)
-        update = {"model": request.model, "parameters": request.parameters}
-        return AdapterResponse(reply.model_copy(update=update))
+        if reply.parameters is not request.parameters:
+            update = {"model": request.model, "parameters": request.parameters}
+            reply = reply.model_copy(update=update)
+        return AdapterResponse(reply)
 
     async def close(self) -> None:
         """Do nothing: nothing is open."""
@@ -65,7 +67,7 @@ def from_file(path: str | None) -> ScriptedAdapter:
         prompt = prompt_of(request)
         for line in lines:
             if line.match in prompt:
-                return _play(line, prompt)
+                return _play(line, prompt, request)
         raise errors.BadRequest(f"no line of {path} matches the prompt")
 
     return ScriptedAdapter(reply_to, endpoint=f"scripted:{Path(path).name}")
@@ -103,11 +105,13 @@ def prompt_of(request: Request) -> str:
     return "\n".join(part.text for part in parts if isinstance(part, Text))
 
 
-def _play(line: ScriptedReply, prompt: str) -> Reply:
+def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
     if line.error:
         raise _ERRORS[line.error](line.text or "scripted")
     usage = Usage(input=len(prompt) // 4, output=len(line.text) // 4)
-    return Reply(text=line.text, finish=line.finish, usage=usage)
+    reply = Reply(text=line.text, finish=line.finish, usage=usage, model=request.model)
+    vars(reply)["parameters"] = request.parameters  # validated before, and nobody holds it yet
+    return reply
 
 
 _ERRORS: dict[str, type[errors.CallFailed]] = {

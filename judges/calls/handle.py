@@ -29,6 +29,7 @@ from trajudge.judges.engine import (
     Cache,
     DryRunClient,
     DryRunRoute,
+    Engine,
     EngineClient,
     EngineLookup,
     Engines,
@@ -236,18 +237,26 @@ class ModelHandle:
 
     def ask(self, engines: EngineLookup, sample: int, *, refresh: Container[str]) -> EngineClient:
         """Make the ``ask`` of one judgment."""
-        own, *others = (
-            ModelRoute(
-                engines[model],
-                model,
-                handle.parameters,
-                handle.estimate,
-                handle.worst_case,
-                handle.least_tokens,
-            )
-            for model, handle in self.handles.items()
-        )
+        own, *others = [handle._route(engines[model]) for model, handle in self.handles.items()]
         return EngineClient(own, others, sample, refresh=refresh)
+
+    def _route(self, engine: Engine) -> ModelRoute:
+        """Return how this model is reached with an engine, the same for all judgments of a run."""
+        if engine not in self._routes:
+            self._routes.clear()
+            self._routes[engine] = ModelRoute(
+                engine,
+                self.model,
+                self.parameters,
+                self.estimate,
+                self.worst_case,
+                self.least_tokens,
+            )
+        return self._routes[engine]
+
+    @cached_property
+    def _routes(self) -> dict[Engine, ModelRoute]:
+        return {}
 
     def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
         """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""

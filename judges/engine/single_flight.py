@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class _Shared(Generic[T]):
-    """Work under way and the number of its waiters."""
+    """Work under way, and a future for each of its waiters: resolved when the work has ended."""
+
+    __slots__ = ("task", "waiters")
 
     def __init__(self, task: asyncio.Task[T]) -> None:
         self.task = task
-        self.waiting = 0
+        self.waiters: list[asyncio.Future[None]] = []
 
 
 class SingleFlight(Generic[T]):
@@ -30,18 +33,22 @@ class SingleFlight(Generic[T]):
         One waiter that is cancelled leaves the others undisturbed; with the last one the work
         itself is cancelled.
         """
+        loop = asyncio.get_running_loop()
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = _Shared(asyncio.create_task(work()))
-            shared.task.add_done_callback(lambda _: self._finished(key, shared))
-        shared.waiting += 1
+            shared = self._shared[key] = _Shared(loop.create_task(work()))
+            shared.task.add_done_callback(partial(self._finished, key, shared))
+        waiter: asyncio.Future[None] = loop.create_future()
+        shared.waiters.append(waiter)
         try:
-            return await asyncio.shield(shared.task)
-        finally:
-            shared.waiting -= 1
-            if not shared.waiting and not shared.task.done():
+            await waiter
+        except asyncio.CancelledError:
+            shared.waiters.remove(waiter)
+            if not shared.waiters and not shared.task.done():
                 self._forget(key, shared)
                 shared.task.cancel()
+            raise
+        return shared.task.result()
 
     async def drain(self) -> None:
         """Cancel the work under way and wait for its end."""
@@ -50,10 +57,13 @@ class SingleFlight(Generic[T]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _finished(self, key: str, shared: _Shared[T]) -> None:
+    def _finished(self, key: str, shared: _Shared[T], task: asyncio.Task[T]) -> None:
         self._forget(key, shared)
-        if not shared.task.cancelled():
-            shared.task.exception()  # seen, even if every waiter was cancelled
+        if not task.cancelled():
+            task.exception()  # seen, even if every waiter was cancelled
+        for waiter in shared.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
 
     def _forget(self, key: str, shared: _Shared[T]) -> None:
         if self._shared.get(key) is shared:

@@ -63,6 +63,8 @@ class Price(TokenPrices):
 
     def cost(self, usage: Usage) -> float:
         """Compute US dollars of one request's tokens."""
+        if not self.tiers:
+            return TokenPrices.cost(self, usage)
         prompt = usage.input + usage.cache_read + usage.cache_write
         tier = next((tier for tier in reversed(self.tiers) if prompt > tier.above), None)
         return TokenPrices.cost(tier or self, usage)

@@ -8,7 +8,7 @@ length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import NamedTuple, TypeVar
 
@@ -40,7 +40,7 @@ _STATUS = {
 }
 
 _TAG = re.compile(
-    r"<\s{0,3}(/?)\s{0,3}(reasoning|success|side|optimal|loop)(?:\s[^<>]{0,200})?/?>",
+    r"(<\s{0,3}(/?)\s{0,3}(reasoning|success|side|optimal|loop)(?:\s[^<>]{0,200})?/?>)",
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"</?[a-z][^<>]{0,60}>", re.IGNORECASE)
@@ -52,7 +52,7 @@ _THINK_START = re.compile(r"<think(?:ing)?>", re.IGNORECASE)
 def normalise(value: str) -> str:
     """Reduce to lower-case words and numbers with single blanks between: markup, quotes and other
     punctuation are removed."""
-    if value.isalpha():
+    if value.isalnum():
         return value.casefold()
     return _NOT_WORD.sub(" ", _MARKUP.sub(" ", value)).strip().casefold()
 
@@ -65,11 +65,14 @@ def without_thinking(text: str) -> str:
     return _THINK_START.split(answer, maxsplit=1)[0]
 
 
-class _Tag(NamedTuple):
-    name: str
-    closes: bool
-    start: int
-    end: int
+class _Tags(NamedTuple):
+    """The tags of a reply, by their place: how each is ``written``, its ``names``, and whether it
+    ``closes``. ``texts`` are what stands between them: one more, the first before all tags."""
+
+    written: list[str]
+    names: list[str]
+    closes: list[str]
+    texts: list[str]
 
 
 def parse_tags(text: str) -> Verdict:
@@ -79,10 +82,11 @@ def parse_tags(text: str) -> Verdict:
     hides nothing. A label other than success that is missing or unknown (``Unsure``) is None.
     Raises ParseFailure if success is missing or not a verdict, or if a label contradicts itself.
     """
-    text = without_thinking(text)
-    tags = [_Tag(match[2].lower(), match[1] != "", *match.span()) for match in _TAG.finditer(text)]
+    pieces = _TAG.split(without_thinking(text))
+    names = [name.lower() for name in pieces[3::4]]
+    tags = _Tags(pieces[1::4], names, pieces[2::4], pieces[::4])
     hidden = _reasoning_pairs(tags)
-    values = list(_values(text, _visible(tags, hidden)))
+    values = _values(tags, hidden)
     success = _one("success", values, _SUCCESS)
     if success is None:
         raise ParseFailure(_no_success(values))
@@ -91,78 +95,83 @@ def parse_tags(text: str) -> Verdict:
         side_effect=_one("side", values, _YES_NO),
         repetition=_one("loop", values, _YES_NO),
         optimality=_one("optimal", values, _OPTIMALITY),
-        reasoning=_reasoning(text, tags, hidden),
+        reasoning=_reasoning(tags, hidden),
     )
 
 
-def _reasoning_pairs(tags: list[_Tag]) -> list[tuple[_Tag, _Tag]]:
+def _reasoning_pairs(tags: _Tags) -> list[tuple[int, int]]:
     """Pair the outermost opening and closing reasoning tags, in order; an opening tag that is never
     closed, and a closing one that was never opened, are text."""
-    opened: list[_Tag] = []
-    pairs: list[tuple[_Tag, _Tag]] = []
-    for tag in tags:
-        if tag.name != "reasoning":
+    opened: list[int] = []
+    pairs: list[tuple[int, int]] = []
+    for place, name in enumerate(tags.names):
+        if name != "reasoning":
             continue
-        if not tag.closes:
-            opened.append(tag)
+        if not tags.closes[place]:
+            opened.append(place)
         elif opened:
             start = opened.pop()
-            while pairs and pairs[-1][0].start > start.start:
+            while pairs and pairs[-1][0] > start:
                 pairs.pop()
-            pairs.append((start, tag))
+            pairs.append((start, place))
     return pairs
 
 
-def _visible(tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> list[_Tag]:
-    """Return the tags outside of the hidden pairs. The pairs' own tags stay: they end a value."""
+def _values(tags: _Tags, hidden: list[tuple[int, int]]) -> dict[str, list[str]]:
+    """Return the normalised values of every opening tag outside of the hidden pairs, by name: up to
+    the next tag; empty ones are left out. A tag that is not closed by its own ends with its
+    line."""
+    values: dict[str, list[str]] = {}
     remaining = iter(hidden)
     pair = next(remaining, None)
-    visible = []
-    for tag in tags:
-        while pair is not None and tag.start > pair[1].start:
-            pair = next(remaining, None)
-        if pair is None or tag.start <= pair[0].start or tag is pair[1]:
-            visible.append(tag)
-    return visible
-
-
-def _values(text: str, tags: list[_Tag]) -> Iterator[tuple[str, str]]:
-    """Yield name and normalised value of every opening tag, up to the next tag; empty ones are left
-    out. A tag that is not closed by its own ends with its line."""
-    for position, tag in enumerate(tags):
-        if tag.closes or tag.name == "reasoning":
+    for place, name in enumerate(tags.names):
+        if pair is not None and place > pair[0]:
+            if place == pair[1]:
+                pair = next(remaining, None)
             continue
-        following = tags[position + 1] if position + 1 < len(tags) else None
-        value = text[tag.end : following.start if following else len(text)]
-        if following is None or following.name != tag.name or not following.closes:
+        if tags.closes[place] or name == "reasoning":
+            continue
+        value, following = tags.texts[place + 1], place + 1
+        is_closed = following < len(tags.names) and tags.names[following] == name
+        if not (is_closed and tags.closes[following]):
             value = value.lstrip().split("\n", 1)[0]
         if words := normalise(value[:200]):
-            yield tag.name, words
+            values.setdefault(name, []).append(words)
+    return values
 
 
-def _one(name: str, values: list[tuple[str, str]], meanings: Mapping[str, _Label]) -> _Label | None:
+def _one(
+    name: str, values: Mapping[str, list[str]], meanings: Mapping[str, _Label]
+) -> _Label | None:
     """Return the meaning of all values of this name; None if there is none, or one without a
     meaning."""
-    labels = {meanings.get(value) for tag, value in values if tag == name}
+    labels = {meanings.get(value) for value in values.get(name, ())}
     known = labels - {None}
     if len(known) > 1:
         raise ParseFailure(f"the reply contradicts itself about <{name}>")
     return labels.pop() if len(labels) == 1 else None
 
 
-def _no_success(values: list[tuple[str, str]]) -> str:
-    unknown = [value for name, value in values if name == "success" and value not in _SUCCESS]
+def _no_success(values: Mapping[str, list[str]]) -> str:
+    unknown = [value for value in values.get("success", ()) if value not in _SUCCESS]
     if not unknown:
         return "the reply holds no <success> verdict outside of its reasoning"
     return f"the reply's <success> says {unknown[0][:40]!r}, which is neither verdict"
 
 
-def _reasoning(text: str, tags: list[_Tag], hidden: list[tuple[_Tag, _Tag]]) -> str:
+def _reasoning(tags: _Tags, hidden: list[tuple[int, int]]) -> str:
     """Return the reasoning blocks; without one, the text before the first verdict."""
     if hidden:
-        return "\n".join(text[start.end : end.start].strip() for start, end in hidden)
-    first = next((tag.start for tag in tags if tag.name != "reasoning"), len(text))
-    return _TAG.sub("", text[:first]).strip()
+        return "\n".join(_inside(tags, start, end).strip() for start, end in hidden)
+    names = enumerate(tags.names)
+    first = next((place for place, name in names if name != "reasoning"), len(tags.names))
+    return "".join(tags.texts[: first + 1]).strip()
+
+
+def _inside(tags: _Tags, start: int, end: int) -> str:
+    """Return the text from one tag to another, with the tags in it."""
+    more = (tags.written[place] + tags.texts[place + 1] for place in range(start + 1, end))
+    return tags.texts[start + 1] + "".join(more)
 
 
 # A value and what decorates it take no more characters than this.

@@ -10,13 +10,17 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, cast
 
+BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too many
+
 
 @contextmanager
 def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``target`` that takes its name if the block succeeds, with the
     permissions of an ordinary new file; ``durable``: also after the machine has lost its power.
     Raises OSError."""
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+    with NamedTemporaryFile(
+        "wb", BUFFER, dir=target.parent, prefix=f".{target.name}.", delete=False
+    ) as file:
         temporary = Path(file.name)
         try:
             yield cast(BufferedWriter, file)

@@ -12,12 +12,15 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
+import orjson
 from pydantic import ValidationError
 
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
@@ -42,7 +45,12 @@ CREATE TABLE IF NOT EXISTS answers (
     created  REAL NOT NULL          -- seconds since 1970
 )
 """
-INSERT = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
+ROW = "(?, ?, ?, ?, ?, ?)"
+REPLACE = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
+# One statement for several rows: after each its thread waits for that of the event loop. FAIL keeps
+# SQLite from writing down what it would need to undo the statement: the transaction is undone.
+INSERT = "INSERT OR FAIL INTO answers VALUES "
+ROWS_AT_ONCE = 32
 RECOVER = """
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)
 ON CONFLICT (request) DO UPDATE SET
@@ -127,7 +135,7 @@ class Cache:
         try:
             with left_behind(self.path) as rows:
                 if rows:
-                    _commit(self._reader, RECOVER, rows)
+                    _recover(self._reader, rows)
         except (sqlite3.Error, OSError) as error:
             raise explained(error, self.path) from error
 
@@ -135,7 +143,7 @@ class Cache:
         """Take in answers that another cache holds; the later one of a request counts. Raises
         UserError."""
         try:
-            _commit(self._reader, RECOVER, list(rows))
+            _recover(self._reader, rows)
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
 
@@ -173,7 +181,7 @@ class Cache:
             rows, log = [row for row, _ in batch], self._log.rotate()
             error: UserError | None = None
             try:
-                await loop.run_in_executor(self._thread, _commit, self._writer, INSERT, rows)
+                await loop.run_in_executor(self._thread, _insert, self._writer, rows)
                 self._log.committed(log)
                 if self.copy_to is not None:
                     await self.copy_to(rows)
@@ -205,11 +213,32 @@ class Cache:
         self._writer.close()
 
 
-def _commit(connection: sqlite3.Connection, statement: str, rows: list[ReplyRow]) -> None:
-    """Execute the statement for every row, all or none. Raises sqlite3.Error."""
+def _insert(connection: sqlite3.Connection, rows: list[ReplyRow]) -> None:
+    """Write rows, all or none; the last one of a request counts. Raises sqlite3.Error."""
+    try:
+        with _transaction(connection):
+            for start in range(0, len(rows), ROWS_AT_ONCE):
+                some = rows[start : start + ROWS_AT_ONCE]
+                statement = INSERT + ", ".join([ROW] * len(some))
+                connection.execute(statement, [*chain.from_iterable(some)])
+    except sqlite3.IntegrityError:  # one of them was asked again
+        with _transaction(connection):
+            connection.executemany(REPLACE, rows)
+
+
+def _recover(connection: sqlite3.Connection, rows: Sequence[ReplyRow]) -> None:
+    """Take in rows of others, all or none; the later one of a request counts. Raises
+    sqlite3.Error."""
+    with _transaction(connection):
+        connection.executemany(RECOVER, rows)
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block writes, or nothing of it. Raises sqlite3.Error."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.executemany(statement, rows)
+        yield
         connection.execute("COMMIT")
     except sqlite3.Error:
         if connection.in_transaction:
@@ -249,13 +278,34 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 def _row(request: RequestKey, outcome: Outcome) -> ReplyRow:
     match outcome:
         case Reply():
-            kind, body = "reply", outcome.model_dump_json(exclude_defaults=True)
+            kind, body = "reply", _reply_body(outcome)
         case Refused():
             kind, body = "refused", str(outcome)
         case ContextOverflow():
             kind, body = "context_overflow", str(outcome)
     key = bytes.fromhex(request.hash)
     return (key, kind, body, request.endpoint, request.model, time.time())
+
+
+_DEFAULTS: dict[str, Any] = {
+    **{
+        name: field.get_default(call_default_factory=True)
+        for name, field in Reply.model_fields.items()
+    },
+    "usage": {},
+}
+
+
+def _reply_body(reply: Reply) -> str:
+    """Encode a reply as JSON, without what has its default: what pydantic writes, in a fraction of
+    the time."""
+    used = {name: count for name, count in vars(reply.usage).items() if count}
+    fields = vars(reply) | {"usage": used}
+    try:
+        told = {name: value for name, value in fields.items() if value != _DEFAULTS[name]}
+        return orjson.dumps(told).decode()
+    except orjson.JSONEncodeError:
+        return reply.model_dump_json(exclude_defaults=True)
 
 
 def _outcome(kind: str, body: str) -> Outcome:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.eval.test_full_disk import no_file_beyond
 from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.journal import JudgmentJournal
@@ -69,6 +70,17 @@ def test_a_line_torn_by_a_kill_is_made_again(tmp_path: Path, torn: int) -> None:
     assert (tmp_path / JUDGMENTS).read_bytes().startswith(whole)
     with JudgmentJournal(tmp_path) as journal:
         assert len(journal.judgments()) == 4
+
+
+def test_a_line_that_the_disk_has_no_room_for_leaves_nothing(tmp_path: Path) -> None:
+    with JudgmentJournal(tmp_path) as journal:
+        journal.add(judgment(0))
+        whole = (tmp_path / JUDGMENTS).read_bytes()
+        with no_file_beyond(len(whole) + 10), pytest.raises(UserError, match="cannot be written"):
+            journal.add(judgment(1))
+        assert (tmp_path / JUDGMENTS).read_bytes() == whole
+        journal.add(judgment(2))
+        assert [j.key for j in journal.judgments()] == [KEYS[0], KEYS[2]]
 
 
 def test_the_last_judgment_of_a_trajectory_and_sample_counts(tmp_path: Path) -> None:

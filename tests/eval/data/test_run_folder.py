@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
 from trajudge.eval.data.run_folder import (
@@ -45,6 +48,34 @@ def test_what_tells_of_the_execution_only_is_not_written() -> None:
     fast = said(1, True, calls=(call(seconds=0.1, cached=True),))
     slow = said(1, True, calls=(call(seconds=9.0),))
     assert judgment_line(fast) == judgment_line(slow)
+
+
+@given(
+    said_text=st.text(max_size=30),
+    numbers=st.tuples(st.floats(0, 1), st.floats(), st.floats(0)),
+    status=st.sampled_from(Status),
+    process=st.none() | st.booleans(),
+)
+def test_a_line_is_what_pydantic_writes_without_what_tells_of_the_execution(
+    said_text: str,
+    numbers: tuple[float, float, float],
+    status: Status,
+    process: bool | None,
+) -> None:
+    score, other, cost = numbers
+    made = failed(said_text, status).model_copy(
+        update={
+            "score": score,
+            "scores": {said_text: other},
+            "record": {"kept": "elsewhere"},
+            "process": process,
+            "calls": (call(text=said_text, cost=cost, seconds=1.5), call(cached=True, cost=None)),
+        }
+    )
+    left_out: dict[str, Any] = {"calls": {"__all__": {"seconds", "cached"}}, "record": True}
+    left_out |= dict.fromkeys(("failure_step", "failure_type"), True)
+    left_out |= {"process": True} if process is None else {}
+    assert judgment_line(made) == made.model_dump_json(exclude=left_out).encode() + b"\n"
 
 
 def test_half_a_character_in_a_reply_does_not_stop_a_run(tmp_path: Path) -> None:

@@ -75,6 +75,29 @@ def test_the_later_answer_replaces_the_earlier(path: Path) -> None:
     assert asyncio.run(main()) == Reply(text="second")
 
 
+def test_of_answers_to_one_request_in_one_commit_the_last_counts(path: Path) -> None:
+    async def main() -> list[Reply | Refused | ContextOverflow | None]:
+        cache = Cache(path)
+        asked = [request("a"), request("b"), request("a")]
+        answers = [Reply(text=str(number)) for number in range(3)]
+        await asyncio.gather(*map(cache.put, asked, answers))
+        return [cache.get(request(text).hash) for text in "ab"]
+
+    assert asyncio.run(main()) == [Reply(text="2"), Reply(text="1")]
+
+
+@pytest.mark.parametrize("reply", [REPLY, Reply(text=""), Reply(text="x", thoughts="y")])
+def test_a_reply_is_kept_as_pydantic_writes_it_without_defaults(path: Path, reply: Reply) -> None:
+    async def main() -> None:
+        cache = Cache(path)
+        await cache.put(request(), reply)
+        await cache.close()
+
+    asyncio.run(main())
+    (body,) = sqlite3.connect(path).execute("SELECT body FROM answers").fetchone()
+    assert body == reply.model_dump_json(exclude_defaults=True)
+
+
 def test_an_answer_is_visible_to_others_when_put_returns(path: Path) -> None:
     async def main() -> None:
         cache, other = Cache(path), Cache(path)
