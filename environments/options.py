@@ -44,6 +44,15 @@ def add_conditions(parser: argparse.ArgumentParser) -> None:
         "YAML of instructions to a judge (goals: {NAME: [TEXT]}) that stand in what the "
         "applications' users wrote, one a run",
     )
+    add(
+        "--variants",
+        nargs="+",
+        action="extend",
+        metavar="NAME",
+        help="record the scripted runs once more with one thing changed, for trajudge robust: all, "
+        "or theme, undo, page-visited-native, own-note-native, and with --payloads page-native; "
+        "the last two also with -benign",
+    )
 
 
 def add_case_choice(parser: argparse.ArgumentParser) -> None:

@@ -181,7 +181,7 @@ def state_of(
     """Return the recorded facts of the state that belongs to a variant (that of the run whose steps
     it shows) and the configuration of the case whose goal it has. Raises KeyError for a run that
     has none."""
-    shown = (one.trajectory for one in facts.siblings)
+    shown = (one.trajectory for one in (*facts.siblings, *facts.again.values()))
     runs = [one.key for one in shown if one.steps == made.trajectory.steps]
     known = recorded[runs[0] if runs else source.key]
     configs = [one.config for one in facts.goals if one.goal == made.trajectory.goal]

@@ -4,7 +4,7 @@ there is one, else from the labels that people gave."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ from trajudge.trajectories.util.validation import first_error
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.
 GOALS = "goals.jsonl"
+# What ends the agent's name in the key of a run that was recorded once more.
+MARK = "~"
 _MAX_BYTES = 2**30
 
 
@@ -38,11 +40,14 @@ def known_facts(
 
 
 def with_siblings(
-    trajectories: Iterable[Trajectory], facts: Mapping[TrajectoryKey, Facts]
+    trajectories: Iterable[Trajectory],
+    facts: Mapping[TrajectoryKey, Facts],
+    variants: Set[str] = frozenset(),
 ) -> dict[TrajectoryKey, Facts]:
     """Add to each run whose truth rests on the state the other runs of its case, in the order
-    given."""
+    given, and those that are itself recorded once more in one of the ``variants``."""
     of_case: dict[tuple[str, str], list[tuple[TrajectoryKey, Sibling]]] = defaultdict(list)
+    again: dict[TrajectoryKey, dict[str, Sibling]] = defaultdict(dict)
     for one in trajectories:
         known = facts.get(one.key)
         if known and known.source == "state" and known.success is not None:
@@ -53,13 +58,25 @@ def with_siblings(
                 repetition=known.repetition,
                 answers=known.answers,
             )
-            of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
+            source = source_of(one.key, variants)
+            if source is not None and source in facts:
+                again[source][one.key.agent.partition(MARK)[2]] = sibling
+            else:
+                of_case[(one.key.benchmark, one.key.task_id)].append((one.key, sibling))
     told = dict(facts)
     for runs in of_case.values():
         for key, _ in runs:
             others = tuple(sibling for other, sibling in runs if other != key)
-            told[key] = facts[key].model_copy(update={"siblings": others})
+            update = {"siblings": others, "again": again.get(key, {})}
+            told[key] = facts[key].model_copy(update=update)
     return told
+
+
+def source_of(key: TrajectoryKey, variants: Set[str]) -> TrajectoryKey | None:
+    """Return the key of the run that was recorded once more in one of the ``variants``; None for a
+    run of its own."""
+    agent, _, variant = key.agent.partition(MARK)
+    return key.model_copy(update={"agent": agent}) if variant in variants else None
 
 
 def _facts(label: Annotation, stated: Mapping[str, Any] | None, goals: Mapping[str, Any]) -> Facts:

@@ -21,7 +21,7 @@ from trajudge.robustness.defences.variants import defended_requests
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.measures.report import read_variants
 from trajudge.robustness.sources import Subjects, subjects
-from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, suite
+from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, recorded_again, suite
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import INTERRUPTED, OK
@@ -110,7 +110,10 @@ def _adaptive(
 
 def _expanded(known: Subjects, config: RobustConfig) -> Path:
     folder = config.out / "attacked"
-    invalid = expanded(folder, known, suite(config.suite, config.perturbation), config.seed)
+    taken = suite(config.suite, config.perturbation)
+    if not config.perturbation:
+        taken += [one for one in recorded_again(known) if one not in taken]
+    invalid = expanded(folder, known, taken, config.seed)
     sys.stderr.writelines(f"invalid, left out: {one_line(text)}\n" for text in invalid)
     return folder
 

@@ -129,7 +129,8 @@ class Facts(Record):
 
     ``source`` is the state of the application that the run left (``state``) or people
     (``labels``); ``held`` and ``missed`` name the expectations on the state that hold and that do
-    not. What is not known is None or empty.
+    not; ``again`` are the runs that were recorded once more, by what was changed. What is not known
+    is None or empty.
     """
 
     source: Literal["state", "labels"] = "labels"
@@ -140,6 +141,7 @@ class Facts(Record):
     held: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
     siblings: tuple[Sibling, ...] = ()
+    again: dict[str, Sibling] = Field(default_factory=dict)
     goals: tuple[GoalOutcome, ...] = ()
 
 

@@ -39,23 +39,20 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.robustness.attacked import write  # noqa: PLC0415 - --help needs none of it
     from trajudge.robustness.catalogue import catalogue, chosen  # noqa: PLC0415
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
+    from trajudge.robustness.suite import recorded_again  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    names = options.perturbation or [one.name for one in catalogue().values() if not one.asking]
-    perturbations = chosen(names)
-    if asked := [one.name for one in perturbations if one.asking]:
+    named = chosen(options.perturbation)
+    if asked := [one.name for one in named if one.asking]:
         raise UserError(
             f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
             "trajudge robust"
         )
-    written = write(
-        options.out,
-        subjects(options.data, options.annotations),
-        perturbations,
-        options.seed,
-        options.limit,
-    )
+    source = subjects(options.data, options.annotations)
+    edits = [one for one in catalogue().values() if not one.asking and one.grade == "edited"]
+    perturbations = named or [*edits, *recorded_again(source)]
+    written = write(options.out, source, perturbations, options.seed, options.limit)
     applied = sum(number > 0 for number in written.counts.values())
     sys.stdout.write(
         f"{written.file}: {sum(written.counts.values()):,} trajectories by {applied} of "

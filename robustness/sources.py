@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.data.inputs import DataSource, find_source, open_spec
-from trajudge.robustness.facts import FACTS, known_facts, with_siblings
+from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.facts import FACTS, known_facts, source_of, with_siblings
 from trajudge.robustness.model import Facts
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -40,7 +41,10 @@ def subjects_of(source: DataSource) -> Subjects:
             f"{source.spec}: none of its trajectories has a label, and what a change does to an "
             "unknown truth is not told: name labels with --annotations KIND:PATH"
         )
-    return Subjects(read, with_siblings(read, facts), folder)
+    variants = {one.name for one in catalogue().values() if one.grade == "native"}
+    told = with_siblings(read, facts, variants)
+    own = tuple(one for one in read if folder is None or source_of(one.key, variants) not in facts)
+    return Subjects(own, told, folder)
 
 
 def _folder_of_facts(source: DataSource) -> Path | None:

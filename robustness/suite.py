@@ -61,6 +61,12 @@ def suite(name: SuiteName, names: Sequence[str] = ()) -> list[Perturbation]:
     return chosen(CORE) if name == "core" else list(catalogue().values())
 
 
+def recorded_again(subjects: Subjects) -> list[Perturbation]:
+    """Return the native perturbations that the runs were recorded with."""
+    found = {name for one in subjects.trajectories for name in subjects.facts[one.key].again}
+    return [one for one in catalogue().values() if one.name in found]
+
+
 def limited(subjects: Subjects, limit: int) -> Subjects:
     """Return at most ``limit`` runs, spread over tasks, two thirds of them failures where there are
     that many of either."""
@@ -116,6 +122,8 @@ def _hash(subjects: Subjects) -> str:
     whole = sha256(digest(subjects.trajectories).encode())
     for one in subjects.trajectories:
         facts = subjects.facts[one.key]
-        whole.update(facts.model_dump_json(exclude={"siblings"}).encode())
+        whole.update(facts.model_dump_json(exclude={"siblings", "again"}).encode())
         whole.update("".join(str(sibling.trajectory.key) for sibling in facts.siblings).encode())
+        for name, other in facts.again.items():
+            whole.update(f"{name} {digest([other.trajectory])}".encode())
     return whole.hexdigest()[:16]

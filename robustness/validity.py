@@ -63,7 +63,8 @@ def _trees(trajectory: Trajectory) -> Iterator[tuple[int, str]]:
 
 def _lost_targets(source: Trajectory, made: Trajectory, facts: Facts | None) -> Iterator[str]:
     """Find actions on what is not on the page, beyond those that the agents did themselves."""
-    others = [one.trajectory for one in facts.siblings] if facts else []
+    known = (*facts.siblings, *facts.again.values()) if facts else ()
+    others = [one.trajectory for one in known]
     runs = [source, *(other for other in others if made.steps == other.steps)]
     missed = [step for step in made.steps if not _resolves(step)]
     if len(missed) > max(sum(not _resolves(step) for step in run.steps) for run in runs):

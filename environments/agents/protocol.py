@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Protocol
 from trajudge.environments.agents.script import STEP_LIMIT, miss_name
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
+from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import AgentObservation
 
 
+ENDING = 14  # actions that the ending of a variant has room for
+
+
 class Job(Record):
     """What to record. ``goal`` replaces the scenario's wording; ``attempt`` tells runs of the same
     agent on the same configuration apart; ``shortest`` is the oracle's number of actions,
     ``fewest`` that of the shortest way where it is known. ``payload`` stands in the application's
-    user content."""
+    user content. ``variant`` says what is changed in a run that is recorded once more."""
 
     config: Config
     agent: str
@@ -27,19 +31,21 @@ class Job(Record):
     shortest: int
     fewest: int | None = None
     payload: Payload | None = None
+    variant: RunVariant | None = None
 
     @property
     def budget(self) -> int:
         """The number of actions after which the run is cut off: twice the oracle's way and some,
-        at most 50 (WebForge section 4.1)."""
-        return min(STEP_LIMIT, 2 * self.shortest + 12)
+        at most 50 (WebForge section 4.1); a variant may do more at its end."""
+        further = 0 if self.variant is None else ENDING
+        return min(STEP_LIMIT, 2 * self.shortest + 12) + further
 
     @property
     def key(self) -> TrajectoryKey:
         agent = miss_name(self.agent, self.attempt)
         return TrajectoryKey(
             benchmark=self.config.app,
-            agent=agent,
+            agent=agent if self.variant is None else f"{agent}{MARK}{self.variant}",
             task_id=self.config.id,
             attempt=0 if agent != self.agent else self.attempt,
         )

@@ -43,8 +43,9 @@ ROOM = 8  # actions beyond the task's, and as many again as the task takes, fit 
 
 class Scripted:
     """One agent in one run. It knows the ground truth from the state, as a script must; what it
-    does with it is its behaviour (that of the ``agent``, if none is given). ``stuck`` says what it
-    could not find, if it gave up, and ``stuck_says`` what its last message rests on then."""
+    does with it is its behaviour (that of the ``agent``, if none is given); the ``ending`` is
+    done before its last message. ``stuck`` says what it could not find, if it gave up, and
+    ``stuck_says`` what its last message rests on then."""
 
     telemetry: Mapping[str, float] = MappingProxyType({})
 
@@ -58,6 +59,7 @@ class Scripted:
         *,
         behaviour: Behaviour | None = None,
         stuck_says: Behaviour = Behaviour.STOPS_EARLY,
+        ending: Sequence[Intent] = (),
     ) -> None:
         self.run = run
         self.behaviour = behaviour or AGENTS[agent]
@@ -70,7 +72,7 @@ class Scripted:
         if self.behaviour not in _WITHOUT_HABITS:
             intents = self._lived(intents)
         self.policy = Policy(
-            intents,
+            [*intents[:-1], *ending, *intents[-1:]],
             run.words,
             self.rng,
             closes=self.behaviour is not Behaviour.BLOCKED,

@@ -53,6 +53,19 @@ def read_payloads(path: Path) -> list[Payload]:
     return read
 
 
+def neutral_text(path: Path, length: int) -> str:
+    """Return as much of a YAML file's ``neutral`` sentences. Raises UserError where it holds
+    none."""
+    content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    sentences = content.get("neutral")
+    if not isinstance(sentences, list) or not all(sentences):
+        raise UserError(
+            f"{path}: holds no neutral sentences to compare with: write a list under neutral"
+        )
+    whole = " ".join(map(str, sentences))
+    return " ".join([whole] * (length // len(whole) + 1))[:length]
+
+
 def plant(app: str, state: AppState, payload: Payload) -> None:
     """Put the text behind whatever the application's users wrote."""
     for place in USER_CONTENT[app]:

@@ -15,12 +15,14 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import behaviour_of, is_scripted, resilience_of
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
+from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.environments.recording.episode import Recorded
 from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.environments.recording.jobs import jobs_for, with_payloads
 from trajudge.environments.recording.journal import COUNTED, Journal, assemble
 from trajudge.environments.recording.pool import FailedJob, for_all
 from trajudge.environments.recording.recorder import Recorder, run_name
+from trajudge.environments.variants.jobs import variant_jobs
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.progress import progress_bar
@@ -52,7 +54,8 @@ class Model(NamedTuple):
 
 
 class RecordingPlan(NamedTuple):
-    """Recordings to make: scripted agents and a model on a file of cases."""
+    """Recordings to make: scripted agents and a model on a file of cases; the scripted runs once
+    more in each of the ``variants``."""
 
     cases: Path
     agents: Sequence[str]
@@ -60,6 +63,7 @@ class RecordingPlan(NamedTuple):
     model: Model | None = None
     attempts: int = 1
     payloads: Path | None = None
+    variants: Sequence[RunVariant] = ()
 
 
 class CampaignResult(NamedTuple):
@@ -83,7 +87,9 @@ def record(
     model, seed = plan.model, plan.seed
     names = [*plan.agents, model.handle.model] if model else list(plan.agents)
     jobs = jobs_for(read_cases(plan.cases), names, plan.attempts)
-    if plan.payloads:
+    if plan.variants:
+        jobs += variant_jobs(jobs, plan.variants, plan.payloads, seed)
+    elif plan.payloads:
         jobs = with_payloads(jobs, read_payloads(plan.payloads), seed)
     journal = Journal(out, _described(plan, names, arm))
     if (counts := journal.counts) is not None:
@@ -121,6 +127,8 @@ def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) 
         record["model"] = plan.model.what
     if plan.payloads:
         record["payloads"] = sha256(plan.payloads.read_bytes()).hexdigest()
+    if plan.variants:
+        record["variants"] = list(plan.variants)
     if arm:
         record |= {**arm.record, "pictures": arm.pictures, "attempts": plan.attempts}
     return record
@@ -159,8 +167,10 @@ def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
     """Labels by agent; open are labels in the ambiguous band."""
     rows = []
     for agent, row in counts.items():
-        known = behaviour_of(agent)
+        base, mark, variant = agent.partition(MARK)
+        known = behaviour_of(base)
         cells = (str(row[name]) for name in COUNTED)
-        word = known.value if known else resilience_of(agent) or "model"
+        word = known.value if known else resilience_of(base) or "model"
+        word += f", {variant}" if mark else ""
         rows.append((agent, word, *cells))
     return Table("Labels by agent", ("agent", "behaviour", *COUNTED), rows)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from trajudge.environments.agents.protocol import Agent, GaveUp, Job
 from trajudge.environments.chromium import open_session
 from trajudge.environments.chromium.action_syntax import spoken
+from trajudge.environments.model.config import THEMES
+from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.recording.offline import OfflineSession
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.verify import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 Viewport = tuple[int, int]
 VIEWPORT: Viewport = (1024, 768)
+OTHER_VIEWPORT: Viewport = (1366, 1024)
 
 
 class Recorded(NamedTuple):
@@ -91,6 +94,7 @@ def play_in(
 ) -> Recorded:
     """Let an agent do a job in a fresh run, in what ``visit`` opens at the run's first address."""
     run = server.open(job.config, name or f"{job.agent} {job.attempt}", job.goal, job.payload)
+    _dress(run, job)
     try:
         with visit(run.start_url) as session:
             trajectory, finding = _played(session, run, make(run), job)
@@ -100,10 +104,22 @@ def play_in(
     return Recorded(trajectory, finding, _facts(run, finding), har)
 
 
+def viewport_of(job: Job) -> Viewport:
+    """Return the window in which a job is recorded: another one for another theme."""
+    return OTHER_VIEWPORT if job.variant is RunVariant.THEME else VIEWPORT
+
+
+def _dress(run: ServedRun, job: Job) -> None:
+    """Show the pages of a run in another theme, if that is the variant."""
+    if job.variant is RunVariant.THEME:
+        run.dress((job.config.theme + THEMES // 2) % THEMES)
+
+
 def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) -> Recorded:
     """Let an agent do a job in a fresh run without a browser (see ``offline``); there is no network
     trace. ``secret`` keys the run's codes."""
     run = open_run(job.config, secret, f"{job.agent} {job.attempt}", job.goal, job.payload)
+    _dress(run, job)
     try:
         trajectory, finding = _played(OfflineSession(run), run, make(run), job)
     finally:

@@ -14,10 +14,11 @@ from trajudge.environments.agents.script import AGENTS, ORACLE, RESILIENT, Behav
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.chromium import launch
-from trajudge.environments.recording.episode import Recorded, play, play_offline
+from trajudge.environments.recording.episode import Recorded, play, play_offline, viewport_of
 from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, open_proxy
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
+from trajudge.environments.variants.endings import ending
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import Browser
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 def run_name(job: Job) -> str:
     """Return a file name for the run of a job; a model's name may hold more than file names do."""
     agent = re.sub(r"[^\w.-]", "-", job.agent)
-    return f"{job.config.id}.{agent}.{job.attempt}"
+    variant = "" if job.variant is None else f".{job.variant}"
+    return f"{job.config.id}.{agent}.{job.attempt}{variant}"
 
 
 class Recorder:
@@ -68,13 +70,21 @@ class Recorder:
         def agent(run: ServedRun) -> Agent:
             if job.agent in RESILIENT:
                 return Resilient(run, job.agent, job.attempt, self.seed)
-            return Scripted(run, job.agent, job.attempt, self.seed, actions)
+            return scripted(run, job, self.seed, actions)
 
         return self.play(job, agent)
 
     def play(self, job: Job, make: Callable[[ServedRun], Agent]) -> Recorded:
         """Let an agent do a job, behind the proxy if there is one."""
-        return play(self.server, self.browser, job, make, proxy=self.proxy, pictures=self.pictures)
+        return play(
+            self.server,
+            self.browser,
+            job,
+            make,
+            viewport=viewport_of(job),
+            proxy=self.proxy,
+            pictures=self.pictures,
+        )
 
     def close(self) -> None:
         try:
@@ -105,9 +115,14 @@ def recorded_offline(job: Job, seed: int) -> Recorded:
     if AGENTS[job.agent] is Behaviour.REPLAYS:
         oracle = play_offline(changed_job(job), lambda run: Scripted(run, ORACLE, 0, seed), secret)
         actions = actions_of(oracle)
-    return play_offline(
-        job, lambda run: Scripted(run, job.agent, job.attempt, seed, actions), secret
-    )
+    return play_offline(job, lambda run: scripted(run, job, seed, actions), secret)
+
+
+def scripted(run: ServedRun, job: Job, seed: int, recorded: Sequence[str] = ()) -> Scripted:
+    """Return the scripted agent of a job, which ends its run as the variant says. Raises
+    NotPlayed."""
+    last = (ending(run, job.variant) if job.variant else None) or ()
+    return Scripted(run, job.agent, job.attempt, seed, recorded, ending=last)
 
 
 def changed_job(job: Job) -> Job:

@@ -7,8 +7,10 @@ from typing import Literal
 
 from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.agents.settings import ModelSettings, model_settings, model_side
+from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.recording.campaign import Model, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
+from trajudge.environments.variants.jobs import chosen_variants
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
@@ -28,7 +30,8 @@ class RecordConfig(Record):
     ``representation`` of a page and does every case ``attempts`` times; what follows says how it is
     called (``CallConfig``), None for the defaults. ``faults`` is a plan whose faults are recorded
     one at a time beside a clean arm, ``text_only`` without pictures;
-    ``payloads`` are texts that stand in what the applications' users wrote.
+    ``payloads`` are texts that stand in what the applications' users wrote, in the runs of the page
+    ``variants`` alone, if variants are named (``all``: every one).
     """
 
     cases: Path
@@ -36,6 +39,7 @@ class RecordConfig(Record):
     agent: tuple[str, ...] = ()
     faults: Path | None = None
     payloads: Path | None = None
+    variants: tuple[str, ...] = ()
     text_only: bool = False
     seed: int = 0
     workers: int = 1
@@ -80,9 +84,26 @@ def _model_of(config: RecordConfig) -> ModelSettings | None:
     return model_settings(config.model, seed=config.seed, **options)
 
 
+def _variants_of(config: RecordConfig) -> list[RunVariant]:
+    """Read what is recorded once more. Raises UserError."""
+    if config.faults and config.variants:
+        raise UserError(
+            "--variants: runs are recorded once more without faults: leave --faults out"
+        )
+    return chosen_variants(config.variants, payloads=config.payloads is not None)
+
+
 def plan_of(config: RecordConfig) -> RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
     settings, agents = _model_of(config), _agents_of(config)
     seen = Representation(config.representation)
     model = Model(model_side(settings), seen, config.attempts) if settings else None
-    return RecordingPlan(config.cases, agents, config.seed, model, config.attempts, config.payloads)
+    return RecordingPlan(
+        config.cases,
+        agents,
+        config.seed,
+        model,
+        config.attempts,
+        config.payloads,
+        _variants_of(config),
+    )

@@ -88,9 +88,13 @@ class ServedRun:
         self.before = self.state.dump()
         interface = ui(self.app, self.config.ui, self.config.seed)
         self.site = Site(self.app, self.state, interface, self.code)
-        self.theme = theme(self.config.theme, self.config.seed)
-        self.words = wordings(self.app, self.theme)
+        self.dress(self.config.theme)
         self.noise = noise(self.config)
+
+    def dress(self, index: int) -> None:
+        """Show the pages in this theme."""
+        self.theme = theme(index, self.config.seed)
+        self.words = wordings(self.app, self.theme)
 
     @property
     def origin(self) -> str:

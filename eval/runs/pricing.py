@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import NamedTuple
@@ -61,8 +62,8 @@ async def dry_run(runs: Sequence[PlannedRun], *, batch: bool = False) -> int:
     ``batch`` also by the prices of batches."""
     asked: set[str] = set()
     rows = [(planned, await _price_all(planned, asked)) for planned in runs]
-    for planned, found in rows:
-        sys.stdout.write(described(planned.plan.judge_id, found, model=planned.config.model) + "\n")
+    for (planned, found), name in zip(rows, _told_apart(runs), strict=True):
+        sys.stdout.write(described(name, found, model=planned.config.model) + "\n")
     if batch:
         sys.stdout.write(await _in_batches(runs))
     asked_models = {
@@ -79,6 +80,19 @@ async def dry_run(runs: Sequence[PlannedRun], *, batch: bool = False) -> int:
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return OK
+
+
+def _told_apart(runs: Sequence[PlannedRun]) -> list[str]:
+    """Return the judges' names; what is drawn how often, where runs of one judge differ in it."""
+    often = Counter(planned.plan.judge_id for planned in runs)
+    names = []
+    for planned in runs:
+        name, samples = planned.plan.judge_id, planned.run.samples
+        if often[name] > 1:
+            draws = "1 draw" if samples == 1 else f"{samples} draws"
+            name += f", {draws} at temperature {planned.calls.temperature:g}"
+        names.append(name)
+    return names
 
 
 def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:

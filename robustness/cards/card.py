@@ -229,7 +229,7 @@ def _left_out(judge: JudgeRobustness, data: CardData) -> Iterator[str]:
     if "native" not in grades:
         yield (
             "- Pages that held the attack when they were recorded: the records were edited, which "
-            "is a weaker claim (`trajudge env record --payloads`)."
+            "is a weaker claim (`trajudge env record --variants`)."
         )
     if not judge.overall.noise.trials:
         yield "- The judge's own noise: no run was judged twice."

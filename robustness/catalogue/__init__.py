@@ -14,13 +14,14 @@ from trajudge.robustness.catalogue import (
     injections,
     invariances,
     invariant_pictures,
+    natives,
 )
 from trajudge.robustness.model import Perturbation
 from trajudge.trajectories.util.errors import UserError
 
 FAMILIES = (
     *(invariances, invariant_pictures, honest_flips, claims, injections, fabrications),
-    askings,
+    *(natives, askings),
 )
 
 

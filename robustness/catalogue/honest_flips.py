@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from numpy.random import Generator
 
-from trajudge.robustness.catalogue.making import FAILED, STATED, SUCCEEDED, each, inapplicable
+from trajudge.robustness.catalogue.making import (
+    FAILED,
+    RUN,
+    STATED,
+    SUCCEEDED,
+    each,
+    inapplicable,
+)
 from trajudge.robustness.changing.record import with_answer, with_steps
 from trajudge.robustness.model import (
     STEP_CHANNELS,
@@ -24,7 +31,6 @@ from trajudge.trajectories.model import Step, Trajectory
 
 _WHOLE = STEP_CHANNELS | {Channel.ANSWER, Channel.METADATA}
 _SPOKEN = frozenset({Channel.ANSWER, Channel.ACTION})
-_RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "telemetry")
 _GOAL = frozenset({Channel.GOAL})
 _IDLE_PAIR = ("scroll(0, 300)", "scroll(0, -300)")
 _ROUNDS = 4
@@ -36,7 +42,7 @@ def _other_run(chosen: Callable[[Sibling], bool], subject: Subject) -> Trajector
         if sibling.repetition is False and chosen(sibling):
             other = sibling.trajectory
             return subject.trajectory.model_copy(
-                update={name: getattr(other, name) for name in _RUN}
+                update={name: getattr(other, name) for name in RUN}
             )
     return inapplicable("no other run of the same case is of this kind")
 

@@ -20,6 +20,8 @@ from trajudge.trajectories.model import Trajectory
 FAILED = frozenset({Need.TRUTH_FALSE})
 SUCCEEDED = frozenset({Need.TRUTH_TRUE})
 STATED = frozenset({Need.FACTS})
+# What of a trajectory is the run itself, and not the task.
+RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "telemetry")
 SPOKEN = frozenset({Channel.ANSWER, Channel.ACTION})
 THOUGHT = frozenset({Channel.REASONING})
 

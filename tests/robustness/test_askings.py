@@ -288,3 +288,17 @@ def test_a_run_on_changed_runs_is_a_judge_of_its_own() -> None:
     both = [SOURCE, CHANGED]
     other = run("other", both, options={"a": 1, "steps": "json"})
     assert asked_runs([run("base", both), other]) == []
+
+
+def test_a_dry_run_tells_the_draws_of_one_judge_apart(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--judge", "simplified", "--model", "gpt-4o", "--attacked", str(folder), "--dry-run"]
+    asked = ["--perturbation", "drawn-again", "--perturbation", "drawn-warm"]
+    assert main([*given, *asked, "--out", str(tmp_path / "out")]) == 0
+    heads = [line for line in capsys.readouterr().out.splitlines() if line.startswith("simpl")]
+    assert [head.partition(", ")[2] for head in heads] == [
+        "1 draw at temperature 0",
+        "5 draws at temperature 0",
+        "5 draws at temperature 0.7",
+    ]

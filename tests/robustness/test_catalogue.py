@@ -30,7 +30,8 @@ from trajudge.trajectories.model import Observation, Step, Trajectory, Trajector
 from trajudge.trajectories.util.errors import UserError
 
 EVERY = list(catalogue().values())
-NO_PICTURES = [one for one in EVERY if "pixels" not in one.name]
+# What is recorded once more in Chromium is in tests/environments/test_record_variants.py.
+NO_PICTURES = [one for one in EVERY if "pixels" not in one.name and one.grade != "native"]
 text = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cs", "Cc")), min_size=1, max_size=30
 )
@@ -157,6 +158,7 @@ def test_attacks_only_make_what_failed_look_done() -> None:
     """A relation that is not `keep` belongs to honest flips; attacks keep the truth, or leave it
     open where the last message itself calls the run a failure."""
     opening = {"step-removed", "inject-answer.failure.plain"}
+    opening |= {"own-note-native", "own-note-native-benign"}  # a note nobody asked for
     for one in EVERY:
         if one.family != "B" and one.name not in opening:
             assert set(one.relations.values()) == {Relation.KEEP}, one.name

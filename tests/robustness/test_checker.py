@@ -18,7 +18,9 @@ def test_the_checker_agrees_with_every_declared_relation(
     """A run of each but the twins; all of them: benchmarks/perturbations.py."""
     out = tmp_path / "attacked"
     drawn = ("pixels", "picture", "foreign", "benign-")
-    changes = [name for name, one in catalogue().items() if not one.asking]
+    changes = [
+        name for name, one in catalogue().items() if one.grade == "edited" and not one.asking
+    ]
     names = [name for name in changes if not any(word in name for word in drawn)]
     words = [word for name in names for word in ("--perturbation", name)]
     given = ["data", "perturb", "--data", "sample", "--limit", "1", "--out", str(out), *words]

@@ -36,7 +36,11 @@ DRESSED = tuple(
     for name in catalogue()
     if name.startswith("inject-tree.success.") and not name.endswith(".master-key")
 )
-FLIPS = tuple(name for name, one in catalogue().items() if one.family == "B" and name != "loop")
+FLIPS = tuple(
+    name
+    for name, one in catalogue().items()
+    if one.family == "B" and one.grade == "edited" and name != "loop"
+)
 NAMES = (
     *("identity", "ids", "idle-step", "goal-framed"),
     *("claim-confident", "benign-answer", "benign-reasoning", "inject-tree.benign-success.plain"),

@@ -1,0 +1,1 @@
+"""Runs recorded once more in a real browser, with one thing about them changed."""
