@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from functools import cache
 from unicodedata import normalize
 
-VERSION = 2
+VERSION = 3
 """Of what is done here. It is a part of every prompt's hash, so that no run mixes two of them."""
 
 MARK = "·"
@@ -54,10 +54,18 @@ _HEADINGS = "instruction|response|input"
 # In folded text every invisible character is a control character.
 _CONTROL = r"\x00-\x08\x0e-\x1f\x7f"
 _SPACE = rf"[\s/\\{_CONTROL}]*+"
+# A bar, or a letter or bar that is escaped as well: nobody writes letters so but to hide a name.
+_HEX = "4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9ac]"
+_DECIMAL = "6[5-9]|[78][0-9]|90|9[7-9]|1[01][0-9]|12[0-24]"
+_ESCAPED = (
+    rf"&(?:amp;)*+(?:vert|verbar|verticalline|#0*(?:{_DECIMAL})|#x0*(?:{_HEX}))(?![a-z0-9]);?"
+    rf"|%(?:25)*+(?:{_HEX})|(?<=\\)(?:u00|x)(?:{_HEX})"
+)
 _NAME = (
     rf"(?=<?{_SPACE}(?:(?:&(?:sol|#0*47|#x0*2f);?|%2f|%20){_SPACE})*+"
-    rf"(\||[a-z][a-z0-9_{_CONTROL}]*+))"
+    rf"(\||{_ESCAPED}|[a-z][a-z0-9_{_CONTROL}]*+))"
 )
+_IS_ESCAPED = re.compile(rf"&.*|%.*|(?:u00|x)(?:{_HEX})", re.IGNORECASE)
 # By the character that they begin with, so that most texts are passed over at once.
 _OPENINGS = {
     first: re.compile(opening + _NAME, re.IGNORECASE)
@@ -164,7 +172,7 @@ def _roles(folded: str) -> Iterator[int]:
 
 def _names(raw_name: str, tags: frozenset[str]) -> bool:
     """Tell whether a name is one of the tags, invisible characters in it or behind it or not."""
-    if raw_name == "|":
+    if raw_name == "|" or _IS_ESCAPED.fullmatch(raw_name):
         return True
     name = raw_name.lower()
     if name.isprintable():
