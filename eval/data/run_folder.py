@@ -133,12 +133,15 @@ def read_judgments(folder: Path) -> list[Judgment]:
 
 def write_rewards(folder: Path, rewards: Mapping[TrajectoryKey, float | None]) -> None:
     """Write ``rewards.jsonl``, sorted by key."""
-    columns = RewardColumns.of(rewards)
-    lines = (
-        OfficialReward(key=columns.keys.key(place), official_reward=reward)
-        for place, reward in columns.sorted()
-    )
-    write_lines(folder / REWARDS, (line.model_dump_json().encode() + b"\n" for line in lines))
+    rows = RewardColumns.of(rewards).sorted_rows()
+    write_lines(folder / REWARDS, (_reward_line(*row) for row in rows))
+
+
+def _reward_line(benchmark: str, agent: str, task: str, attempt: int, reward: float) -> bytes:
+    """Encode an OfficialReward; nan is null."""
+    key = {"benchmark": benchmark, "agent": agent, "task_id": task, "attempt": attempt}
+    line = {"key": key, "official_reward": reward}
+    return orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:

@@ -11,7 +11,7 @@ from trajudge.eval.data.call_log import PAYMENTS, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.index.judgments import RunJudgments
-from trajudge.eval.data.index.labels import Rewards
+from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
@@ -183,7 +183,7 @@ class RunSession:
     def _rewards(self) -> Rewards:
         """Return the official rewards of all sessions: those from before, if there is no news."""
         earlier, read = self.report.earlier, self.report.rewards(self.plan.keys)
-        if all(key in earlier and earlier[key] == reward for key, reward in read.items()):
+        if RewardColumns.of(earlier).hold(read.columns):  # no key is made where columns suffice
             return earlier
         return {**earlier, **read} if earlier else read
 

@@ -21,7 +21,7 @@ from trajudge.trajectories.util.exits import INTERRUPTED
 J = TypeVar("J")
 R = TypeVar("R")
 
-MOMENT = 0.005  # seconds
+MOMENT = 0.01  # seconds
 AHEAD = 0.5  # of the calls at once: jobs beside them whose prompts and replies are being handled
 COLLECT_EVERY = 10_000  # objects more than there were, where Python's default is 700
 MOST_DRAWN = 32  # jobs at once: the first are sent before the last are drawn
@@ -85,7 +85,7 @@ async def judge_all(
     ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
     error of a job or of the iterator that is not itself a reason to stop.
     """
-    queue = _Queue(jobs, ahead=width // 4)
+    queue = _Queue(jobs, ahead=width // 2)
 
     async def work() -> None:
         while stop.reason is None:

@@ -20,6 +20,8 @@ from trajudge.trajectories.model import TrajectoryKey, compacted
 
 V = TypeVar("V")
 
+ROWS_AT_ONCE = 4096  # of columns as Python's own numbers, which take several times the memory
+
 Rewards = Mapping[TrajectoryKey, float | None]
 
 
@@ -58,11 +60,24 @@ class RewardColumns:
         values = [np.nan if reward is None else reward for reward in rewards.values()]
         return cls(KeyColumns.of(rewards), np.array(values, dtype=float))
 
-    def sorted(self) -> Iterator[tuple[int, float | None]]:
-        """Yield place and reward (None: unknown) in the order of the keys."""
-        for place in sorted_places(self.keys).tolist():
-            reward = float(self.reward[place])
-            yield place, None if np.isnan(reward) else reward
+    def sorted_rows(self) -> Iterator[tuple[str, str, str, int, float]]:
+        """Yield a key's benchmark, agent, task and attempt, and its reward (nan: unknown), in the
+        order of the keys."""
+        keys, order = self.keys, sorted_places(self.keys)
+        codes = (keys.benchmark, keys.agent, keys.task, keys.attempt, self.reward)
+        for start in range(0, len(order), ROWS_AT_ONCE):
+            some = order[start : start + ROWS_AT_ONCE]
+            rows = zip(*(column[some].tolist() for column in codes), strict=True)
+            for benchmark, agent, task, attempt, reward in rows:
+                names = keys.benchmarks[benchmark], keys.agents[agent], keys.tasks[task]
+                yield *names, attempt, reward
+
+    def hold(self, others: RewardColumns) -> bool:
+        """Tell whether each of ``others`` is here, with the same reward."""
+        place = places_among(others.keys, self.keys)
+        return bool((place >= 0).all()) and np.array_equal(
+            self.reward[place], others.reward, equal_nan=True
+        )
 
 
 SPLITS = (None, "dev", "test")
@@ -152,12 +167,18 @@ class RunLabels(_ByKey[Annotation]):
 
     def sorted_lines(self) -> Iterator[bytes]:
         """Yield the lines of their records in the order of the keys, newlines included."""
-        for place in sorted_places(self.columns.keys).tolist():
-            if self.lines.as_written[place]:
-                offset, length = self.lines.offset[place], self.lines.length[place]
-                yield self._file.line(int(offset), int(length))
-            else:
-                yield annotation_line(self.at(place))
+        order = sorted_places(self.columns.keys)
+        for start in range(0, len(order), ROWS_AT_ONCE):
+            some = order[start : start + ROWS_AT_ONCE]
+            lines = _at(self.lines, some)
+            columns = (some, lines.offset, lines.length, lines.as_written)
+            for place, offset, length, is_as_written in zip(
+                *(column.tolist() for column in columns), strict=True
+            ):
+                if is_as_written:
+                    yield self._file.line(offset, length)
+                else:
+                    yield annotation_line(self.at(place))
 
 
 class StoredAnnotations(Sequence[Annotation]):

@@ -13,6 +13,8 @@ from tests.eval.cases import call, failed, key, label, said
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     MANIFEST,
+    REWARDS,
+    OfficialReward,
     judgment_line,
     read_judgments,
     read_labels,
@@ -23,6 +25,7 @@ from trajudge.eval.data.run_folder import (
     write_rewards,
 )
 from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -42,6 +45,18 @@ def test_every_file_is_read_back(tmp_path: Path) -> None:
     assert list(read_rewards(tmp_path)) == [key(1), key(2)]
     assert read_labels(tmp_path) == {a.key: a for a in labels}
     assert read_manifest(tmp_path) == {"protocol": "default", "judge": "j"}
+
+
+@given(st.dictionaries(st.builds(key, st.text(max_size=5)), st.none() | st.floats(0, 1)))
+def test_rewards_are_written_as_their_records_are(
+    tmp_path_factory: pytest.TempPathFactory, rewards: dict[TrajectoryKey, float | None]
+) -> None:
+    folder = tmp_path_factory.mktemp("run")
+    write_rewards(folder, rewards)
+    ordered = sorted(rewards.items(), key=lambda entry: entry[0].order)
+    records = [OfficialReward(key=key, official_reward=reward) for key, reward in ordered]
+    lines = (folder / REWARDS).read_text().splitlines()
+    assert lines == [record.model_dump_json() for record in records]
 
 
 def test_what_tells_of_the_execution_only_is_not_written() -> None:

@@ -165,3 +165,13 @@ def test_many_labels_and_rewards_take_some_tens_of_bytes_each(tmp_path: Path) ->
     tracemalloc.stop()
     assert [*map(len, kept)] == [count, count]
     assert size / count < 300, "names of tasks included"
+
+
+def test_rewards_hold_others_that_are_the_same() -> None:
+    def columns(rewards: dict[object, float | None]) -> RewardColumns:
+        return RewardColumns.of({key(task): reward for task, reward in rewards.items()})
+
+    whole = columns({1: 0.0, 2: None, 3: 1.0})
+    assert whole.hold(columns({})) and whole.hold(columns({3: 1.0, 2: None}))
+    assert not whole.hold(columns({3: 0.5})) and not whole.hold(columns({2: 0.0}))
+    assert not whole.hold(columns({3: 1.0, 4: None})) and not columns({}).hold(whole)
