@@ -1,11 +1,11 @@
 """How near token estimates are to OpenAI's own tables, corpus by corpus, and how they are fitted.
 
 ``python -m benchmarks.token_estimates`` prints estimate / count; ``--fit`` writes the weights anew.
-Corpora: real trees and records (``TRAJUDGE_REAL_DATA``), the bundled sample, Python's source, and
-Debian's translations, manuals and licences; odd-numbered halves are never fitted on. Beside the
-ratio of a whole corpus, at most 120 kB, stand the least and the largest of its parts of 20 kB. The
-tables come from litellm's wheel. Nothing of the corpora enters the weights but sums over classes of
-bytes.
+Corpora: real trees and records (``TRAJUDGE_REAL_DATA``), prompts of judges, the bundled sample,
+Python's source, and Debian's translations, manuals and licences; odd-numbered halves are never
+fitted on. Beside the ratio of a whole corpus, at most 120 kB, stand the least and the largest of
+its parts of 20 kB. The tables come from litellm's wheel. Nothing of the corpora enters the weights
+but sums over classes of bytes.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from typing import Any, cast
 import numpy as np
 import orjson
 
+from trajudge.judges.show import described
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
@@ -43,6 +44,7 @@ LANGUAGES = (
     "ru uk bg el ar fa he hi mr ne bn ta te th zh_CN zh_TW ja ko de fr es pl cs tr vi fi hu ka hy "
     "pt_BR it sv nl da nb ro sk hr lt et ca id pt eo gl eu sl sr lv is be"
 )
+JUDGES = ("simplified", "aer-c", "nnetnav")
 LONGEST, LEAST = 120_000, 20_000  # bytes of a corpus
 HEADROOM = 1.05
 _CHUNK, _CHUNKS = 3_000, 120  # characters of a piece to fit on, pieces of a corpus
@@ -85,6 +87,7 @@ def _sources(languages: str) -> Iterator[tuple[str, list[str]]]:
     random.Random(0).shuffle(seen)
     yield "sample trees", [one.axtree for one in seen if one.axtree]
     yield "sample pruned trees", [one.axtree_pruned for one in seen if one.axtree_pruned]
+    yield "prompts", [described(judge, {}, run) for judge in JUDGES for run in runs[::3]]
     yield "symbols", _symbols()
     yield from _real_data()
 
@@ -100,6 +103,9 @@ def _real_data() -> Iterator[tuple[str, list[str]]]:
     read = open_source(open_spec(f"browsergym:{folder}/browsergym"))
     seen = [s.observation for run in read if isinstance(run, Trajectory) for s in run.steps]
     yield "real trees", [one.axtree for one in seen if one.axtree]
+    logs = open_source(open_spec(f"{folder}/trajectory_judge"))
+    told = [run for run in islice(logs, 120) if isinstance(run, Trajectory)]
+    yield "real prompts", [described("simplified", {}, run) for run in told]
     yield "real pruned trees", [one.axtree_pruned for one in seen if one.axtree_pruned]
     files = sorted(Path(folder).rglob("*.json*"))
     texts = [_read(path)[:40_000] for path in files if path.stat().st_size > 500]
@@ -249,7 +255,8 @@ def main() -> None:
     options = parser.parse_args()
     known = encodings()
     if options.fit:
-        fit(known)
+        fit(known)  # a process that has rendered prompts has read the weights before
+        return
     measure(corpora(), known)
 
 
