@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -128,10 +128,8 @@ class Engine:
             if known is not None:
                 return self._noted(request, self._known(known))
             self._looks_ahead = False
-        fetch = partial(self._fetch, request, estimate, worst_case)
-        answer = await self._flight.run(
-            request.hash, partial(self._leased, request, fetch, refresh=refresh)
-        )
+        leased = partial(self._leased, request, estimate, worst_case, refresh=refresh)
+        answer = await self._flight.run(request.hash, leased)
         return self._noted(request, answer)
 
     def stop(self, error: Exception) -> None:
@@ -152,15 +150,21 @@ class Engine:
         await self.adapter.close()
 
     async def _leased(
-        self, request: Request, fetch: Callable[[], Awaitable[Reply]], *, refresh: bool
+        self,
+        request: Request,
+        estimate: Estimate | None,
+        worst_case: Estimate | None,
+        *,
+        refresh: bool,
     ) -> EngineReply:
         """Ask, unless another process that shares the cache does: then wait for its answer."""
         if self.cache is None:
-            return EngineReply(await fetch(), cached=False)
+            return EngineReply(await self._fetch(request, estimate, worst_case), cached=False)
         known = await self._claim(self.cache, request.hash, refresh=refresh)
         try:
             if known is None:
-                return EngineReply(await fetch(), cached=False)
+                reply = await self._fetch(request, estimate, worst_case)
+                return EngineReply(reply, cached=False)
         finally:
             self.cache.release(request.hash)
         self._looks_ahead = True
