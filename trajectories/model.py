@@ -6,6 +6,7 @@ observation, the reasoning and the action that followed it; the last step has no
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple, TypeVar
@@ -22,8 +23,7 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_KEY_FIELDS = {"benchmark", "agent", "task_id", "attempt"}
-_TOLD: dict[frozenset[str], set[str]] = {frozenset(_KEY_FIELDS): _KEY_FIELDS}
+_TOLD: dict[frozenset[str], set[str]] = {}
 R = TypeVar("R", bound=Record)
 
 
@@ -35,6 +35,22 @@ def compacted(record: R) -> R:
         record, "__pydantic_fields_set__", _TOLD.setdefault(frozenset(fields_set), fields_set)
     )
     return record
+
+
+def checked(kind: type[R], fields: dict[str, Any]) -> R:
+    """Make a record of all its fields, in their order, whose types were checked before: to validate
+    them again takes several times as long."""
+    record = kind.__new__(kind)
+    object.__setattr__(record, "__dict__", fields)
+    object.__setattr__(record, "__pydantic_fields_set__", _every_field(kind))
+    object.__setattr__(record, "__pydantic_extra__", None)
+    object.__setattr__(record, "__pydantic_private__", None)
+    return record
+
+
+@cache
+def _every_field(kind: type[Record]) -> set[str]:
+    return _TOLD.setdefault(frozenset(kind.model_fields), set(kind.model_fields))
 
 
 def canonical_task_id(benchmark: str, task_id: str) -> str:
@@ -72,18 +88,13 @@ class TrajectoryKey(Record):
         ValueError for a negative attempt."""
         if attempt < 0:
             raise ValueError("the attempt is negative")
-        key = cls.__new__(cls)
         fields = {
             "benchmark": intern(benchmark),
             "agent": intern(agent),
             "task_id": canonical_task_id(benchmark, task_id),
             "attempt": attempt,
         }
-        object.__setattr__(key, "__dict__", fields)
-        object.__setattr__(key, "__pydantic_fields_set__", _KEY_FIELDS)
-        object.__setattr__(key, "__pydantic_extra__", None)
-        object.__setattr__(key, "__pydantic_private__", None)
-        return key
+        return checked(cls, fields)
 
     @property
     def order(self) -> tuple[str, str, str, int]:

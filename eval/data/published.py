@@ -18,7 +18,7 @@ from trajudge.eval.data.published_index import JudgmentIndex, read_unindexed
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
 from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import TrajectoryKey, checked
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -131,12 +131,18 @@ def _published(
         file = JudgmentFile()
         ended = {"status": Status.SKIPPED, "detail": f"{path}: cannot be read: {error}"}
     return PublishedJudgment(
-        judgment=Judgment(key=key, judge=judge, **ended),
+        judgment=checked(Judgment, _BLANK | ended | {"key": key, "judge": judge, "scores": {}}),
         raw_task_id=task_id,
         judge_model_name=file.judge_model_name,
         official_reward=file.official_reward,
         representation=_representation(file),
     )
+
+
+_BLANK: dict[str, Any] = {
+    name: field.get_default(call_default_factory=True)
+    for name, field in Judgment.model_fields.items()
+}
 
 
 def _representation(file: JudgmentFile) -> tuple[bool, bool] | None:
@@ -205,17 +211,23 @@ def _failure(answer: Answer) -> Status:
 def _call(answer: Answer, text: str) -> Call:
     """Build the call as far as the file tells it: price and request are not in it."""
     cached = answer.cached_tokens or 0
-    tokens = Usage(
-        input=max(0, (answer.prompt_tokens or 0) - cached),
-        cache_read=cached,
-        output=answer.completion_tokens or 0,
-    )
-    return Call(
-        stage="verdict",
-        request="",
-        rung="full",
-        finish=answer.finish_reason or "",
-        usage=tokens,
-        cost=None,
-        text=text,
-    )
+    tokens = {
+        "input": max(0, (answer.prompt_tokens or 0) - cached),
+        "cache_read": cached,
+        "cache_write": 0,
+        "output": answer.completion_tokens or 0,
+        "reasoning": 0,
+        "image": 0,
+    }
+    call = {
+        "stage": "verdict",
+        "request": "",
+        "rung": "full",
+        "finish": answer.finish_reason or "",
+        "usage": checked(Usage, tokens),
+        "cost": None,
+        "text": text,
+        "seconds": 0.0,
+        "cached": False,
+    }
+    return checked(Call, call)

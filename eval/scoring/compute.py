@@ -22,7 +22,7 @@ from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
-from trajudge.eval.scoring.metrics import VerdictRates, rate
+from trajudge.eval.scoring.metrics import VerdictRates, rates
 from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
 from trajudge.eval.scoring.protocol import protocol_counts, protocol_rates
 from trajudge.eval.scoring.records import (
@@ -220,11 +220,16 @@ def _score_label(
     return scored
 
 
+MORE_RATES = ("kappa", "mcc", "balanced_accuracy", "fpr", "fnr", "over_accept_share")
+"""Beside those of VerdictRates, in every protocol."""
+
+
 def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
     """Compute the metrics of one label; intervals come later."""
     protocol = protocol_counts(observations.labels, observations.predictions)
     counts = protocol.counts
-    rates = protocol_rates(protocol) if missing == "agentrewardbench" else VerdictRates.of(counts)
+    shown = protocol_rates(protocol) if missing == "agentrewardbench" else VerdictRates.of(counts)
+    more = dict(zip(MORE_RATES, rates(MORE_RATES, counts), strict=True))
     return Score(
         judge=cell.judge,
         benchmark=cell.group.benchmark,
@@ -234,16 +239,11 @@ def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
         positives=counts.positives + protocol.missing_positive,
         counts=counts,
         unsure=cell.unsure,
-        precision=rates.precision,
-        recall=rates.recall,
-        f1=rates.f1,
-        kappa=rate("kappa", counts),
-        mcc=rate("mcc", counts),
-        accuracy=rates.accuracy,
-        npv=rates.npv,
-        tnr=rates.tnr,
-        balanced_accuracy=rate("balanced_accuracy", counts),
-        fpr=rate("fpr", counts),
-        fnr=rate("fnr", counts),
-        over_accept_share=rate("over_accept_share", counts),
+        precision=shown.precision,
+        recall=shown.recall,
+        f1=shown.f1,
+        accuracy=shown.accuracy,
+        npv=shown.npv,
+        tnr=shown.tnr,
+        **more,
     )

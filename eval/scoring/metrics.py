@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -37,10 +39,16 @@ class Counts(Record):
 
 def rate(name: str, counts: Counts) -> float | None:
     """Compute a metric of ``eval.stats.judging.confusion.METRICS``; None where undefined."""
+    return rates((name,), counts)[0]
+
+
+def rates(names: Iterable[str], counts: Counts) -> list[float | None]:
+    """Compute several metrics of the same counts, as ``rate`` does each: to tell numpy that a
+    denominator may be zero takes longer than a metric."""
     cells = np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = float(METRICS[name](*cells))
-    return None if np.isnan(value) else value
+        values = [float(METRICS[name](*cells)) for name in names]
+    return [None if isnan(value) else value for value in values]
 
 
 class VerdictRates(NamedTuple):
@@ -55,4 +63,4 @@ class VerdictRates(NamedTuple):
 
     @classmethod
     def of(cls, counts: Counts) -> VerdictRates:
-        return cls(*(rate(name, counts) for name in cls._fields))
+        return cls(*rates(cls._fields, counts))
