@@ -3,6 +3,7 @@
     python -m benchmarks.proxy                     # all, about 15 minutes
     python -m benchmarks.proxy --only requests ttft stall
     python -m benchmarks.proxy --only exact --plans 500 --first 500    # plans 500 to 999
+    python -m benchmarks.proxy --only pages --think 500 --n 10
     python -m benchmarks.proxy --backend mitm      # mitmproxy before it, by HTTPS
 
 Origin, proxy and client are processes of their own. The arms are measured in turns, so that the
@@ -124,13 +125,14 @@ def main() -> None:
     parser.add_argument("--plans", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first plan")
     parser.add_argument("--n", type=int, default=1, help="times as many measurements")
+    parser.add_argument("--think", nargs="+", type=int, default=[], help="ms, of pages alone")
     parser.add_argument("--backend", choices=("embedded", "mitm"), default="embedded")
     options = parser.parse_args()
     parts: dict[str, tuple[Callable[[str, OriginPorts, int], None], int]] = {
         "requests": (requests, 1000 * options.n),
         "ttft": (ttft, 40 * options.n),
         "stall": (stall, 20 * options.n),
-        "pages": (pages, 30 * options.n),
+        "pages": (partial(pages, thinks=options.think), 30 * options.n),
         "exact": (partial(exact, first=options.first), options.plans),
     }
     with spawned() as origin:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -51,8 +51,9 @@ def peer_of(
     return "mitmdump", mitmdump(http2=spoken == "http2")
 
 
-def pages(backend: str, origin: OriginPorts, n: int) -> None:
-    """Loads of a page with 13 assets, in turns: direct, through ours, through a peer."""
+def pages(backend: str, origin: OriginPorts, n: int, thinks: Sequence[int] = ()) -> None:
+    """Loads of a page with 13 assets, in turns: direct, through ours, through a peer. ``thinks``
+    are the milliseconds that the origin thinks (none: all that have a goal)."""
     for spoken in SPOKEN[backend]:
         with ExitStack() as stack:
             ready, _ = stack.enter_context(proxy(backend))
@@ -65,6 +66,8 @@ def pages(backend: str, origin: OriginPorts, n: int) -> None:
                 name: peer,
             }
             for think, goal in GOALS[backend].items():
+                if thinks and think not in thinks:
+                    continue
                 url = f"{origin.url(spoken)}/page?think={think}"
                 arms = {arm: _loading(browser, to, url) for arm, to in through.items()}
                 compared(f"{spoken} page, 13 assets, {think} ms", goal, arms, n)
