@@ -43,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    named = chosen(options.perturbation)
+    named = chosen(options.perturbation or ())
     if asked := [one.name for one in named if one.asking]:
         raise UserError(
             f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
