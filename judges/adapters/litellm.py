@@ -208,6 +208,8 @@ class LiteLLMAdapter:
     async def close(self) -> None:
         if "_sdk" in self.__dict__:
             await self._sdk.close_litellm_async_clients()
+            # It would hand the closed ones out again to whoever asks at the same address.
+            self._sdk.in_memory_llm_clients_cache.flush_cache()
 
     def _server(self) -> dict[str, Any]:
         """Return the arguments of a server named by the user, which may go without a key."""

@@ -294,6 +294,14 @@ async def test_a_refused_parameter_is_left_out_and_remembered(name: str) -> None
 
 
 @every_adapter
+async def test_an_address_is_asked_again_after_an_adapter_was_closed(name: str) -> None:
+    """As in a notebook, where one run follows another."""
+    with LlmServer(text="yes") as server:
+        said = [(await send(name, server)).reply.text for _ in range(2)]
+    assert said == ["yes", "yes"]
+
+
+@every_adapter
 async def test_the_key_is_in_no_message(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-very-secret-0123456789"
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
