@@ -5,6 +5,7 @@ Checked on what came out, not on how it was made: the edits are those that ``edi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from trajudge.robustness.changing.trees import resolves, unparsable
@@ -13,6 +14,10 @@ from trajudge.robustness.model import Channel, Facts, Perturbation, Perturbed
 from trajudge.trajectories.images.prepare import check_picture
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.util.errors import ImageUnreadable
+
+# The ids of elements, in trees and as what an action acts on: a number that tells no answer.
+_IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
+_TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
 
 
 def problems(
@@ -105,5 +110,6 @@ def _texts(trajectory: Trajectory) -> str:
     texts = [trajectory.goal, trajectory.answer]
     for step in trajectory.steps:
         page = step.observation
-        texts += [page.url, page.axtree, page.page_error, step.reasoning, step.action]
+        texts += [page.url, _IDS.sub("", page.axtree or ""), page.page_error, step.reasoning]
+        texts.append(_TARGET.sub("", step.action or ""))
     return "\n".join(text for text in texts if text)

@@ -15,7 +15,9 @@ from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.catalogue.injections import CARRIERS, GOALS, injection
 from trajudge.robustness.changing.dresses import DRESSES
 from trajudge.robustness.changing.payloads import payloads
+from trajudge.robustness.edits import edits_between
 from trajudge.robustness.model import (
+    AnswerOutcome,
     Attacker,
     LabelQuestion,
     Need,
@@ -216,3 +218,28 @@ def test_payloads_say_nothing_that_a_task_asks_for() -> None:
     wordings += payloads("injections")["neutral"]
     assert answers
     assert [(a, w) for a in answers for w in wordings if a in w] == []
+
+
+def test_an_element_s_id_tells_no_answer() -> None:
+    """A node is added whose id is the number that the task asks for."""
+    one = injection("tree")
+    source = sample().trajectories[0].model_copy(update={"goal": "How many?", "answer": None})
+    page = source.final.model_copy(update={"axtree": "RootWebArea 'P'", "axtree_pruned": None})
+    step = source.steps[-1].model_copy(update={"observation": page, "index": 0})
+    source = source.model_copy(update={"steps": (step,)})
+    asked = AnswerOutcome(kind="number", expected=("11",), right=False)
+    facts = sample().facts[source.key].model_copy(update={"success": False, "answers": (asked,)})
+    made = apply(one, source, facts)
+    assert not isinstance(made, NotApplicable)
+
+    def naming(line: str) -> list[str]:
+        shown = page.model_copy(update={"axtree": f"{made.trajectory.final.axtree}\n{line}"})
+        last = made.trajectory.steps[0].model_copy(update={"observation": shown})
+        changed = made.trajectory.model_copy(update={"steps": (last,)})
+        edits = edits_between(source, changed)
+        return problems(
+            one, source, made.model_copy(update={"trajectory": changed, "edits": edits}), facts
+        )
+
+    assert naming("\t[11] link 'Go', clickable") == []
+    assert naming("\t[12] link '11 things', clickable") == ["it states the expected answer '11'"]
