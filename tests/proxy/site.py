@@ -57,6 +57,7 @@ class Site(ThreadingHTTPServer):
         self.scheme = "http" if context is None else "https"
         self.seen: list[tuple[str, str, dict[str, str], bytes]] = []
         self.connections = 0
+        self.gathering = threading.Barrier(1)
 
     @property
     def port(self) -> int:
@@ -184,6 +185,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.flush()
             time.sleep(0.3)
         self.wfile.write(b"0\r\n\r\n")
+
+    def _gathered(self) -> None:
+        """Answer nobody before as many wait here as the site's barrier is for."""
+        try:
+            self.server.gathering.wait(timeout=20)
+        except threading.BrokenBarrierError:
+            self._send(503, "text/plain", b"some never came")
+        else:
+            self._send(200, "text/plain", b"all are here")
 
     def _socket(self) -> None:
         """Echo one short WebSocket message."""
