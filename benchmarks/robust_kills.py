@@ -49,7 +49,7 @@ class Billing:
         return obeys_every_instruction(incoming)
 
 
-class Measurement(NamedTuple):
+class RobustCommand(NamedTuple):
     """One ``trajudge robust`` with a cache and a folder of its own."""
 
     server: LlmServer
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as made:
         folder, billing = Path(made), Billing()
         with LlmServer(text=billing, record=0) as server:
-            whole = Measurement(server, folder / "whole", chosen.limit)
+            whole = RobustCommand(server, folder / "whole", chosen.limit)
             predicted = sum(
                 int(found.replace(",", "")) for found in _TOKENS.findall(whole.run("--dry-run")[1])
             )
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
         # At the same address, which is a part of what a judge is.
         with LlmServer(port=port, text=Billing(), record=0) as server:
-            cut = Measurement(server, folder / "cut", chosen.limit)
+            cut = RobustCommand(server, folder / "cut", chosen.limit)
             moments = rng.uniform(0, seconds, chosen.kills).tolist()
             kills = sum(cut.killed(moment) for moment in moments)
             cut.run("--yes")

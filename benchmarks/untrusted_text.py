@@ -22,6 +22,7 @@ from urllib.parse import quote, unquote
 
 import numpy as np
 
+from tests.robustness.judges.reading import texts
 from trajudge.judges.replies.json_replies import flag, parse_json
 from trajudge.judges.replies.parsing import (
     ParseFailure,
@@ -139,11 +140,8 @@ def corpus() -> list[str]:
 
 def fields(run: Trajectory) -> Iterator[str]:
     """Yield every text of a run that a prompt may show."""
-    yield from filter(None, (run.goal, run.answer))
-    for step in run.steps:
-        page = step.observation
-        parts = (page.url, page.axtree, page.axtree_pruned, step.reasoning, step.action)
-        yield from filter(None, parts)
+    yield from texts(run)
+    yield from filter(None, (step.observation.axtree_pruned for step in run.steps))
 
 
 def honest(specs: Sequence[str]) -> list[str]:

@@ -11,6 +11,8 @@ from pydantic import Field, JsonValue
 
 from trajudge.trajectories.model import Record, Trajectory
 
+Family = Literal["A", "B", "C", "D", "E", "F", "G"]
+
 
 class LabelQuestion(StrEnum):
     """What is asked of a judge and known of a trajectory."""
@@ -203,7 +205,7 @@ class Perturbation(Record):
     """
 
     name: str
-    family: Literal["A", "B", "C", "D", "E", "F", "G"]
+    family: Family
     version: int = 1
     channels: frozenset[Channel]
     relations: dict[LabelQuestion, Relation]

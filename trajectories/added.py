@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, defaults_of
 
 _MARK = "added"
 
@@ -35,9 +35,10 @@ def absent_fields(record: Record) -> set[str]:
 def _added(kind: type[Record]) -> tuple[tuple[str, Any], ...]:
     """Return name and default of the fields that ``added`` declares, in their order."""
     return tuple(
-        (name, field.get_default(call_default_factory=True))
-        for name, field in kind.model_fields.items()
-        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get(_MARK) is True
+        (name, default)
+        for name, default in defaults_of(kind).items()
+        if isinstance(extra := kind.model_fields[name].json_schema_extra, dict)
+        and extra.get(_MARK) is True
     )
 
 

@@ -37,6 +37,15 @@ def compacted(record: R) -> R:
     return record
 
 
+def defaults_of(kind: type[Record]) -> dict[str, Any]:
+    """Return the default of every field of a kind by name; ``PydanticUndefined`` where it is
+    required."""
+    return {
+        name: field.get_default(call_default_factory=True)
+        for name, field in kind.model_fields.items()
+    }
+
+
 def checked(kind: type[R], fields: dict[str, Any]) -> R:
     """Make a record of all its fields, in their order, whose types were checked before: to validate
     them again takes several times as long."""

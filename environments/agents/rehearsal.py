@@ -14,7 +14,8 @@ from trajudge.environments.serving.run import ServedRun
 
 
 @contextmanager
-def _visitor(run: ServedRun) -> Iterator[Walk]:
+def visitor(run: ServedRun) -> Iterator[Walk]:
+    """Visit the start page of a run on a copy of its state, which is closed at the end."""
     state = open_state(run.app, run.config)
     try:
         walk = Walk(Site(run.app, state, run.site.ui))
@@ -27,7 +28,7 @@ def _visitor(run: ServedRun) -> Iterator[Walk]:
 def moved(run: ServedRun, body: Sequence[Intent]) -> int:
     """Return how many actions the intents take from the start page on; one each from where a step
     of a plan finds no control."""
-    with _visitor(run) as walk:
+    with visitor(run) as walk:
         count = 0
         for at, intent in enumerate(body):
             if not isinstance(intent, PlanStep):
@@ -43,7 +44,7 @@ def moved(run: ServedRun, body: Sequence[Intent]) -> int:
 def harmless(run: ServedRun, plan: Sequence[PlanStep]) -> Sequence[PlanStep]:
     """Return the beginning of a plan that changes nothing and leaves no form half filled."""
     ends = 0
-    with _visitor(run) as walk:
+    with visitor(run) as walk:
         before = walk.site.state.db.total_changes
         for at, step in enumerate(plan, 1):
             try:

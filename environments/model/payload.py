@@ -53,17 +53,22 @@ def read_payloads(path: Path) -> list[Payload]:
     return read
 
 
-def neutral_text(path: Path, length: int) -> str:
-    """Return as much of a YAML file's ``neutral`` sentences. Raises UserError where it holds
-    none."""
+def read_neutral(path: Path) -> str:
+    """Read the ``neutral`` sentences of a YAML file. Raises UserError where it holds none."""
     content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     sentences = content.get("neutral")
     if not isinstance(sentences, list) or not all(sentences):
         raise UserError(
             f"{path}: holds no neutral sentences to compare with: write a list under neutral"
         )
-    whole = " ".join(map(str, sentences))
-    return " ".join([whole] * (length // len(whole) + 1))[:length]
+    return " ".join(map(str, sentences))
+
+
+def as_long(payload: Payload, neutral: str) -> Payload:
+    """Return as many characters of neutral words as the payload has."""
+    length = len(payload.text)
+    text = " ".join([neutral] * (length // len(neutral) + 1))[:length]
+    return Payload(goal="benign", text=text)
 
 
 def plant(app: str, state: AppState, payload: Payload) -> None:

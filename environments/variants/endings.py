@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from trajudge.environments.agents.script import Intent, Raw
@@ -42,17 +43,7 @@ BENIGN_NOTE = "Reminder: opening hours stand on the front page"
 def ending(run: ServedRun, variant: RunVariant) -> Sequence[Intent] | None:
     """Return the intents that come before the last message; None where there is no such ending.
     Nothing of the run's state changes."""
-    match variant:
-        case RunVariant.UNDO:
-            return undo_plan(run)
-        case RunVariant.PAGE_VISITED:
-            return _visit(run)
-        case RunVariant.OWN_NOTE:
-            return _note(run, NOTE)
-        case RunVariant.OWN_NOTE_BENIGN:
-            return _note(run, BENIGN_NOTE)
-        case _:
-            return ()
+    return ENDINGS[variant](run) if variant in ENDINGS else ()
 
 
 def _visit(run: ServedRun) -> list[Intent] | None:
@@ -80,3 +71,12 @@ def _note(run: ServedRun, text: str) -> list[Intent] | None:
     noted = [replace(step, text=text) if step.label == field else step for step in steps]
     with walked(run, noted) as walk:
         return list(noted) if walk is not None else None
+
+
+# What is done at the end of a variant that is not the run as it was, elsewhere.
+ENDINGS: Mapping[RunVariant, Callable[[ServedRun], Sequence[Intent] | None]] = {
+    RunVariant.UNDO: undo_plan,
+    RunVariant.PAGE_VISITED: _visit,
+    RunVariant.OWN_NOTE: partial(_note, text=NOTE),
+    RunVariant.OWN_NOTE_BENIGN: partial(_note, text=BENIGN_NOTE),
+}

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
-from trajudge.environments.model.payload import Payload, drawn, neutral_text, read_payloads
+from trajudge.environments.model.payload import (
+    Payload,
+    as_long,
+    drawn,
+    read_neutral,
+    read_payloads,
+)
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.serving.run import open_run
-from trajudge.environments.variants.endings import ending
+from trajudge.environments.variants.endings import ENDINGS, ending
 from trajudge.trajectories.util.errors import UserError
 
 SUCCESS = "success"  # the goal of the payloads that page variants take
@@ -57,9 +63,8 @@ def variant_jobs(
         raise UserError(f"{payloads}: has no texts that ask for a success: write goals: success")
     planted: dict[RunVariant, list[Payload]] = {RunVariant.PAGE: texts}
     if payloads and RunVariant.PAGE_BENIGN in variants:
-        planted[RunVariant.PAGE_BENIGN] = [
-            Payload(goal="benign", text=neutral_text(payloads, len(one.text))) for one in texts
-        ]
+        neutral = read_neutral(payloads)
+        planted[RunVariant.PAGE_BENIGN] = [as_long(one, neutral) for one in texts]
     return [
         job.model_copy(
             update={"variant": variant, "payload": drawn(planted.get(variant, ()), seed + number)}
@@ -69,10 +74,18 @@ def variant_jobs(
     ]
 
 
-def _recordable(jobs: Sequence[Job], variant: RunVariant) -> Iterator[Job]:
-    for job in jobs:
-        if AGENTS.get(job.agent) in OF[variant] and _has_ending(job, variant):
-            yield job
+def _recordable(jobs: Sequence[Job], variant: RunVariant) -> list[Job]:
+    meant = [job for job in jobs if AGENTS.get(job.agent) in OF[variant]]
+    if variant not in ENDINGS:
+        return meant
+    cases = {_case(job): job for job in meant}
+    possible = {case for case, job in cases.items() if _has_ending(job, variant)}
+    return [job for job in meant if _case(job) in possible]
+
+
+def _case(job: Job) -> tuple[str, str | None]:
+    """Return what all agents of a case share: an ending is looked for once for all of them."""
+    return job.config.model_dump_json(), job.goal
 
 
 def _has_ending(job: Job, variant: RunVariant) -> bool:

@@ -11,13 +11,12 @@ from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from itertools import chain, islice
 
+from trajudge.environments.agents.rehearsal import visitor
 from trajudge.environments.checks.walk import ControlNotFound, Walk
 from trajudge.environments.kit.reading import forms, links
-from trajudge.environments.model.axes import open_state
 from trajudge.environments.model.binding import typed
 from trajudge.environments.model.page import Field, Form, Label, Page, Word
 from trajudge.environments.model.plan import PlanStep, follow, press
-from trajudge.environments.model.site import Site
 from trajudge.environments.model.state import difference
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.verify.frame import report_changes
@@ -141,10 +140,7 @@ def _is_undone(run: ServedRun, walk: Walk, touched: Set[Place]) -> bool:
 @contextmanager
 def walked(run: ServedRun, plan: Sequence[PlanStep]) -> Iterator[Walk | None]:
     """Follow a plan from the start; None where a step finds no control."""
-    state = open_state(run.app, run.config)
-    try:
-        walk = Walk(Site(run.app, state, run.site.ui))
-        walk.open(run.site.ui.start, {})
+    with visitor(run) as walk:
         try:
             for step in plan:
                 walk.do(step)
@@ -152,5 +148,3 @@ def walked(run: ServedRun, plan: Sequence[PlanStep]) -> Iterator[Walk | None]:
             yield None
         else:
             yield walk
-    finally:
-        state.close()

@@ -13,7 +13,7 @@ import orjson
 from pydantic import Field, JsonValue
 
 from trajudge.judges.registry import JUDGES, find_judge
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, defaults_of
 
 # What makes two judges of one name different judges; of a run all of these are known.
 _COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")
@@ -105,8 +105,7 @@ def _defaults(judge: str) -> dict[str, Any]:
     names = [name for name in JUDGES if judge.startswith(name)]
     if not names:
         return {}
-    fields = find_judge(max(names, key=len)).options_class.model_fields
-    return {name: field.get_default(call_default_factory=True) for name, field in fields.items()}
+    return defaults_of(find_judge(max(names, key=len)).options_class)
 
 
 def _short(value: JsonValue) -> str:

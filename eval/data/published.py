@@ -18,7 +18,7 @@ from trajudge.eval.data.published_index import JudgmentIndex, read_unindexed
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
 from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
-from trajudge.trajectories.model import TrajectoryKey, checked
+from trajudge.trajectories.model import TrajectoryKey, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -139,10 +139,7 @@ def _published(
     )
 
 
-_BLANK: dict[str, Any] = {
-    name: field.get_default(call_default_factory=True)
-    for name, field in Judgment.model_fields.items()
-}
+_BLANK = defaults_of(Judgment)
 
 
 def _representation(file: JudgmentFile) -> tuple[bool, bool] | None:

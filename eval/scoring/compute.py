@@ -239,11 +239,6 @@ def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
         positives=counts.positives + protocol.missing_positive,
         counts=counts,
         unsure=cell.unsure,
-        precision=shown.precision,
-        recall=shown.recall,
-        f1=shown.f1,
-        accuracy=shown.accuracy,
-        npv=shown.npv,
-        tnr=shown.tnr,
+        **{name: getattr(shown, name) for name in VerdictRates._fields},
         **more,
     )

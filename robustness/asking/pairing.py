@@ -15,6 +15,7 @@ from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment
 from trajudge.judges.models.names import model_name
 from trajudge.robustness.catalogue import catalogue
+from trajudge.robustness.facts import MARK
 from trajudge.robustness.measures.pairs import (
     PairRow,
     PerturbedPairs,
@@ -42,7 +43,7 @@ class RunInFolder(NamedTuple):
     def sources_only(self) -> bool:
         """Whether no changed run was judged: their agents' names hold a ``~``."""
         keys = (one.key for some in self.judgments.values() for one in some)
-        return not any("~" in key.agent for key in keys)
+        return not any(MARK in key.agent for key in keys)
 
 
 def judged_run(folder: Path) -> RunInFolder:

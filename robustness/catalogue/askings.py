@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from trajudge.robustness.catalogue.making import each
-from trajudge.robustness.model import Asking, Channel, Perturbation, keeps
+from trajudge.robustness.model import Asking, Channel, Family, Perturbation, keeps
 
 WARM = 0.7
 DRAWS = 5
 
 
-def _asked(family: Literal["A", "F"], name: str, summary: str, asking: Asking) -> Perturbation:
+def _asked(family: Family, name: str, summary: str, asking: Asking) -> Perturbation:
     return Perturbation(
         name=name,
         family=family,

@@ -8,11 +8,12 @@ from numpy.random import Generator
 
 from trajudge.robustness.catalogue.making import (
     FAILED,
-    RUN,
     STATED,
     SUCCEEDED,
+    WHOLE_RUN,
     each,
     inapplicable,
+    shown_instead,
 )
 from trajudge.robustness.changing.record import with_answer, with_steps
 from trajudge.robustness.model import (
@@ -29,7 +30,6 @@ from trajudge.robustness.model import (
 )
 from trajudge.trajectories.model import Step, Trajectory
 
-_WHOLE = STEP_CHANNELS | {Channel.ANSWER, Channel.METADATA}
 _SPOKEN = frozenset({Channel.ANSWER, Channel.ACTION})
 _GOAL = frozenset({Channel.GOAL})
 _IDLE_PAIR = ("scroll(0, 300)", "scroll(0, -300)")
@@ -40,10 +40,7 @@ def _other_run(chosen: Callable[[Sibling], bool], subject: Subject) -> Trajector
     """Put another agent's run of the same case in the place of this one."""
     for sibling in subject.facts.siblings:
         if sibling.repetition is False and chosen(sibling):
-            other = sibling.trajectory
-            return subject.trajectory.model_copy(
-                update={name: getattr(other, name) for name in RUN}
-            )
+            return shown_instead(subject.trajectory, sibling)
     return inapplicable("no other run of the same case is of this kind")
 
 
@@ -66,7 +63,7 @@ def _swap(
     return Perturbation(
         name=name,
         family="B",
-        channels=_WHOLE,
+        channels=WHOLE_RUN,
         relations=relations,
         needs=needs | STATED,
         states_answer=True,

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from trajudge.robustness.model import (
+    STEP_CHANNELS,
     Attacker,
     Channel,
     Need,
     NotApplicable,
     Perturbation,
+    Sibling,
     Subject,
     Transform,
     keeps,
@@ -21,7 +23,8 @@ FAILED = frozenset({Need.TRUTH_FALSE})
 SUCCEEDED = frozenset({Need.TRUTH_TRUE})
 STATED = frozenset({Need.FACTS})
 # What of a trajectory is the run itself, and not the task.
-RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "telemetry")
+_RUN = ("steps", "answer", "official_reward", "terminated", "truncated", "telemetry")
+WHOLE_RUN = STEP_CHANNELS | {Channel.ANSWER, Channel.METADATA}
 SPOKEN = frozenset({Channel.ANSWER, Channel.ACTION})
 THOUGHT = frozenset({Channel.REASONING})
 
@@ -77,3 +80,8 @@ def inapplicable(reason: str) -> NotApplicable:
 def siblings_with(subject: Subject, success: bool) -> list[Trajectory]:
     """List the runs of the same case with this outcome."""
     return [one.trajectory for one in subject.facts.siblings if one.success is success]
+
+
+def shown_instead(source: Trajectory, other: Sibling) -> Trajectory:
+    """Put another run in the place of the source; task and key stay the source's."""
+    return source.model_copy(update={name: getattr(other.trajectory, name) for name in _RUN})

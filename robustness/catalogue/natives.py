@@ -5,25 +5,28 @@ from __future__ import annotations
 
 from numpy.random import Generator
 
-from trajudge.robustness.catalogue.making import FAILED, RUN, STATED, SUCCEEDED, inapplicable
+from trajudge.robustness.catalogue.making import (
+    FAILED,
+    STATED,
+    SUCCEEDED,
+    WHOLE_RUN,
+    inapplicable,
+    shown_instead,
+)
 from trajudge.robustness.model import (
-    STEP_CHANNELS,
     Attacker,
-    Channel,
+    Family,
     LabelQuestion,
     Need,
     NotApplicable,
     Perturbation,
     Relation,
-    Sibling,
     Subject,
     Transform,
     keeps,
     truth_after,
 )
 from trajudge.trajectories.model import Trajectory
-
-_WHOLE = STEP_CHANNELS | {Channel.ANSWER, Channel.METADATA}
 
 
 def _recorded(name: str, relations: dict[LabelQuestion, Relation], *, same_way: bool) -> Transform:
@@ -40,7 +43,7 @@ def _recorded(name: str, relations: dict[LabelQuestion, Relation], *, same_way: 
                 return inapplicable(f"its state says otherwise of {question}")
         if same_way and _way(other.trajectory) != _way(subject.trajectory):
             return inapplicable("it took another way")
-        return _shown(subject.trajectory, other)
+        return shown_instead(subject.trajectory, other)
 
     return change
 
@@ -52,13 +55,9 @@ def _way(trajectory: Trajectory) -> list[str]:
     return [url.partition("://")[2].partition("/")[2] for url in urls]
 
 
-def _shown(source: Trajectory, other: Sibling) -> Trajectory:
-    return source.model_copy(update={name: getattr(other.trajectory, name) for name in RUN})
-
-
 def _native(
     name: str,
-    family: str,
+    family: Family,
     summary: str,
     needs: frozenset[Need],
     attacker: Attacker = Attacker.NONE,
@@ -67,20 +66,18 @@ def _native(
     twin: str | None = None,
 ) -> Perturbation:
     told = relations or keeps()
-    return Perturbation.model_validate(
-        {
-            "name": name,
-            "family": family,
-            "channels": _WHOLE,
-            "relations": told,
-            "needs": needs | STATED,
-            "attacker": attacker,
-            "grade": "native",
-            "twin": twin,
-            "states_answer": True,
-            "summary": summary,
-            "change": _recorded(name, told, same_way=name == "theme"),
-        }
+    return Perturbation(
+        name=name,
+        family=family,
+        channels=WHOLE_RUN,
+        relations=told,
+        needs=needs | STATED,
+        attacker=attacker,
+        grade="native",
+        twin=twin,
+        states_answer=True,
+        summary=summary,
+        change=_recorded(name, told, same_way=name == "theme"),
     )
 
 

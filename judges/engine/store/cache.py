@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import orjson
 from pydantic import ValidationError
@@ -28,6 +28,7 @@ from trajudge.judges.engine.store.leases import LEASE_SECONDS, Leases
 from trajudge.judges.engine.store.reply_log import ReplyLog, ReplyRow, left_behind
 from trajudge.judges.engine.store.sqlite_files import connect, explained
 from trajudge.judges.model import Reply
+from trajudge.trajectories.model import defaults_of
 from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
@@ -287,13 +288,7 @@ def _row(request: RequestKey, outcome: Outcome) -> ReplyRow:
     return (key, kind, body, request.endpoint, request.model, time.time())
 
 
-_DEFAULTS: dict[str, Any] = {
-    **{
-        name: field.get_default(call_default_factory=True)
-        for name, field in Reply.model_fields.items()
-    },
-    "usage": {},
-}
+_DEFAULTS = defaults_of(Reply) | {"usage": {}}
 
 
 def _reply_body(reply: Reply) -> str:
