@@ -5,14 +5,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from trajudge.eval.data.index.published_files import JudgeFolder, list_published
 from trajudge.eval.data.published_file import Answer, JudgmentFile
 from trajudge.eval.data.published_index import JudgmentIndex, read_unindexed
 from trajudge.judges.model import Call, Judgment, Status, Usage
@@ -22,10 +22,6 @@ from trajudge.trajectories.model import TrajectoryKey, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
-# A browser that downloads a file twice writes "name(1).json".
-_DUPLICATE = re.compile(r"\(\d+\)$")
-_ERROR = "_error"
-_SUFFIX = ".json"
 _TAGS = ("<reasoning>", "<success>")
 _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 # What else than a label's tag would make the text before it matter.
@@ -64,33 +60,36 @@ def read_published(folder: Path, index: JudgmentIndex | None = None) -> Iterator
     read gives a judgment with status ``skipped``. With an ``index`` (of the same folder) only
     files that changed are read. Raises UserError if there is no judgment.
     """
+    yield from read_listed(folder, published_folders(folder), index)
+
+
+def published_folders(folder: Path) -> list[JudgeFolder]:
+    """List the judgments below ``folder``. Raises UserError if there is none."""
     root = judgments_folder(folder)
+    listed = list_published(root) if root != folder or _holds_judgments(root) else []
+    if not listed:
+        raise UserError(
+            f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
+            "give the folder named judgments"
+        )
+    return listed
+
+
+def read_listed(
+    folder: Path, listed: Iterable[JudgeFolder], index: JudgmentIndex | None = None
+) -> Iterator[PublishedJudgment]:
+    """Read the judgments of ``listed`` folders below ``folder``, as ``read_published``."""
     read = partial(read_unindexed, DataFolder(folder)) if index is None else index.read
-    if root == folder and not _holds_judgments(root):
-        raise _no_judgments(folder)
     # One key object for a trajectory, whichever judge and raw id: it is made and compared once.
     keys: dict[tuple[str, str, str], TrajectoryKey] = {}
     same: dict[TrajectoryKey, TrajectoryKey] = {}
-    found = False
-    for judge in sorted(path for path in root.glob("*/*/*") if path.is_dir()):
-        benchmark, agent, name = judge.parts[-3:]
-        place = str(judge)
-        for task_id, file in _one_file_a_task(judge).items():
-            found = True
+    for place, benchmark, agent, name, files in listed:
+        for task_id, file in files.items():
             key = keys.get((benchmark, agent, task_id))
             if key is None:
                 key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
                 key = keys[benchmark, agent, task_id] = same.setdefault(key, key)
             yield _published(partial(read, place, file), key, name, task_id, f"{place}/{file}")
-    if not found:
-        raise _no_judgments(folder)
-
-
-def _no_judgments(folder: Path) -> UserError:
-    return UserError(
-        f"{folder}: holds no judgments in the layout BENCHMARK/AGENT/JUDGE/TASK_ID.json; "
-        "give the folder named judgments"
-    )
 
 
 def _holds_judgments(root: Path) -> bool:
@@ -99,26 +98,6 @@ def _holds_judgments(root: Path) -> bool:
         return True
     files = islice(root.glob("*/*/*/*.json"), _LOOKED_AT)
     return any(is_judgment(file, DataFolder(root)) for file in files)
-
-
-def _one_file_a_task(judge: Path) -> dict[str, str]:
-    """Raw task id -> its file's name: an answer before an error, an original before a
-    duplicate."""
-    candidates = []
-    for file in os.listdir(judge):  # noqa: PTH208 - names are enough, and many times quicker
-        if not file.endswith(_SUFFIX):
-            continue
-        name = _without_copy(file.removesuffix(_SUFFIX))
-        task_id = _without_copy(name.removesuffix(_ERROR))
-        candidates.append((task_id, name.endswith(_ERROR), len(file), file))
-    files: dict[str, str] = {}
-    for task_id, _, _, name in sorted(candidates):
-        files.setdefault(task_id, name)
-    return files
-
-
-def _without_copy(name: str) -> str:
-    return _DUPLICATE.sub("", name) if name.endswith(")") else name
 
 
 def _published(

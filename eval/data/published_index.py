@@ -14,11 +14,14 @@ import os
 import stat
 import time
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from trajudge.eval.data.index.cache_place import SETTLED, place_in_cache
+from trajudge.eval.data.index.published_columns import Identity, identity_of
+from trajudge.eval.data.index.published_files import JudgeFolder
 from trajudge.eval.data.published_file import JudgmentFile, read_file
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -38,7 +41,11 @@ class _Entry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     file: JudgmentFile
 
     def fits(self, status: os.stat_result) -> bool:
-        return (self.size, self.changed, self.status_changed) == _identity(status)
+        return self.identity == identity_of(status)
+
+    @property
+    def identity(self) -> Identity:
+        return self.size, self.changed, self.status_changed
 
 
 _Folders = dict[str, dict[str, _Entry]]
@@ -77,6 +84,19 @@ class JudgmentIndex:
                 return entry.file
         self._seen.setdefault(within, {})[name] = entry
         return entry.file
+
+    def identities(self, folders: Iterable[JudgeFolder]) -> list[Identity] | None:
+        """Return what the files of these folders were known by when they were read; None where
+        one is not kept."""
+        try:
+            return [
+                seen[name].identity
+                for folder in folders
+                for seen in [self._seen[folder.path.removeprefix(self._root)]]
+                for name in folder.files.values()
+            ]
+        except KeyError:
+            return None
 
     def save(self) -> None:
         """Write what was read, where something is new or gone; notes where that fails."""
@@ -123,7 +143,7 @@ def _read(folder: str, path: str, data: DataFolder) -> _Entry:
     descriptor = _opened(folder, path, data)
     try:
         status = os.fstat(descriptor)
-        return _Entry(*_identity(status), read_file(descriptor, status.st_size))
+        return _Entry(*identity_of(status), read_file(descriptor, status.st_size))
     finally:
         os.close(descriptor)
 
@@ -140,10 +160,6 @@ def _opened(folder: str, path: str, data: DataFolder) -> int:
     if not data.holds(path):
         raise ValueError("it leads out of the data folder")
     return os.open(path, _READING)
-
-
-def _identity(status: os.stat_result) -> tuple[int, int, int]:
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _decode(content: bytes) -> _Folders:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from trajudge.annotations import (
     KINDS,
@@ -15,10 +16,22 @@ from trajudge.annotations import (
     primary_labels,
 )
 from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
+from trajudge.eval.data.index.judgments import (
+    PublishedJudgments,
+    RunJudgments,
+    columns_of,
+    read_run_judgments,
+)
 from trajudge.eval.data.index.keys import KeyColumns, places_among
+from trajudge.eval.data.index.published_columns import PublishedFacts, SavedPublished
 from trajudge.eval.data.manifest import recorded_versions
-from trajudge.eval.data.published import judgments_folder, read_published
+from trajudge.eval.data.published import (
+    PublishedJudgment,
+    judgments_folder,
+    published_folders,
+    read_listed,
+    read_published,
+)
 from trajudge.eval.data.published_index import JudgmentIndex
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -118,29 +131,84 @@ def read_published_folder(
     ``with_index``: what is needed of their files is kept in a side file (``JudgmentIndex``), and
     only files that changed are read the next time; nothing else about the result changes.
     """
-    index = JudgmentIndex(judgments_folder(folder), data=DataFolder(folder)) if with_index else None
+    read = _read_kept if with_index else _read_files
+    judgments, facts, notes = read(folder)
+    labels: Labels = {}
+    if with_labels:
+        beside = agentrewardbench.detect(folder)
+        spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
+        labels = primary_labels(open_annotations(spec))
+    return Source(
+        str(folder),
+        judgments,
+        facts.rewards,
+        labels,
+        representations=facts.representations,
+        notes=notes,
+        models=facts.models,
+    )
+
+
+def _read_files(folder: Path) -> _Published:
+    """Read published judgments from their files."""
     with collection_paused():
-        found = list(read_published(folder, index))
-        if index:
+        found = list(read_published(folder))
+    return _Published([item.judgment for item in found], _facts(found), [])
+
+
+def _read_kept(folder: Path) -> _Published:
+    """Read published judgments from the side files, the columns or the fields of each file; from
+    their own what has changed since, or was never read."""
+    root, listed = judgments_folder(folder), published_folders(folder)
+    saved = SavedPublished(root, listed)
+    kept = saved.load()
+
+    def read() -> tuple[list[PublishedJudgment], JudgmentIndex]:
+        with collection_paused():
+            index = JudgmentIndex(root, data=DataFolder(folder))
+            found = list(read_listed(folder, listed, index))
             index.save()
+        return found, index
+
+    def read_again() -> list[Judgment]:
+        found, index = read()
+        identities = index.identities(listed)
+        if identities is None or not saved.is_of(identities):
+            raise UserError(f"{folder}: was changed while it was read: read it again")
+        return [item.judgment for item in found]
+
+    if kept is not None:
+        columns, facts = kept
+        return _Published(PublishedJudgments(columns, read_again), facts, [])
+    found, index = read()
+    judgments, facts = [item.judgment for item in found], _facts(found)
+    identities = index.identities(listed)
+    if identities is None or index.notes:
+        return _Published(judgments, facts, index.notes)
+    columns = columns_of(judgments)
+    saved.keep(columns, facts, identities)
+    return _Published(PublishedJudgments(columns, lambda: judgments), facts, [])
+
+
+class _Published(NamedTuple):
+    judgments: Sequence[Judgment]
+    facts: PublishedFacts
+    notes: list[str]
+
+
+def _facts(found: Sequence[PublishedJudgment]) -> PublishedFacts:
+    """Return what is told beside the judgments; the first reward that a trajectory's files know is
+    its own."""
     # All judges of a trajectory share its key object, and objects are told apart quicker.
     keys = {id(item.judgment.key): item.judgment.key for item in found}
     told: dict[int, float | None] = dict.fromkeys(keys)
     for item in found:
         if told[place := id(item.judgment.key)] is None:
             told[place] = item.official_reward
-    rewards = {key: told[place] for place, key in keys.items()}
-    shown = {i.judgment.judge: i.representation for i in found if i.representation}
-    labels: Labels = {}
-    if with_labels:
-        beside = agentrewardbench.detect(folder)
-        spec = f"{agentrewardbench.KIND}:{folder}" if beside else agentrewardbench.KIND
-        labels = primary_labels(open_annotations(spec))
-    judgments = [item.judgment for item in found]
-    notes = index.notes if index else []
-    models = {i.judgment.judge: i.judge_model_name for i in found if i.judge_model_name}
-    return Source(
-        str(folder), judgments, rewards, labels, representations=shown, notes=notes, models=models
+    return PublishedFacts(
+        {key: told[place] for place, key in keys.items()},
+        {i.judgment.judge: i.representation for i in found if i.representation},
+        {i.judgment.judge: i.judge_model_name for i in found if i.judge_model_name},
     )
 
 
@@ -148,13 +216,13 @@ def judgments_of(
     judgments: Sequence[Judgment], keys: Collection[TrajectoryKey]
 ) -> Sequence[Judgment]:
     """Keep the judgments of these trajectories; those of runs' files are not read."""
-    if not isinstance(judgments, RunJudgments):
+    if not isinstance(judgments, RunJudgments | PublishedJudgments):
         return [j for j in judgments if j.key in keys]
     return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(keys)) >= 0)
 
 
 def _judges(judgments: Sequence[Judgment]) -> set[str]:
-    if isinstance(judgments, RunJudgments):
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
         return set(judgments.columns.judges)
     return {j.judge for j in judgments}
 
@@ -167,6 +235,8 @@ def _behind_each_other(
     if of_runs and len(of_runs) == len(parts):
         *others, last = [part.renamed(new) for part, new in zip(of_runs, names, strict=True)]
         return last.behind(others)
+    if len(parts) == 1:
+        return parts[0]
     return [
         j if new[j.judge] == j.judge else j.model_copy(update={"judge": new[j.judge]})
         for part, new in zip(parts, names, strict=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.eval.comparison.versions import mixed_versions
+from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source, combine, policy_name, read_published_folder, read_run
 from trajudge.eval.process.faults import fault_scores
@@ -102,7 +103,7 @@ def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -
         baselines = read_baselines(
             config.data or recorded_data(source, config),
             source.labels,
-            (j.key for j in source.judgments),
+            keys_of_judgments(source.judgments),
             question=question,
             seed=config.seed,
             most_bytes=None if wanted else READ_UNASKED,

@@ -23,7 +23,7 @@ from trajudge.trajectories.util.local.cache import cache_folder
 SETTLED = 2_000_000_000
 UNUSED = 90 * 24 * 3600  # seconds
 _SIDE_FILE = re.compile(
-    r"[0-9a-f]{32}\.(?:(?:index|columns|labels|rewards|keys)\.msgpack|run-index\.sqlite(?:-wal|-shm)?)"
+    r"[0-9a-f]{32}\.(?:(?:index|columns|published|labels|rewards|keys)\.msgpack|run-index\.sqlite(?:-wal|-shm)?)"
 )
 
 FileIdentity = tuple[int, int, int, int]

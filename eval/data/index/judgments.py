@@ -1,5 +1,5 @@
-"""The judgments of a run's file: columns in memory, records by their offset when they are asked
-for."""
+"""The judgments of files: columns in memory, records when they are asked for; those of a run by
+their offset."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from trajudge.eval.data.index.saved_columns import SavedColumns
 from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 
@@ -183,11 +184,47 @@ def _read_columns(path: Path, ledger: Path) -> JudgmentColumns:
         return with_seconds(builder.build(), ledger)
 
 
+class PublishedJudgments(Sequence[Judgment]):
+    """Judgments in columns whose records are ``read``, all of them, when one is asked for."""
+
+    def __init__(self, columns: JudgmentColumns, read: Callable[[], Sequence[Judgment]]) -> None:
+        self.columns = columns
+        self._read = read
+
+    @overload
+    def __getitem__(self, place: int) -> Judgment: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Judgment]: ...
+    def __getitem__(self, place: int | slice) -> Judgment | Sequence[Judgment]:
+        return self._records[place]
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def at(self, rows: Ints | Bools) -> PublishedJudgments:
+        """Keep the judgments at these rows (places or a mask), in that order."""
+        chosen = places_of(rows)
+        return PublishedJudgments(
+            self.columns.at(chosen), lambda: [self[place] for place in chosen.tolist()]
+        )
+
+    @cached_property
+    def _records(self) -> Sequence[Judgment]:
+        return self._read()
+
+
 def columns_of(judgments: Iterable[Judgment]) -> JudgmentColumns:
     """Return the columns of judgments, which those of files have."""
-    if isinstance(judgments, RunJudgments):
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
         return judgments.columns
     return JudgmentColumns.of(judgments)
+
+
+def keys_of_judgments(judgments: Iterable[Judgment]) -> Iterable[TrajectoryKey]:
+    """Return the keys of judgments, with repeats; no record of a file is decoded for them."""
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
+        return judgments.columns.keys
+    return (judgment.key for judgment in judgments)
 
 
 def let_go(judgments: Iterable[Judgment]) -> None:

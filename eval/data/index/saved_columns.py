@@ -26,7 +26,9 @@ _JUDGMENTS = {
 }
 _CALLS = {"judgment": "i8", "stage": "i4", "cost": "f8", "seconds": "f8", "usage": "i8"}
 _OF_CALLS = "call."
-_TYPES = KEY_TYPES | _JUDGMENTS | {_OF_CALLS + name: kind for name, kind in _CALLS.items()}
+TYPES = KEY_TYPES | _JUDGMENTS | {_OF_CALLS + name: kind for name, kind in _CALLS.items()}
+
+ABOUT = (*VERDICTS, *USAGE_FIELDS)
 
 
 class SavedColumns:
@@ -34,9 +36,8 @@ class SavedColumns:
     ``written_here`` as of ``SavedTable``."""
 
     def __init__(self, judgments: Path, ledger: Path, *, written_here: bool = False) -> None:
-        about = (*VERDICTS, *USAGE_FIELDS)
         files = (judgments, ledger)
-        self._table = SavedTable(NAME, files, _TYPES, about, written_here=written_here)
+        self._table = SavedTable.of_files(NAME, files, TYPES, ABOUT, written_here=written_here)
 
     @property
     def is_kept(self) -> bool:
@@ -48,21 +49,27 @@ class SavedColumns:
         where they were not kept or the files have changed since. Their calls have no ``place``."""
         table = self._table.load()
         try:
-            return None if table is None else _columns(table)
+            return None if table is None else columns_from(table)
         except ValueError:
             return None
 
     def keep(self, columns: JudgmentColumns) -> None:
         """Keep the columns of all lines, with the seconds of their calls."""
-        keys, calls = columns.keys, columns.calls
-        kept = key_columns(keys) | {name: getattr(columns, name) for name in _JUDGMENTS}
-        kept |= {_OF_CALLS + name: getattr(calls, name) for name in _CALLS}
-        self._table.keep(NamedColumns((*key_names(keys), columns.judges, calls.stages), kept))
+        self._table.keep(table_of(columns))
 
 
-def _columns(table: NamedColumns) -> JudgmentColumns:
-    """Make the columns. Raises ValueError for unequal lengths."""
-    *_, judges, stages = table.names
+def table_of(columns: JudgmentColumns) -> NamedColumns:
+    """Return the columns by name, those in TYPES, and the names that they index."""
+    keys, calls = columns.keys, columns.calls
+    kept = key_columns(keys) | {name: getattr(columns, name) for name in _JUDGMENTS}
+    kept |= {_OF_CALLS + name: getattr(calls, name) for name in _CALLS}
+    return NamedColumns((*key_names(keys), columns.judges, calls.stages), kept)
+
+
+def columns_from(table: NamedColumns) -> JudgmentColumns:
+    """Make the columns of a table as ``table_of`` returns it. Their calls have no ``place``. Raises
+    ValueError for unequal lengths."""
+    _, _, _, judges, stages, *_ = table.names
     judgment: dict[str, Any] = {name: table.columns[name] for name in _JUDGMENTS}
     call: dict[str, Any] = {name: table.columns[_OF_CALLS + name] for name in _CALLS}
     judgment["verdicts"] = judgment["verdicts"].reshape(len(VERDICTS), -1)

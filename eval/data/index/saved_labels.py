@@ -36,7 +36,7 @@ class SavedLabels:
     def __init__(self, path: Path) -> None:
         types = KEY_TYPES | {"verdicts": "i1"} | _LINES
         self._path = path
-        self._table = SavedTable(".labels.msgpack", [path], types, VERDICTS)
+        self._table = SavedTable.of_files(".labels.msgpack", [path], types, VERDICTS)
 
     def load(self) -> RunLabels | None:
         """Return what was kept; None where nothing was, or the file has changed since."""
@@ -68,7 +68,7 @@ class SavedRewards:
     """The official rewards of a run's file."""
 
     def __init__(self, path: Path) -> None:
-        self._table = SavedTable(".rewards.msgpack", [path], KEY_TYPES | _REWARD)
+        self._table = SavedTable.of_files(".rewards.msgpack", [path], KEY_TYPES | _REWARD)
 
     def load(self) -> RunRewards | None:
         """Return what was kept; None where nothing was, or the file has changed since."""
@@ -93,7 +93,7 @@ class SavedKeys:
     """The keys of the trajectories in a file, in their order, with repeats."""
 
     def __init__(self, path: Path) -> None:
-        self._table = SavedTable(".keys.msgpack", [path], KEY_TYPES)
+        self._table = SavedTable.of_files(".keys.msgpack", [path], KEY_TYPES)
 
     def load(self) -> KeyColumns | None:
         """Return what was kept; None where nothing was, or the file has changed since."""

@@ -44,7 +44,7 @@ class NamedColumns(NamedTuple):
 
 
 class _Saved(msgspec.Struct, array_like=True):
-    """``about`` says what the columns' rows and numbers mean; the bytes of columns by name."""
+    """The bytes of columns by name, and what they are of."""
 
     identity: tuple[FileIdentity, ...]
     about: Names
@@ -56,26 +56,40 @@ _DECODER = msgspec.msgpack.Decoder(_Saved)
 
 
 class SavedTable:
-    """The side file ``name`` of ``files``, as these are when it is made: what is read of them
-    afterwards is kept for files like these. ``types`` are those of the columns, of numpy's, without
-    the order of bytes. ``written_here``: by this process, which no other writes beside; else files
-    that have changed just now are not kept."""
+    """A side file at ``place`` (None: nowhere) of what ``identity`` and ``about`` name, of which
+    ``about`` says what the columns' rows and numbers mean. ``types`` are those of the columns, of
+    numpy's, without the order of bytes. Nothing is kept unless it is ``settled``."""
 
     def __init__(
         self,
+        place: Path | None,
+        types: Mapping[str, str],
+        about: Names,
+        identity: tuple[FileIdentity, ...] = (),
+        *,
+        settled: bool = True,
+    ) -> None:
+        self.place = place
+        self._types, self._about = types, about
+        self._identity, self._settled = identity, settled
+
+    @classmethod
+    def of_files(
+        cls,
         name: str,
         files: Sequence[Path],
         types: Mapping[str, str],
         about: Names = (),
         *,
         written_here: bool = False,
-    ) -> None:
-        self.place = None
-        self._types, self._about = types, about
-        self._identity = tuple(map(identity_of, files))
-        if self._identity[0][0] >= LARGE:
-            self.place = place_in_cache(files[0], name)
-        self._settled = written_here or all(map(is_settled, self._identity))
+    ) -> SavedTable:
+        """Return the side file ``name`` of ``files``, as these are now: what is read of them
+        afterwards is kept for files like these. ``written_here``: by this process, which no other
+        writes beside; else files that have changed just now are not kept."""
+        identity = tuple(map(identity_of, files))
+        place = place_in_cache(files[0], name) if identity[0][0] >= LARGE else None
+        settled = written_here or all(map(is_settled, identity))
+        return cls(place, types, about, identity, settled=settled)
 
     def load(self) -> NamedColumns | None:
         """Return what was kept; None where nothing was, or the files have changed since."""

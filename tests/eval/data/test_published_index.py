@@ -250,4 +250,4 @@ def test_the_command_gives_the_same_bytes_with_and_without_it(
             with_index(folder)
     assert outputs[0] == outputs[1] == outputs[2]
     source = read_published_folder(folder, with_index=True)
-    assert source.judgments == read_published_folder(folder).judgments
+    assert list(source.judgments) == read_published_folder(folder).judgments

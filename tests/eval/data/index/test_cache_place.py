@@ -17,6 +17,7 @@ def test_side_files_that_nobody_uses_are_removed_and_nothing_else(
     monkeypatch.setenv("TRAJUDGE_CACHE", str(tmp_path / "replies.sqlite"))
     digest, long_ago = "0" * 32, time.time() - UNUSED - 60
     old = [f"{digest}.columns.msgpack", f"{digest}.run-index.sqlite", f"{digest}.index.msgpack"]
+    old += [f"{digest}.published.msgpack"]
     kept = ["replies.sqlite", "notes.msgpack", f"{digest}.txt", f"x{digest}.index.msgpack"]
     for name in [*old, *kept]:
         (tmp_path / name).write_bytes(b"x")
