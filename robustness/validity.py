@@ -6,7 +6,8 @@ Checked on what came out, not on how it was made: the edits are those that ``edi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 
 from trajudge.robustness.changing.trees import resolves, unparsable
 from trajudge.robustness.edits import CHANNELS, edits_between
@@ -18,6 +19,8 @@ from trajudge.trajectories.util.errors import ImageUnreadable
 # The ids of elements, in trees and as what an action acts on: a number that tells no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")
 _TARGET = re.compile(r"^(?!send_msg_to_user|answer|report_infeasible|goto)\w+\(['\"]\w+['\"]")
+
+_Part = tuple[str, re.Pattern[str] | None]
 
 
 def problems(
@@ -95,9 +98,15 @@ def _broken_pictures(source: Trajectory, made: Trajectory) -> Iterator[str]:
 
 def _leaks(source: Trajectory, made: Trajectory, facts: Facts) -> Iterator[str]:
     """Find a right answer in a text that did not hold it."""
-    before, after = _texts(source), _texts(made)
-    for answer in {value for one in facts.answers for value in one.expected if value}:
-        if after.count(answer) > before.count(answer) * _copies(source, made):
+    answers = {value for one in facts.answers for value in one.expected if value}
+    before, after = _written(source), _written(made)
+    # Most texts of a variant are its source's: only an answer in the others can be one more, or
+    # one that runs over the lines between two texts.
+    new = _joined(Counter(after) - Counter(before)) if answers else ""
+    for answer in answers:
+        if ("\n" in answer or answer in new) and _joined(after).count(answer) > (
+            _joined(before).count(answer) * _copies(source, made)
+        ):
             yield f"it states the expected answer {answer!r}"
 
 
@@ -106,10 +115,19 @@ def _copies(source: Trajectory, made: Trajectory) -> int:
     return 1 if len(made.steps) <= len(source.steps) else 1 + len(made.steps) - len(source.steps)
 
 
-def _texts(trajectory: Trajectory) -> str:
-    texts = [trajectory.goal, trajectory.answer]
+def _written(trajectory: Trajectory) -> list[_Part]:
+    """List the texts of a run, each with what of it tells no answer."""
+    texts: list[tuple[str | None, re.Pattern[str] | None]] = [
+        (trajectory.goal, None),
+        (trajectory.answer, None),
+    ]
     for step in trajectory.steps:
         page = step.observation
-        texts += [page.url, _IDS.sub("", page.axtree or ""), page.page_error, step.reasoning]
-        texts.append(_TARGET.sub("", step.action or ""))
-    return "\n".join(text for text in texts if text)
+        texts += [(page.url, None), (page.axtree, _IDS), (page.page_error, None)]
+        texts += [(step.reasoning, None), (step.action, _TARGET)]
+    return [(text, hidden) for text, hidden in texts if text]
+
+
+def _joined(texts: Iterable[_Part]) -> str:
+    shown = (hidden.sub("", text) if hidden else text for text, hidden in texts)
+    return "\n".join(text for text in shown if text)
