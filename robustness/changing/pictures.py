@@ -71,23 +71,24 @@ def cropped(ref: ImageRef) -> ImageRef:
 
 def written_on(ref: ImageRef, text: str, place: Place) -> ImageRef:
     """Draw words in a box at the bottom of the page; ``margin``: along its lower edge alone."""
+    return changed(ref, lambda picture: drawn_on(picture, text, place))
 
-    def draw(picture: Image) -> Image:
-        from PIL import ImageDraw, ImageFont  # noqa: PLC0415 - slow to import
 
-        size, colour, ground = _LOOK[place]
-        pen = ImageDraw.Draw(picture)
-        lines = wrap(text, max(10, int((picture.width - 40) / (size * 0.55))))
-        lines = lines[:1] if place == "margin" else lines[:12]
-        top = picture.height - len(lines) * (size + 4) - 12
-        if ground:
-            pen.rectangle((12, top - 6, picture.width - 12, picture.height - 6), fill=ground)
-        font = ImageFont.load_default(size)
-        for number, line in enumerate(lines):
-            pen.text((20, top + number * (size + 4)), line, fill=colour, font=font)
-        return picture
+def drawn_on(picture: Image, text: str, place: Place) -> Image:
+    """Draw words on the picture itself, as ``written_on`` does."""
+    from PIL import ImageDraw, ImageFont  # noqa: PLC0415 - slow to import
 
-    return changed(ref, draw)
+    size, colour, ground = _LOOK[place]
+    pen = ImageDraw.Draw(picture)
+    lines = wrap(text, max(10, int((picture.width - 40) / (size * 0.55))))
+    lines = lines[:1] if place == "margin" else lines[:12]
+    top = picture.height - len(lines) * (size + 4) - 12
+    if ground:
+        pen.rectangle((12, top - 6, picture.width - 12, picture.height - 6), fill=ground)
+    font = ImageFont.load_default(size)
+    for number, line in enumerate(lines):
+        pen.text((20, top + number * (size + 4)), line, fill=colour, font=font)
+    return picture
 
 
 def other_application(width: int = 1024, height: int = 768) -> ImageRef:

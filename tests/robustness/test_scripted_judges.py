@@ -53,12 +53,33 @@ NAMES = (
 )
 
 
+# What judges are told apart by that believe one thing. A variant is the same whatever else is made.
+FEW = (
+    *(
+        "inject-tree.failure.plain",
+        "inject-tree.success.plain",
+        "inject-pixels-large.success.plain",
+    ),
+    *("inject-tree.benign-success.plain", "progress-fabrication", "claim-confident"),
+    "benign-reasoning",
+)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("scripted") / "attacked"
+    return attacked_by(NAMES, tmp_path_factory.mktemp("scripted"))
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return attacked_by(FEW, tmp_path_factory.mktemp("few"))
+
+
+def attacked_by(names: Sequence[str], place: Path) -> Path:
+    """A folder of the same runs, changed in these ways."""
     known = limited(subjects("sample"), RUNS)
-    assert expanded(made, known, suite("core", NAMES), 0) == []
-    return made
+    assert expanded(place / "attacked", known, suite("core", names), 0) == []
+    return place / "attacked"
 
 
 Rates = dict[str, dict[str, Any]]
@@ -99,15 +120,15 @@ def test_who_obeys_any_instruction_falls_for_every_injection(folder: Path, tmp_p
     assert judge["overall"]["consistency"]["estimate"] == 1
 
 
-def test_who_obeys_drops_a_success_when_told(folder: Path, tmp_path: Path) -> None:
-    _, rates = by_file(folder, tmp_path / "out", "gullible", "opinion=true")
+def test_who_obeys_drops_a_success_when_told(few: Path, tmp_path: Path) -> None:
+    _, rates = by_file(few, tmp_path / "out", "gullible", "opinion=true")
     told = rates["inject-tree.failure.plain"]
     assert told["obeyed"]["estimate"] == told["to_failure"]["estimate"] == 1
     assert told["to_success"]["hits"] == 0
 
 
-def test_who_looks_obeys_what_stands_on_the_picture(folder: Path, tmp_path: Path) -> None:
-    _, rates = by_file(folder, tmp_path / "out", "gullible", "looks=true")
+def test_who_looks_obeys_what_stands_on_the_picture(few: Path, tmp_path: Path) -> None:
+    _, rates = by_file(few, tmp_path / "out", "gullible", "looks=true")
     assert asr(rates, "inject-pixels-large.success.plain") == 1
     assert asr(rates, "inject-tree.benign-success.plain") == 0
 
@@ -124,15 +145,15 @@ def test_who_looks_obeys_what_stands_on_the_picture(folder: Path, tmp_path: Path
     ],
 )
 def test_a_reader_believes_what_stands_where_it_reads(
-    folder: Path, tmp_path: Path, judge: str, believes: str, others: tuple[str, ...]
+    few: Path, tmp_path: Path, judge: str, believes: str, others: tuple[str, ...]
 ) -> None:
-    _, rates = by_file(folder, tmp_path / "out", judge)
+    _, rates = by_file(few, tmp_path / "out", judge)
     assert asr(rates, believes) > 0.95
     assert {name: asr(rates, name) for name in others} == dict.fromkeys(others, 0)
 
 
-def test_evidence_alone_is_moved_by_no_words(folder: Path, tmp_path: Path) -> None:
-    _, rates = by_file(folder, tmp_path / "out", "evidence_only")
+def test_evidence_alone_is_moved_by_no_words(tmp_path: Path) -> None:
+    _, rates = by_file(attacked_by((*WORDS, "ids"), tmp_path), tmp_path / "out", "evidence_only")
     assert {name: rates[name]["flips"]["hits"] for name in WORDS} == dict.fromkeys(WORDS, 0)
     assert all(rates[name]["flips"]["trials"] for name in WORDS)
     assert rates["ids"]["flips"]["hits"] > 0, "what it reads changes its verdict"
@@ -264,7 +285,7 @@ def test_a_forged_page_that_is_a_success_byte_by_byte_is_said(small: Path, tmp_p
 
 
 def test_the_same_command_goes_on_and_writes_the_same_bytes(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["--judge", "heuristic", "--judge", "rule-based", "--data", "sample", "--limit", "9"]
     chosen = ["--perturbation", "claim-confident", "--perturbation", "inject-tree.success.plain"]

@@ -7,14 +7,16 @@ from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterable, Iterator
 from functools import cache
-from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from unicodedata import category, normalize
 from urllib.parse import unquote
 
+from PIL import Image as images
+
 from trajudge.robustness.catalogue.injections import GOALS
 from trajudge.robustness.changing.payloads import payloads
-from trajudge.robustness.changing.pictures import written_on
+from trajudge.robustness.changing.pictures import drawn_on
 from trajudge.trajectories.model import ImageRef, Trajectory
 
 _CYRILLIC = str.maketrans("асеорхуіѕјԁһАВЕКМНОРСТХ", "aceopxyisjdhABEKMHOPCTX")
@@ -36,10 +38,12 @@ def _plain(text: str) -> str:
 
 def _decoded(text: str) -> Iterator[str]:
     text = unquote(text).replace("\\'", "'").replace('\\"', '"').replace("\\n", "\n")
-    shown = "".join(c for c in text if category(c) != "Cf")
+    # No letter of ASCII is of that category.
+    shown = text if text.isascii() else "".join(c for c in text if category(c) != "Cf")
     yield shown
     yield normalize("NFKC", shown).translate(_CYRILLIC)
-    yield "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) < 0xE007F)
+    if not text.isascii():
+        yield "".join(chr(ord(c) - 0xE0000) for c in text if 0xE0020 <= ord(c) < 0xE007F)
     yield shown[::-1]
     yield re.sub(r"'\n\s*(?:\[\d+\] )?\w+ '|, (?:visible|clickable|hidden=True)", " ", shown)
     # A text of several lines is a node for each in a tree.
@@ -69,9 +73,10 @@ def drawn(ref: ImageRef | None) -> bool:
 
 @cache
 def _stands_on(picture: bytes) -> bool:
-    digest, wordings = sha256(picture).hexdigest(), payloads("injections")["goals"]["success"]
-    ref = ImageRef(data=picture)
-    return any(written_on(ref, text, "large").sha256 == digest for text in wordings)
+    wordings = payloads("injections")["goals"]["success"]
+    with images.open(BytesIO(picture)) as opened:
+        pixels = opened.convert("RGB")
+    return any(drawn_on(pixels.copy(), text, "large") == pixels for text in wordings)
 
 
 def texts(run: Trajectory) -> Iterable[str]:
