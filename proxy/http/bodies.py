@@ -60,11 +60,14 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
     Raises IncompleteReadError for a body that ends early, BadMessage for wrong chunks.
     """
     if framing.kind == "length":
-        async for piece in _exactly(reader, framing.length or 0):
+        left = framing.length or 0
+        while left:
+            left -= len(piece := await _some(reader, left))
             yield piece
     elif framing.kind == "chunked":
         while size := await _chunk_size(reader):
-            async for piece in _exactly(reader, size):
+            while size:
+                size -= len(piece := await _some(reader, size))
                 yield piece
             if await reader.readexactly(2) != b"\r\n":
                 raise BadMessage("a chunk is longer than its size")
@@ -75,14 +78,12 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
             yield piece
 
 
-async def _exactly(reader: StreamReader, size: int) -> AsyncGenerator[bytes, None]:
-    left = size
-    while left:
-        piece = await reader.read(min(left, PIECE))
-        if not piece:
-            raise IncompleteReadError(b"", left)
-        left -= len(piece)
-        yield piece
+async def _some(reader: StreamReader, left: int) -> bytes:
+    """Read what has come of the ``left`` bytes of a body or chunk."""
+    piece = await reader.read(min(left, PIECE))
+    if not piece:
+        raise IncompleteReadError(b"", left)
+    return piece
 
 
 async def _chunk_size(reader: StreamReader) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from asyncio import IncompleteReadError, LimitOverrunError, StreamReader
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 MAX_HEAD = 256 * 1024  # bytes; also the limit of the streams that heads are read from
@@ -43,8 +45,17 @@ class ResponseHead(NamedTuple):
 
 def field(headers: HeaderFields, name: str) -> str:
     """Return a field's value, several joined by a comma; "" without one. ``name`` is lower case."""
-    values = [value for key, value in headers if key.lower() == name]
-    return ", ".join(values) if values else ""
+    return _by_name(headers).get(name, "")
+
+
+@lru_cache(maxsize=256)
+def _by_name(headers: HeaderFields) -> Mapping[str, str]:
+    """Return the fields by their name in lower case: a message is asked for a dozen."""
+    named: dict[str, str] = {}
+    for key, value in headers:
+        name = key.lower()
+        named[name] = f"{named[name]}, {value}" if name in named else value
+    return named
 
 
 def without(headers: HeaderFields, *names: str) -> HeaderFields:
