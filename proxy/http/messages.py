@@ -19,6 +19,9 @@ _HOP_BY_HOP = frozenset(
     }
 )
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# A line break of another kind within a value may end the field for whoever reads it next.
+_FIELD = re.compile(rf"({_TOKEN.pattern}):([^\r\n\0]*)\r\n")
+_FIELDS = re.compile(rf"(?:{_TOKEN.pattern}:[^\r\n\0]*\r\n)*")
 
 
 class BadMessage(Exception):
@@ -86,13 +89,14 @@ async def read_request(reader: StreamReader) -> RequestHead | None:
 
     Raises BadMessage.
     """
-    lines = await _head_lines(reader)
-    if lines is None:
+    head = await _head(reader)
+    if head is None:
         return None
-    words = lines[0].split(" ")
+    first, fields = head
+    words = first.split(" ")
     if len(words) != 3 or not _TOKEN.fullmatch(words[0]) or words[2] not in _VERSIONS:
-        raise BadMessage(f"{lines[0]!r:.80} is no request line of HTTP/1.1")
-    return RequestHead(words[0], words[1], words[2], _fields(lines[1:]))
+        raise BadMessage(f"{first!r:.80} is no request line of HTTP/1.1")
+    return RequestHead(words[0], words[1], words[2], _fields(fields))
 
 
 async def read_response(reader: StreamReader) -> ResponseHead:
@@ -101,14 +105,15 @@ async def read_response(reader: StreamReader) -> ResponseHead:
     Raises BadMessage, and ConnectionError where the origin ended the connection instead.
     """
     while True:
-        lines = await _head_lines(reader)
-        if lines is None:
+        message = await _head(reader)
+        if message is None:
             raise ConnectionResetError("the origin closed the connection without an answer")
-        version, _, rest = lines[0].partition(" ")
+        first, fields = message
+        version, _, rest = first.partition(" ")
         status, _, reason = rest.partition(" ")
         if version not in _VERSIONS or not (len(status) == 3 and status.isdecimal()):
-            raise BadMessage(f"{lines[0]!r:.80} is no status line of HTTP/1.1")
-        head = ResponseHead(int(status), reason, version, _fields(lines[1:]))
+            raise BadMessage(f"{first!r:.80} is no status line of HTTP/1.1")
+        head = ResponseHead(int(status), reason, version, _fields(fields))
         if head.status == 101 or head.status >= 200:
             return head
 
@@ -116,7 +121,8 @@ async def read_response(reader: StreamReader) -> ResponseHead:
 _VERSIONS = ("HTTP/1.1", "HTTP/1.0")
 
 
-async def _head_lines(reader: StreamReader) -> list[str] | None:
+async def _head(reader: StreamReader) -> tuple[str, str] | None:
+    """Read the first line of a message and the lines of its fields; None at the end."""
     try:
         head = await reader.readuntil(b"\r\n\r\n")
     except IncompleteReadError as error:
@@ -125,17 +131,15 @@ async def _head_lines(reader: StreamReader) -> list[str] | None:
         return None
     except LimitOverrunError:
         raise BadMessage(f"a message's head has more than {MAX_HEAD} bytes") from None
-    return head[:-4].decode("latin-1").lstrip("\r\n").split("\r\n")
+    first, _, fields = head[:-2].decode("latin-1").lstrip("\r\n").partition("\r\n")
+    return first, fields
 
 
-def _fields(lines: list[str]) -> HeaderFields:
-    fields = []
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if not colon or not _TOKEN.fullmatch(name):
-            raise BadMessage(f"{line!r:.80} is no header field")
-        fields.append((name, value.strip(" \t")))
-    return tuple(fields)
+def _fields(lines: str) -> HeaderFields:
+    if not _FIELDS.fullmatch(lines):
+        wrong = next(line for line in lines.split("\r\n") if not _FIELD.fullmatch(f"{line}\r\n"))
+        raise BadMessage(f"{wrong!r:.80} is no header field")
+    return tuple([(name, value.strip(" \t")) for name, value in _FIELD.findall(lines)])
 
 
 def request_bytes(method: str, target: str, headers: HeaderFields) -> bytes:
@@ -149,5 +153,5 @@ def response_bytes(status: int, reason: str, headers: HeaderFields) -> bytes:
 
 
 def _head_bytes(first: str, headers: HeaderFields) -> bytes:
-    lines = [first, *(f"{name}: {value}" for name, value in headers), "", ""]
-    return "\r\n".join(lines).encode("latin-1")
+    lines = "".join([f"{name}: {value}\r\n" for name, value in headers])
+    return f"{first}\r\n{lines}\r\n".encode("latin-1")
