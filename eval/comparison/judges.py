@@ -32,7 +32,7 @@ from trajudge.eval.scoring.records import (
     Rate,
 )
 from trajudge.eval.stats.interval import Bools, Floats
-from trajudge.eval.stats.judging.comparison import holm, mcnemar, probability_of_improvement
+from trajudge.eval.stats.judging.comparison import TaskRuns, holm, improvement, mcnemar
 from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns
 
 _NOTHING = Paired(None, None, None, None, "no trajectory was judged by both")
@@ -110,10 +110,12 @@ class _Pair:
     def __init__(self, group: ComparisonGroup, first: str, second: str) -> None:
         self.first, self.second = first, second
         one, other = group.judges[first], group.judges[second]
-        _, here, there = np.intersect1d(
-            one.index, other.index, assume_unique=True, return_indices=True
-        )
-        self.one, self.other = one.at(here), other.at(there)
+        if one.trajectories != other.trajectories:
+            _, here, there = np.intersect1d(
+                one.index, other.index, assume_unique=True, return_indices=True
+            )
+            one, other = one.at(here), other.at(there)
+        self.one, self.other = one, other
 
 
 def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:
@@ -169,13 +171,9 @@ def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[
 
 
 def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McNemarResult]:
-    tests = [
-        mcnemar(
-            pair.one.predictions == pair.one.labels.astype(np.int8),
-            pair.other.predictions == pair.other.labels.astype(np.int8),
-        )
-        for pair in pairs
-    ]
+    tests = [mcnemar(pair.one.right, pair.other.right) for pair in pairs]
+    tasks = {pair.one.trajectories: pair.one for pair in pairs}
+    runs = {which: TaskRuns.of(one.task, one.benchmark) for which, one in tasks.items() if len(one)}
     p_holm = holm([test.p_value for test in tests])
     return [
         McNemarResult(
@@ -188,22 +186,19 @@ def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McN
             only_second_right=test.only_second,
             p=test.p_value,
             p_holm=float(p),
-            **_improvement(pair),
+            **_improvement(pair, runs.get(pair.one.trajectories)),
         )
         for pair, test, p in zip(pairs, tests, p_holm, strict=True)
     ]
 
 
-def _improvement(pair: _Pair) -> dict[str, float | None]:
-    """P(first > second) of being right, and its limits."""
+def _improvement(pair: _Pair, tasks: TaskRuns | None) -> dict[str, float | None]:
+    """P(first > second) of being right, and its limits; None without a trajectory."""
     names = ("improvement", "improvement_low", "improvement_high")
-    if not len(pair.one):
+    if tasks is None:
         return dict.fromkeys(names)
-    one, other = (
-        each.predictions == each.labels.astype(np.int8) for each in (pair.one, pair.other)
-    )
-    found = probability_of_improvement(one, other, pair.one.task, pair.one.benchmark)
-    ends = np.stack([found.estimate, found.low, found.high])[:, 0]
+    interval = improvement(pair.one.right, pair.other.right, tasks)
+    ends = np.stack([interval.estimate, interval.low, interval.high])[:, 0]
     return dict(zip(names, map(_defined, ends.tolist()), strict=True))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
 from trajudge.eval.scoring.metrics import VerdictRates, rates
 from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
-from trajudge.eval.scoring.protocol import protocol_counts, protocol_rates
+from trajudge.eval.scoring.protocol import ProtocolCounts, protocol_counts, protocol_rates
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     OVERALL,
@@ -88,7 +88,7 @@ def score(
         ]
         del columns
         let_go(judgments)
-        rows = _Rows([], [], [], [])
+        rows = _Rows([], [], [], [], {})
         for judge in judges:
             rows.add(judge, missing, by_agent)
         predictions = {judge.name: judge.predictions for judge in judges}
@@ -96,7 +96,7 @@ def score(
             missing=missing,
             resamples=bootstrap.resamples,
             seed=bootstrap.seed,
-            scores=tuple(with_intervals(rows.scored)),
+            scores=tuple(with_intervals(rows.scored(missing))),
             success_rates=tuple(success_rates(rows.rates, missing)),
             estimated_rates=tuple(rows.estimated),
             against_baseline=tuple(
@@ -159,20 +159,22 @@ class _Judged(NamedTuple):
 
 @dataclass
 class _Rows:
-    """The rows of the tables, in their order."""
+    """The rows of the tables, in their order. ``rules`` are those of the baseline, which judges of
+    the same trajectories share."""
 
-    scored: list[ScoredObservations]
+    counted: list[_Counted]
     rates: list[RateCells]
     coverage: list[Coverage]
     estimated: list[EstimatedRate]
+    rules: dict[tuple[TrajectoryGroup, bytes], _Counted]
 
     def add(self, judged: _Judged, missing: Missing, by_agent: bool) -> None:
         """Add every group of one judge."""
         judge, predictions = judged.name, judged.predictions
         expected = judged.expected()
-        observed = {
-            label: predictions.observe(label, missing) for label in predictions.predicted_labels()
-        }
+        answers = {label: predictions.answered(label) for label in predictions.predicted_labels()}
+        observed = {label: predictions.observe(label, missing) for label in answers}
+        unknown = {label: unsure(predictions, label) for label in answers}
         listed = groups(predictions.reference, expected)
         self.estimated += estimated_rates(judge, predictions, listed, missing)
         for group in listed:
@@ -181,16 +183,56 @@ class _Rows:
             if detailed:
                 self.coverage.append(
                     coverage_of(
-                        judge, group, predictions, expected, members, training=judged.trained
+                        judge,
+                        group,
+                        predictions,
+                        expected,
+                        members,
+                        training=judged.trained,
+                        answers=answers,
                     )
                 )
-            if not members[predictions.index].any():
+            inside = members[predictions.index]
+            if not inside.any():
                 continue
             cut = {label: each.where(members[each.index]) for label, each in observed.items()}
             self.rates.append(RateCells(judge, group, cut["success"]))
             for label in observed if detailed else ():
-                cell = _Cell(judge, group, label, unsure(predictions, label, members))
-                self.scored += _score_label(cell, cut[label], missing)
+                left_out = int(np.count_nonzero(unknown[label] & inside))
+                self._add_label(_Cell(judge, group, label, left_out), cut[label], missing)
+
+    def _add_label(self, cell: _Cell, observations: Observations, missing: Missing) -> None:
+        """Add the judge and, for success, the baseline on the trajectories it was scored on."""
+        failed = len(observations) - int(np.count_nonzero(observations.answered))
+        if missing == "exclude":
+            observations = observations.where(observations.answered)
+        self.counted.append(_counted(cell, observations, {"missing": failed}))
+        if cell.label != "success" or cell.judge == RULE_BASED:
+            return
+        shared = cell.group, observations.trajectories
+        if (rule := self.rules.get(shared)) is None:
+            rewarded = ~np.isnan(observations.reward)
+            more = {"baseline": True, "without_reward": int((~rewarded).sum())}
+            by_rule = observations.where(rewarded).as_rule_based()
+            rule = self.rules[shared] = _counted(cell, by_rule, more)
+        self.counted.append(rule._replace(cell=cell))
+
+    def scored(self, missing: Missing) -> list[ScoredObservations]:
+        """Compute the metrics of all labels at once; intervals come later."""
+        by_paper = missing == "agentrewardbench"
+        names = MORE_RATES if by_paper else (*VerdictRates._fields, *MORE_RATES)
+        computed = rates(names, [each.protocol.counts for each in self.counted])
+        return [
+            ScoredObservations(
+                _score(
+                    each,
+                    dict(zip(names, values, strict=True))
+                    | (protocol_rates(each.protocol).model_dump() if by_paper else {}),
+                ),
+                each.observations,
+            )
+            for each, values in zip(self.counted, computed, strict=True)
+        ]
 
 
 class _Cell(NamedTuple):
@@ -202,43 +244,35 @@ class _Cell(NamedTuple):
     unsure: int
 
 
-def _score_label(
-    cell: _Cell, observations: Observations, missing: Missing
-) -> list[ScoredObservations]:
-    """Score the judge and, for success, the baseline on the trajectories it was scored on."""
-    failed = int((~observations.answered).sum())
-    if missing == "exclude":
-        observations = observations.where(observations.answered)
-    score = _score(cell, observations, missing).model_copy(update={"missing": failed})
-    scored = [ScoredObservations(score, observations)]
-    if cell.label == "success" and cell.judge != RULE_BASED:
-        rewarded = ~np.isnan(observations.reward)
-        rule = observations.where(rewarded).as_rule_based()
-        more = {"baseline": True, "without_reward": int((~rewarded).sum())}
-        score = _score(cell, rule, missing).model_copy(update=more)
-        scored.append(ScoredObservations(score, rule))
-    return scored
+class _Counted(NamedTuple):
+    """What a score is computed from, and the fields of it that no metric tells."""
+
+    cell: _Cell
+    observations: Observations
+    protocol: ProtocolCounts
+    more: Mapping[str, Any]
 
 
 MORE_RATES = ("kappa", "mcc", "balanced_accuracy", "fpr", "fnr", "over_accept_share")
 """Beside those of VerdictRates, in every protocol."""
 
 
-def _score(cell: _Cell, observations: Observations, missing: Missing) -> Score:
-    """Compute the metrics of one label; intervals come later."""
+def _counted(cell: _Cell, observations: Observations, more: Mapping[str, Any]) -> _Counted:
     protocol = protocol_counts(observations.labels, observations.predictions)
-    counts = protocol.counts
-    shown = protocol_rates(protocol) if missing == "agentrewardbench" else VerdictRates.of(counts)
-    more = dict(zip(MORE_RATES, rates(MORE_RATES, counts), strict=True))
-    return Score(
-        judge=cell.judge,
-        benchmark=cell.group.benchmark,
-        agent=cell.group.agent,
-        label=cell.label,
-        n=protocol.n,
-        positives=counts.positives + protocol.missing_positive,
-        counts=counts,
-        unsure=cell.unsure,
-        **{name: getattr(shown, name) for name in VerdictRates._fields},
-        **more,
-    )
+    return _Counted(cell, observations, protocol, more)
+
+
+def _score(counted: _Counted, metrics: Mapping[str, float | None]) -> Score:
+    """Record the metrics of one label."""
+    cell, protocol = counted.cell, counted.protocol
+    fields = {
+        "judge": cell.judge,
+        "benchmark": cell.group.benchmark,
+        "agent": cell.group.agent,
+        "label": cell.label,
+        "n": protocol.n,
+        "positives": protocol.counts.positives + protocol.missing_positive,
+        "counts": protocol.counts,
+        "unsure": cell.unsure,
+    }
+    return Score(**fields, **counted.more, **metrics)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from trajudge.eval.data.index.columns import STATUSES
@@ -21,20 +23,20 @@ def coverage_of(
     members: Bools,
     *,
     training: Bools,
+    answers: Mapping[Label, Bools],
 ) -> Coverage:
     """Count how the judgments of a group ended.
 
     ``expected`` (T,) are the trajectories that the judge had to judge, ``members`` (T,) those of
-    the group, ``training`` (T,) those that are left out because the judge was trained on them.
+    the group, ``training`` (T,) those that are left out because the judge was trained on them;
+    ``answers`` (N,) tell of every label that was predicted which judgments gave it.
     """
     inside = members[predictions.index]
     ended = np.bincount(predictions.status[inside], minlength=len(STATUSES)).tolist()
     cut = np.bincount(predictions.rung[inside], minlength=len(RUNGS)).tolist()
     judged, trained = int(inside.sum()), int((training & members).sum())
     annotated = predictions.reference.annotated[predictions.index]
-    answered_by = {
-        label: inside & predictions.answered(label) for label in predictions.predicted_labels()
-    }
+    answered_by = {label: inside & answered for label, answered in answers.items()}
     return Coverage(
         judge=judge,
         benchmark=group.benchmark,
@@ -53,8 +55,8 @@ def coverage_of(
     )
 
 
-def unsure(predictions: Predictions, label: Label, members: Bools) -> int:
-    """Count the judged trajectories of the group whose annotation lacks this label."""
+def unsure(predictions: Predictions, label: Label) -> Bools:
+    """Tell which judged trajectories (N,) have an annotation that lacks this label."""
     reference = predictions.reference
-    unknown = reference.annotated & (reference.labels[label] == UNKNOWN) & members
-    return int(unknown[predictions.index].sum())
+    unknown = reference.annotated & (reference.labels[label] == UNKNOWN)
+    return np.asarray(unknown[predictions.index])

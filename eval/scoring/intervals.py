@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +58,12 @@ def with_intervals(scored: Sequence[ScoredObservations]) -> list[Score]:
     for index, item in enumerate(scored):
         if len(item.observations):
             together[item.observations.trajectories].append(index)
+    tasks = [0] * len(scored)
     for members in together.values():
         _of_verdicts([scored[index] for index in members], [intervals[i] for i in members])
+        count = _tasks(scored[members[0]].observations)
+        for index in members:
+            tasks[index] = count
     rates = [_of_scores(item, intervals[i]) for i, item in enumerate(scored)]
     return [
         item.score.model_copy(
@@ -72,7 +77,7 @@ def with_intervals(scored: Sequence[ScoredObservations]) -> list[Score]:
                     for name, reason in intervals[i].reasons.items()
                     if reason == NOTHING_VARIES
                 ),
-                "tasks": _tasks(item.observations),
+                "tasks": tasks[i],
             }
         )
         for i, item in enumerate(scored)
@@ -84,26 +89,32 @@ def _tasks(observations: Observations) -> int:
 
 
 def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Intervals]) -> None:
-    """Add the intervals of all metrics of verdicts, of scores on the same trajectories."""
+    """Add the intervals of all metrics of verdicts, of scores on the same trajectories; those that
+    share their observations, as the baseline's do, are computed once."""
+    place: dict[int, int] = {}
+    column = [place.setdefault(id(item.observations), len(place)) for item in items]
+    distinct = [*{id(item.observations): item.observations for item in items}.values()]
+    if len(items) > len(distinct) == 1:  # numpy adds up a row alone in another order than several
+        distinct *= 2
     observations = items[0].observations
     clusters = sum_clusters(
         verdict_columns(
-            np.column_stack([item.observations.predictions for item in items]),
-            np.column_stack([item.observations.labels for item in items]),
+            np.column_stack([each.predictions for each in distinct]),
+            np.column_stack([each.labels for each in distinct]),
         ).reshape(len(observations), -1),
         observations.task,
         observations.benchmark,
     )
-    counts = clusters.sums.reshape(len(clusters.sums), len(items), -1).transpose(1, 0, 2)
+    counts = clusters.sums.reshape(len(clusters.sums), len(distinct), -1).transpose(1, 0, 2)
     limits = verdict_intervals(counts, clusters.stratum_sizes)
     for name in RATES:
         limited = limits[name]
-        low, high = limited.low.tolist(), limited.high.tolist()
+        low, high, reason = limited.low.tolist(), limited.high.tolist(), limited.reason.tolist()
         deff = None if limited.design_effect is None else limited.design_effect.tolist()
-        for j, here in enumerate(intervals):
-            if limited.reason[j]:
-                here.reasons[name] = limited.reason[j]
-            elif not np.isnan(low[j]):
+        for j, here in zip(column, intervals, strict=True):
+            if reason[j]:
+                here.reasons[name] = reason[j]
+            elif not isnan(low[j]):
                 here.limits[name] = (low[j], high[j])
                 if deff is not None:
                     here.design_effects[name] = deff[j]

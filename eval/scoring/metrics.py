@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from math import isnan
 from typing import NamedTuple
 
@@ -39,16 +39,18 @@ class Counts(Record):
 
 def rate(name: str, counts: Counts) -> float | None:
     """Compute a metric of ``eval.stats.judging.confusion.METRICS``; None where undefined."""
-    return rates((name,), counts)[0]
+    return rates((name,), [counts])[0][0]
 
 
-def rates(names: Iterable[str], counts: Counts) -> list[float | None]:
-    """Compute several metrics of the same counts, as ``rate`` does each: to tell numpy that a
-    denominator may be zero takes longer than a metric."""
-    cells = np.array([counts.tp, counts.fp, counts.fn, counts.tn], dtype=float)
+def rates(names: Iterable[str], counts: Sequence[Counts]) -> list[tuple[float | None, ...]]:
+    """Compute several metrics of each of ``counts``, as ``rate`` does one."""
+    cells = np.array([(c.tp, c.fp, c.fn, c.tn) for c in counts], dtype=float).reshape(-1, 4)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = [float(METRICS[name](*cells)) for name in names]
-    return [None if isnan(value) else value for value in values]
+        columns = [METRICS[name](*cells.T).tolist() for name in names]
+    return [
+        tuple(None if isnan(value) else value for value in row)
+        for row in zip(*columns, strict=True)
+    ]
 
 
 class VerdictRates(NamedTuple):
@@ -60,7 +62,3 @@ class VerdictRates(NamedTuple):
     accuracy: float | None
     npv: float | None
     tnr: float | None
-
-    @classmethod
-    def of(cls, counts: Counts) -> VerdictRates:
-        return cls(*rates(cls._fields, counts))

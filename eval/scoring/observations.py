@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any
 
@@ -79,7 +80,12 @@ class Observations:
         every = np.broadcast_to(np.True_, len(self))
         return replace(self, predictions=accepted, answered=every, scores=_no_scores(len(self)))
 
-    @property
+    @cached_property
+    def right(self) -> Bools:
+        """Tell which predictions are the expert's label; a missing one is not."""
+        return np.asarray(self.predictions == self.labels.astype(np.int8))
+
+    @cached_property
     def trajectories(self) -> bytes:
         """Equal for observations of the same trajectories, of one reference."""
         return blake2b(self.index.data, digest_size=16).digest()

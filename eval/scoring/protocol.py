@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from trajudge.eval.scoring.metrics import Counts
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, checked
 
 MISSING = -1
 
@@ -51,11 +51,12 @@ def protocol_counts(labels: ArrayLike, predictions: ArrayLike) -> ProtocolCounts
         raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
     cells = np.bincount(3 * label + predicted + 1, minlength=6).tolist()
     missing_negative, tn, fp, missing_positive, fn, tp = cells
-    return ProtocolCounts(
-        counts=Counts(tp=tp, fp=fp, fn=fn, tn=tn),
-        missing_positive=missing_positive,
-        missing_negative=missing_negative,
-    )
+    fields = {
+        "counts": checked(Counts, {"tp": tp, "fp": fp, "fn": fn, "tn": tn}),
+        "missing_positive": missing_positive,
+        "missing_negative": missing_negative,
+    }
+    return checked(ProtocolCounts, fields)
 
 
 def protocol_rates(protocol: ProtocolCounts) -> ProtocolRates:

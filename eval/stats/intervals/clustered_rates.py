@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import repeat
 
 import numpy as np
@@ -103,13 +104,15 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
     Strata of one cluster are taken together; a single one among them counts with its square,
     since its spread is not known.
     """
-    x, y = values, values if other is None else other
-    total = np.zeros(x.shape[:-1])
+    total = np.zeros(values.shape[:-1])
     for place in strata_of(stratum_sizes):
-        a, b, m = x[..., place], y[..., place], len(place)
+        a, m = values[..., place], len(place)
+        b = a if other is None else other[..., place]
         products = np.einsum("...c,...c->...", a, b)
         if m > 1:
-            products = (products - a.sum(axis=-1) * b.sum(axis=-1) / m) * (m / (m - 1))
+            sums = a.sum(axis=-1)
+            others = sums if other is None else b.sum(axis=-1)
+            products = (products - sums * others / m) * (m / (m - 1))
         total = total + products
     return total
 
@@ -122,12 +125,12 @@ def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
     and Steigerwald 2017): a few large clusters count as few.
     """
     squares = np.einsum("...c,...c->...", sizes, sizes)
-    strata = np.zeros(sizes.shape[:-1])
+    strata, some = np.zeros(sizes.shape[:-1]), sizes > 0
     for place in strata_of(stratum_sizes):
-        strata += (sizes[..., place] > 0).any(axis=-1)
+        strata += some[..., place].any(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         df = np.maximum(sizes.sum(axis=-1) ** 2 / squares - strata, 1.0)
-    return np.asarray(np.where((sizes > 0).sum(axis=-1) > 1, df, np.nan))
+    return np.asarray(np.where(np.count_nonzero(some, axis=-1) > 1, df, np.nan))
 
 
 def _design_effect(h: Floats, n: Floats, rate: Floats, variance: Floats) -> Floats:
@@ -143,9 +146,17 @@ def _design_effect(h: Floats, n: Floats, rate: Floats, variance: Floats) -> Floa
     return np.asarray(np.maximum(mixed, 1.0))
 
 
-def strata_of(stratum_sizes: Ints) -> list[Ints]:
+def strata_of(stratum_sizes: Ints) -> tuple[Ints, ...]:
     """Return the places of the clusters of every stratum; those of one cluster are one stratum."""
-    places = np.split(np.arange(stratum_sizes.sum()), np.cumsum(stratum_sizes)[:-1])
+    return _strata(tuple(stratum_sizes.tolist()))
+
+
+@lru_cache(maxsize=64)
+def _strata(sizes: tuple[int, ...]) -> tuple[Ints, ...]:
+    places = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
     alone = [place for place in places if len(place) == 1]
     joined = [np.concatenate(alone)] if alone else []
-    return [place for place in places if len(place) > 1] + joined
+    strata = (*(place for place in places if len(place) > 1), *joined)
+    for place in strata:
+        place.flags.writeable = False  # they are everybody's
+    return strata

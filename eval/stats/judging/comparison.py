@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from trajudge.eval.stats.interval import Floats, Interval, t_quantile
+from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 from trajudge.eval.stats.intervals.clustered_rates import between_clusters
 
 
@@ -42,6 +42,42 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     return McNemar(b, c, exact, mid)
 
 
+@dataclass(frozen=True, eq=False)
+class TaskRuns:
+    """How N runs lie in C tasks: their places task by task (N,), how many ``runs`` a task has (C,),
+    and the ``sizes`` of the strata, in tasks."""
+
+    order: Ints
+    runs: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, cluster: ArrayLike, stratum: ArrayLike | None = None) -> TaskRuns:
+        """``cluster`` (N,) names the task within its ``stratum`` (N,)."""
+        names = np.asarray(cluster)
+        strata = np.zeros(len(names), dtype=int) if stratum is None else np.asarray(stratum)
+        both = [np.unique(part, return_inverse=True)[1] for part in (strata, names)]
+        order = np.lexsort((both[1], both[0]))
+        where, name = (part[order] for part in both)
+        starts = np.flatnonzero(np.r_[True, (np.diff(where) != 0) | (np.diff(name) != 0)])
+        return cls(order, np.diff(np.r_[starts, len(order)]), np.bincount(where[starts]))
+
+    def wins(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """Subtract how often a run of ``first`` (N,) is below one of ``second`` (N,) of its task
+        from how often it is above: (C,)."""
+        x, y = np.asarray(first), np.asarray(second)
+        starts = np.cumsum(self.runs) - self.runs
+        if x.dtype == bool and y.dtype == bool:  # the difference of two is its own sign
+            difference = x[self.order].astype(float) - y[self.order]
+            return np.asarray(np.add.reduceat(difference, starts) * self.runs)
+        # A row a task, padded with nan: every run against every other of the same task.
+        place = np.arange(self.runs.max()) < self.runs[:, None]
+        padded = np.full((2, *place.shape), np.nan)
+        padded[0][place], padded[1][place] = x[self.order], y[self.order]
+        against = np.sign(padded[0][:, :, None] - padded[1][:, None, :])
+        return np.asarray(np.nansum(against, axis=(1, 2)))
+
+
 def probability_of_improvement(
     first: ArrayLike,
     second: ArrayLike,
@@ -55,23 +91,17 @@ def probability_of_improvement(
 
     The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
     """
-    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    strata = np.zeros(len(x), dtype=int) if stratum is None else np.asarray(stratum)
-    both = [np.unique(part, return_inverse=True)[1] for part in (strata, np.asarray(cluster))]
-    order = np.lexsort((both[1], both[0]))
-    where, name = (part[order] for part in both)
-    starts = np.flatnonzero(np.r_[True, (np.diff(where) != 0) | (np.diff(name) != 0)])
-    runs = np.diff(np.r_[starts, len(order)])
-    # A row a task, padded with nan: every run against every other of the same task.
-    place = np.arange(runs.max()) < runs[:, None]
-    padded = np.full((2, *place.shape), np.nan)
-    padded[0][place], padded[1][place] = x[order], y[order]
-    against = np.sign(padded[0][:, :, None] - padded[1][:, None, :])
-    wins = (1 + np.nansum(against, axis=(1, 2)) / runs**2) / 2
-    sizes = np.bincount(where[starts])
+    return improvement(first, second, TaskRuns.of(cluster, stratum), confidence)
+
+
+def improvement(
+    first: ArrayLike, second: ArrayLike, tasks: TaskRuns, confidence: float = 0.95
+) -> Interval:
+    """Compute ``probability_of_improvement`` on runs whose ``tasks`` several pairs share."""
+    wins = (1 + tasks.wins(first, second) / tasks.runs**2) / 2
     mean = wins.mean(keepdims=True)
-    half = np.sqrt(between_clusters(wins - mean, sizes)) / len(wins)
-    half = half * t_quantile(confidence, float(len(wins) - len(sizes)))
+    half = np.sqrt(between_clusters(wins - mean, tasks.sizes)) / len(wins)
+    half = half * t_quantile(confidence, float(len(wins) - len(tasks.sizes)))
     return Interval(mean, np.maximum(mean - half, 0), np.minimum(mean + half, 1), confidence)
 
 

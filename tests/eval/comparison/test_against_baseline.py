@@ -90,3 +90,14 @@ def test_the_probability_of_improvement_against_all_pairs_of_runs() -> None:
     half = 2.145 * np.std(shares, ddof=1) / 15**0.5
     assert found.high[0] - found.low[0] == pytest.approx(2 * half, rel=1e-3)
     assert np.isnan(probability_of_improvement([1], [0], [0]).low[0])
+
+
+def test_of_who_was_right_it_is_that_of_the_same_numbers() -> None:
+    rng = np.random.default_rng(3)
+    for sizes in ([1, 2, 5], [4] * 20, [3]):
+        task = np.repeat(np.arange(len(sizes)), sizes)
+        one, other = rng.random((2, len(task))) < 0.5
+        right = probability_of_improvement(one, other, task, task % 2)
+        numbers = probability_of_improvement(one.astype(int), other.astype(float), task, task % 2)
+        for end in ("estimate", "low", "high"):
+            assert np.array_equal(getattr(right, end), getattr(numbers, end), equal_nan=True)
