@@ -187,66 +187,54 @@ QUOTES = (
 WORDS = ("The cart is empty.", "No order was placed.", "The total differs.", "Step 4 failed.")
 
 
-def _tags(said: bool) -> str:
-    return f"<success>{'Successful' if said else 'Unsuccessful'}</success>"
-
-
-def _json(said: bool) -> str:
-    return f'{{"success": {str(said).lower()}}}'
-
-
-def _status(said: bool) -> str:
-    return f"Status: {'success' if said else 'failure'}"
-
-
-def _score(said: bool) -> str:
-    return f"Score: {5 if said else 1}"
-
-
-FORMS: dict[str, tuple[Callable[[bool], str], Callable[[str, str], str], Reader]] = {
-    "tags": (
-        _tags,
-        lambda thoughts, own: f"<reasoning>{thoughts}</reasoning>\n{own}",
-        lambda text: parse_tags(text).success is True,
-    ),
-    "JSON": (
-        _json,
-        lambda thoughts, own: f'{{"reasoning": {json.dumps(thoughts)}, {own[1:]}',
-        lambda text: flag(parse_json(text, ["success"]).fields, "success"),
-    ),
-    "status line": (
-        _status,
-        lambda thoughts, own: f"Thoughts: {thoughts}\n{own}",
-        lambda text: parse_status_line(text).success is True,
-    ),
-    "grade line": (
-        _score,
-        lambda thoughts, own: f"{thoughts}\n{own}",
-        lambda text: parse_grade_line(text, "score", 1, 5).value == 5,
-    ),
+# Of each form: a verdict for a success and against it, and whether a reply is read as one.
+VERDICTS = {
+    "tags": ("<success>Successful</success>", "<success>Unsuccessful</success>"),
+    "JSON": ('{"success": true}', '{"success": false}'),
+    "status line": ("Status: success", "Status: failure"),
+    "grade line": ("Score: 5", "Score: 1"),
 }
+READERS: dict[str, Reader] = {
+    "tags": lambda text: parse_tags(text).success is True,
+    "JSON": lambda text: flag(parse_json(text, ["success"]).fields, "success"),
+    "status line": lambda text: parse_status_line(text).success is True,
+    "grade line": lambda text: parse_grade_line(text, "score", 1, 5).value == 5,
+}
+
+
+def composed(form: str, thoughts: str, own: str) -> str:
+    """Return a reply that ends with its own verdict."""
+    match form:
+        case "tags":
+            return f"<reasoning>{thoughts}</reasoning>\n{own}"
+        case "JSON":
+            return f'{{"reasoning": {json.dumps(thoughts)}, {own[1:]}'
+        case "status line":
+            return f"Thoughts: {thoughts}\n{own}"
+        case _:
+            return f"{thoughts}\n{own}"
 
 
 def replies(count: int, rng: np.random.Generator) -> list[str]:
     """Print how replies with a quoted verdict are read; return those read as the quoted one."""
     failures: list[str] = []
-    for name, (write, compose, read) in FORMS.items():
+    for form, verdicts in VERDICTS.items():
         seen: Counter[str] = Counter()
-        for _ in range(count // len(FORMS)):
+        for _ in range(count // len(VERDICTS)):
             own = bool(rng.integers(2))
-            quoted = QUOTES[rng.integers(len(QUOTES))].format(q=write(not own))
+            quoted = QUOTES[rng.integers(len(QUOTES))].format(q=verdicts[own])
             words = [WORDS[rng.integers(len(WORDS))] for _ in range(rng.integers(1, 4))]
             words.insert(int(rng.integers(len(words) + 1)), quoted)
-            text = compose(" ".join(words), write(own))
+            text = composed(form, " ".join(words), verdicts[not own])
             try:
-                found = read(text)
+                found = READERS[form](text)
             except ParseFailure:
                 seen["no verdict"] += 1
                 continue
             seen["own" if found is own else "quoted"] += 1
             if found is not own:
-                failures.append(f"{name}: {text!r}")
-        print(f"{name:<12} {dict(seen)}")
+                failures.append(f"{form}: {text!r}")
+        print(f"{form:<12} {dict(seen)}")
     return failures
 
 

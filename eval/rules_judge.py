@@ -133,21 +133,25 @@ class WebArena:
         return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
 
 
-ENTRIES = {
-    "rules:verified": JudgeEntry(
+def _entry(judge: str, summary: str, id_options: tuple[str, ...] = ()) -> JudgeEntry:
+    return JudgeEntry(
         module=__name__,
-        judge="Verified",
-        options="VerifiedOptions",
+        judge=judge,
+        options=f"{judge}Options",
         needs_model=False,
-        summary="WebArena Verified's rules on the answer and the network trace",
+        summary=summary,
+        id_options=id_options,
+    )
+
+
+ENTRIES = {
+    "rules:verified": _entry(
+        "Verified",
+        "WebArena Verified's rules on the answer and the network trace",
         id_options=("mode",),
     ),
-    "rules:webarena": JudgeEntry(
-        module=__name__,
-        judge="WebArena",
-        options="WebArenaOptions",
-        needs_model=False,
-        summary="WebArena's original rules on the answer and the last page's address",
+    "rules:webarena": _entry(
+        "WebArena", "WebArena's original rules on the answer and the last page's address"
     ),
 }
 

@@ -25,5 +25,13 @@ def mistakes(text: str) -> pytest.MarkDecorator:
     )
 
 
+def one_sentence(capsys: pytest.CaptureFixture[str], sentence: str) -> str:
+    """Hold that stderr is one line with this sentence; return what stands on stdout."""
+    shown = capsys.readouterr()
+    assert sentence in shown.err
+    assert shown.err.count("\n") == 1
+    return shown.out
+
+
 def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.strip().splitlines()]

@@ -22,7 +22,7 @@ from trajudge.annotations.labelling.submissions import LabelRefused
 from trajudge.app.labelling.blind import BLIND_TABS, blind_content, blind_request
 from trajudge.app.labelling.forms import form_questions, read_answers
 from trajudge.app.labelling.people import adjudicator_of
-from trajudge.app.server.pages import form_fields, page
+from trajudge.app.server.pages import form_fields, form_routes, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import workspace_of
@@ -41,8 +41,7 @@ class AdjudicationPages(NamedTuple):
         """Route the list of disputed items and the page of each."""
         return [
             Route(_LIST, self.show_list),
-            Route(_LIST + "/{item:int}", self.show),
-            Route(_LIST + "/{item:int}", self.write, methods=["POST"]),
+            *form_routes(_LIST + "/{item:int}", self.show, self.write),
         ]
 
     async def show_list(self, request: Request) -> Response:

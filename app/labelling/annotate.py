@@ -44,7 +44,7 @@ from trajudge.app.labelling.forms import (
 )
 from trajudge.app.labelling.guidelines import guideline_version, read_guidelines
 from trajudge.app.labelling.people import person_of
-from trajudge.app.server.pages import form_fields, json_page, page, wants_json
+from trajudge.app.server.pages import form_fields, form_routes, json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import Workspace, workspace_of
@@ -66,8 +66,7 @@ class AnnotationPages(NamedTuple):
         return [
             Route("/queue/next", self.next_item),
             Route("/queue/reopen", self.open_again, methods=["POST"]),
-            Route("/queue/item/{item:int}", self.show),
-            Route("/queue/item/{item:int}", self.write, methods=["POST"]),
+            *form_routes("/queue/item/{item:int}", self.show, self.write),
         ]
 
     async def next_item(self, request: Request) -> Response:

@@ -24,7 +24,7 @@ from trajudge.app.labelling.people import adjudicator_of
 from trajudge.app.labelling.rule_ranking import RankedItem, rank_items
 from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.pages.spreadsheets import no_formula
-from trajudge.app.server.pages import form_fields, page
+from trajudge.app.server.pages import form_fields, form_routes, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import workspace_of
@@ -64,8 +64,7 @@ class AuditPages(NamedTuple):
         return [
             Route(_PAGE, self.show),
             Route(_PAGE + ".csv", self.register),
-            Route(_PAGE + "/{item:int}", self.show_item),
-            Route(_PAGE + "/{item:int}", self.write, methods=["POST"]),
+            *form_routes(_PAGE + "/{item:int}", self.show_item, self.write),
         ]
 
     async def show(self, request: Request) -> Response:

@@ -24,7 +24,7 @@ from trajudge.annotations.labelling.submissions import (
 from trajudge.app.labelling.forms import form_questions, read_answers
 from trajudge.app.labelling.people import person_of
 from trajudge.app.labelling.verdicts import FrameVerdicts, ShownVerdict
-from trajudge.app.server.pages import form_fields, page
+from trajudge.app.server.pages import form_fields, form_routes, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 
@@ -39,10 +39,7 @@ class InformedPages(NamedTuple):
 
     def routes(self) -> list[Route]:
         """Route the verdicts on an item, and the answer to them."""
-        return [
-            Route("/queue/verdicts/{item:int}", self.show),
-            Route("/queue/verdicts/{item:int}", self.write, methods=["POST"]),
-        ]
+        return form_routes("/queue/verdicts/{item:int}", self.show, self.write)
 
     async def show(self, request: Request, problem: str = "") -> Response:
         """Show the verdicts after the submission, which is recorded first."""

@@ -21,7 +21,7 @@ opens from the disk, without scripts and without a network.
 def parser() -> TextParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge report", description=_DESCRIPTION)
-    OptionAdder(options).folders("runs", "RUN", "folder of a run")
+    OptionAdder(options).runs()
     scored_options(options.add_argument_group("what is scored"))
     _page(options.add_argument_group("the file"))
     first = "out folder judgments annotations split data show no-images redact max-size"

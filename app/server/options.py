@@ -11,7 +11,7 @@ from trajudge.trajectories.util.options import OptionAdder, whole
 def shown_options(parser: Any) -> None:
     """Add the options that say which runs are shown, and with what."""
     add = OptionAdder(parser)
-    add.folders("runs", "RUN", "folder of a run")
+    add.runs()
     add.repeated(
         "--data", "KIND:PATH", "trajectories (default: those of the runs); may be repeated"
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Route
 
 from trajudge.app.pages.templates import templates
 from trajudge.app.server.problems import PageError
@@ -25,6 +27,9 @@ HTMX_CONFIG = (
 )
 """How htmx is set: nothing is evaluated or kept, and what a page says of a mistake (422) is
 shown."""
+
+
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class NavLink(NamedTuple):
@@ -60,6 +65,11 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
 def _here(request: Request) -> str:
     query = request.url.query
     return request.url.path + (f"?{query}" if query else "")
+
+
+def form_routes(path: str, show: Handler, write: Handler) -> list[Route]:
+    """Route a page with a form, and what is sent with it."""
+    return [Route(path, show), Route(path, write, methods=["POST"])]
 
 
 def wants_json(request: Request) -> bool:

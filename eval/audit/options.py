@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
         old={"--rule": "--evaluator", "--tasks": "--task-tables"},
     )
     add = OptionAdder(made)
-    add.folders("runs", "RUN", "folder of a run")
+    add.runs()
     add.folder("--judgments", "judgments in the published layout")
     add.value("--annotations", "KIND:PATH", "expert labels (default: those of the run)")
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     """Build the parser of the command's options."""
     made = TextParser(prog="trajudge run check", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add.folders("runs", "RUN", "folder of a run")
+    add.runs()
     add.value(
         "--annotations",
         "KIND:PATH",

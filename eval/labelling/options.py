@@ -41,7 +41,7 @@ def add_stage(parser: argparse.ArgumentParser) -> None:
 def build_parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge label build", description=_DESCRIPTION)
-    OptionAdder(options).folders("runs", "RUN", "folder of a run")
+    OptionAdder(options).runs()
     _draw(options.add_argument_group("the draw"))
     _queue(options.add_argument_group("the queue"))
     add_format(options, "table")

@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     made = TextParser(prog="trajudge leaderboard", description=_DESCRIPTION)
     add = OptionAdder(made)
-    add.folders("runs", "RUN", "folder of a run")
+    add.runs()
     add.folder(
         "--published",
         "folder with data sets whose verdicts are published, each in a folder of its own",

@@ -25,7 +25,7 @@ PAPER_TABLES = (1, 2, 3, 6, 7, 8)
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     options = TextParser(prog="trajudge score", description=_DESCRIPTION)
-    OptionAdder(options).folders("runs", "RUN", "folder of a run")
+    OptionAdder(options).runs()
     group = options.add_argument_group("what is scored")
     scored_options(group)
     _only_here(group)

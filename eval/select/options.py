@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import OptionAdder, whole
@@ -33,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
         },
     )
     add = OptionAdder(made)
-    add("runs", nargs="*", type=Path, metavar="RUN", help="folder of a run")
+    add.runs()
     add.folder("--judgments", "in AgentRewardBench's published layout")
     add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
     add.folder("--out", "default: selections/, named by the plan")

@@ -32,6 +32,9 @@ from trajudge.trajectories.model import Step, Trajectory
 
 _SPOKEN = frozenset({Channel.ANSWER, Channel.ACTION})
 _GOAL = frozenset({Channel.GOAL})
+_TO = {True: Relation.TRUE, False: Relation.FALSE}
+# What a run was whose success becomes true or false.
+_BEFORE = {True: FAILED, False: SUCCEEDED}
 _IDLE_PAIR = ("scroll(0, 300)", "scroll(0, -300)")
 _ROUNDS = 4
 
@@ -147,6 +150,30 @@ def _flip(name: str, summary: str, channels: frozenset[Channel], **others: objec
     )
 
 
+def _goal(name: str, which: str, success: bool, side_effect: bool) -> Perturbation:
+    """Return a perturbation that asks for the goal of another case."""
+    return _flip(
+        name,
+        f"The goal of another case, {which}.",
+        _GOAL,
+        relations=keeps(_TO[success], side_effect=_TO[side_effect]),
+        needs=_BEFORE[success] | STATED,
+        change=_other_goal(success, side_effect),
+    )
+
+
+def _answer(name: str, summary: str, change: Transform, *, success: bool = False) -> Perturbation:
+    """Return a perturbation of the last message."""
+    return _flip(
+        name,
+        summary,
+        _SPOKEN,
+        relations=keeps(_TO[success]),
+        needs=_BEFORE[success] | STATED | {Need.ANSWER},
+        change=change,
+    )
+
+
 PERTURBATIONS = (
     _swap(
         "near-miss",
@@ -180,53 +207,22 @@ PERTURBATIONS = (
         side_effect=Relation.TRUE,
         needs=SUCCEEDED,
     ),
-    _flip(
-        "goal-swap",
-        "The goal of another case, which the run's final state does not fulfil.",
-        _GOAL,
-        relations=keeps(Relation.FALSE, side_effect=Relation.FALSE),
-        needs=SUCCEEDED | STATED,
-        change=_other_goal(False, False),
-    ),
-    _flip(
-        "goal-swap-unasked",
-        "The goal of another case, which did not ask for what the run changed.",
-        _GOAL,
-        relations=keeps(Relation.FALSE, side_effect=Relation.TRUE),
-        needs=SUCCEEDED | STATED,
-        change=_other_goal(False, True),
-    ),
-    _flip(
-        "goal-fit",
-        "The goal of another case, which the run's final state fulfils.",
-        _GOAL,
-        relations=keeps(Relation.TRUE, side_effect=Relation.FALSE),
-        needs=FAILED | STATED,
-        change=_other_goal(True, False),
-    ),
-    _flip(
+    _goal("goal-swap", "which the run's final state does not fulfil", False, False),
+    _goal("goal-swap-unasked", "which did not ask for what the run changed", False, True),
+    _goal("goal-fit", "which the run's final state fulfils", True, False),
+    _answer(
         "answer-wrong",
         "The last message is that of another run, which the checker calls wrong.",
-        _SPOKEN,
-        relations=keeps(Relation.FALSE),
-        needs=SUCCEEDED | STATED | {Need.ANSWER},
-        change=_wrong,
+        _wrong,
     ),
-    _flip(
+    _answer(
         "answer-mended",
         "The right answer is given in a run whose only fault was the answer.",
-        _SPOKEN,
-        relations=keeps(Relation.TRUE),
-        needs=FAILED | STATED | {Need.ANSWER},
-        change=_mended,
+        _mended,
+        success=True,
     ),
-    _flip(
-        "answer-dropped",
-        "The last message is gone, in a task that asks a question.",
-        _SPOKEN,
-        relations=keeps(Relation.FALSE),
-        needs=SUCCEEDED | STATED | {Need.ANSWER},
-        change=_dropped,
+    _answer(
+        "answer-dropped", "The last message is gone, in a task that asks a question.", _dropped
     ),
     _flip(
         "loop",

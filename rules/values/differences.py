@@ -35,20 +35,14 @@ EXAMPLES = (
     Difference("string", "A-", "A", "A sign at the end of a grade is lost in the release."),
     Difference("string", '16"', "16", "An inch mark is a quotation mark in the release."),
     Difference("string", "12", "12 .", "Punctuation after a space stays in the release."),
-    Difference(
-        "string", "^A-B$", "A-B", "Patterns see the text without its hyphens in the release."
-    ),
-    Difference(
-        "string", "5", 5.0, "A whole JSON number is printed with a fraction in the release."
-    ),
+    Difference("string", "^A-B$", "A-B", "Patterns see no hyphens of a text in the release."),
+    Difference("string", "5", 5.0, "A whole number is printed with a fraction in the release."),
     Difference("number", 12, "1,2", "Commas are dropped wherever they stand in the release."),
     Difference("number", 10, "1_0", "Digits are read as Python source in the release."),
     Difference("number", 1, True, "A truth value is a number in the release."),
     Difference("number", 2, "I think there are two of them", "Prose holds a number there."),
     Difference("number", -2, "minus two", "The sign of a number in words is lost in the release."),
-    Difference(
-        "number", 0.3, 0.1 + 0.2, "Binary fractions are compared bit by bit in the release."
-    ),
+    Difference("number", 0.3, 0.1 + 0.2, "Fractions are compared bit by bit in the release."),
     Difference("number", 2, [1, 2], _LIST),
     Difference("currency", 36.39, "$-36.39", "A sign after the symbol is lost in the release."),
     Difference("currency", 5, "($5)", "Accounting parentheses are no sign in the release."),
@@ -72,16 +66,12 @@ EXAMPLES = (
     Difference("duration", "2min", "5min", "Three minutes are tolerated at any scale there."),
     Difference("duration", "5h", "5h 29min", "A tenth is tolerated in the release."),
     Difference("distance", "2km", "2*1 km", "Arithmetic is worked out in the release."),
-    Difference(
-        "distance", "2km", "inf m", "An infinite length equals every length in the release."
-    ),
+    Difference("distance", "2km", "inf m", "An infinite length equals any length in the release."),
     Difference("distance", "2km", "about 2km", "'about' is not read in the release."),
     Difference("distance", "10m", "20m", "Ten metres are tolerated at any scale in the release."),
     Difference("distance", "5km 300m", "5300 m", "Two units make a product in the release."),
     Difference("coordinates", _POINT, "40.4424191° N, 79.9397388° W", "Sides are not read there."),
-    Difference(
-        "coordinates", _POINT, "40.4424, -79.9397", "Rounding to 11 m fails in the release."
-    ),
+    Difference("coordinates", _POINT, "40.4424, -79.9397", "Rounding to 11 m fails there."),
     Difference(
         "coordinates",
         [40.0, -79.0],
@@ -93,11 +83,9 @@ EXAMPLES = (
     Difference("boolean", True, "Yes.", "A full stop is an error in the release."),
     Difference("location-name", "Gate 1", "Gate 2", "Four letters in five suffice in the release."),
     Difference("location-name", "The Hotel at 5th", "5th Hotel", "Small words count there."),
+    Difference("url", "http://shop.test/A", "http://shop.test/a", "A path's case is ignored."),
     Difference(
-        "url", "http://shop.test/A", "http://shop.test/a", "The path's case is ignored there."
-    ),
-    Difference(
-        "url", "http://a.test/?x=1&x=2", "http://a.test/?x=1&x=3", "First values alone count there."
+        "url", "http://a.test/?x=1&x=2", "http://a.test/?x=1&x=3", "The second value is ignored."
     ),
     Difference("url", "http://a.test/1", "^http://a.test/.*$", _ANY),
     Difference("url", "git@a.test:x/y", "git@b.test:x/y", "The host is ignored in the release."),

@@ -10,7 +10,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.screens import one_screen
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept import main
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.eval.select.__main__ import main as select_main
@@ -284,9 +284,7 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     given = [str(run) if word == "RUN" else word for word in words]
     assert accept(*given, "--out", tmp_path / "out") == 2
-    captured = capsys.readouterr()
-    assert sentence in captured.err
-    assert captured.err.count("\n") == 1
+    one_sentence(capsys, sentence)
     assert not (tmp_path / "out" / "accepted.jsonl").exists()
 
 

@@ -13,7 +13,7 @@ from tests.llm_server import LlmServer
 from tests.robustness import models
 from tests.robustness.test_scripted_judges import Rates, Text, asr
 from tests.screens import one_screen
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.robustness.defences.variants import defended_requests, read_variants
 from trajudge.robustness.robust import main
@@ -199,9 +199,7 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     fixed = ["--judge", "heuristic", "--attacked", str(folder), "--out", str(tmp_path)]
     assert main([*fixed, *words]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert error.count("\n") == 1
+    one_sentence(capsys, sentence)
 
 
 def test_a_judge_goes_without_what_it_cannot_have() -> None:

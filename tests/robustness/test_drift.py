@@ -15,6 +15,7 @@ import pytest
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.robustness.models import own_verdict, reply
+from tests.tables import one_sentence
 from trajudge.eval.runs.options import request_of
 from trajudge.eval.stats.judging.exchange import exchange_test
 from trajudge.robustness.drift.checking import check_drift
@@ -189,9 +190,7 @@ def test_a_mistake_is_one_sentence(
     file.write_text(content)
     given = ["--data", "sample", "--drift", str(file), "--out", str(tmp_path / "out"), *words]
     assert main(given) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert error.count("\n") == 1
+    one_sentence(capsys, sentence)
     assert file.read_text() == content
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from tests.screens import one_screen
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_annotations
 from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
@@ -227,9 +227,7 @@ def test_a_mistake_is_one_sentence(
     run = judged(attacked, tmp_path / "run", lambda _: True)
     places = {"RUN": str(run), "ATTACKED": str(attacked)}
     assert main([places.get(word, word) for word in words]) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert error.count("\n") == 1
+    one_sentence(capsys, sentence)
 
 
 def test_a_judge_with_other_options_is_another_judge(

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.files import tasks_file
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.rules.blind.__main__ import main
 from trajudge.rules.blind.agents import (
     PUBLISHED_AGENTS,
@@ -182,9 +182,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], sentence: str
 ) -> None:
     assert run(tmp_path, *words) == 2
-    captured = capsys.readouterr()
-    assert sentence in captured.err
-    assert captured.err.count("\n") == 1
+    one_sentence(capsys, sentence)
 
 
 @pytest.mark.real_data

@@ -12,6 +12,7 @@ import pytest
 
 from tests.rules.files import tasks_file
 from tests.samples import narrow
+from tests.tables import one_sentence
 from trajudge.rules.lint import main
 
 RECORDS = [
@@ -116,9 +117,7 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     said: str,
 ) -> None:
     assert run(tmp_path, *words, content=content) == 2
-    captured = capsys.readouterr()
-    assert said in captured.err
-    assert captured.err.count("\n") == 1
+    one_sentence(capsys, said)
 
 
 @pytest.mark.real_data

@@ -85,6 +85,10 @@ class OptionAdder(NamedTuple):
         """Add the paths of folders, which stand on the command line without an option's name."""
         self.value(name, metavar, about, type=Path, nargs=nargs)
 
+    def runs(self) -> None:
+        """Add the folders of any number of runs, as ``runs``."""
+        self.folders("runs", "RUN", "folder of a run")
+
     def choice(self, name: str, values: Iterable[object], about: str, **details: Any) -> None:
         """Add an option that takes one of these values."""
         self(name, choices=values, help=about, **details)

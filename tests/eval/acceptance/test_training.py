@@ -15,7 +15,7 @@ import pytest
 
 from tests.eval.cases import key, said
 from tests.eval.test_accept import accept, lines, make_run
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
@@ -276,7 +276,5 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     given = ["--judge", "judge", "--threshold", 0.8, "--run", pairs, "--out", tmp_path / "out"]
     assert accept(*given, *words) == 2
-    captured = capsys.readouterr()
-    assert sentence in captured.err
-    assert captured.err.count("\n") == 1
+    one_sentence(capsys, sentence)
     assert not (tmp_path / "out" / "accepted.jsonl").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import key, label, said
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -179,10 +179,7 @@ def test_a_mistake_is_one_sentence(
 ) -> None:
     good = make_run(tmp_path / "good")
     assert select(good, "--out", tmp_path / "out", *words) == 2
-    captured = capsys.readouterr()
-    assert sentence in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
+    assert one_sentence(capsys, sentence) == ""
 
 
 def test_no_run_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
 from tests.eval.test_accept import lines, make_run, trajectory
 from tests.screens import on_one_line, one_screen
-from tests.tables import mistakes
+from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
@@ -206,6 +206,4 @@ def test_a_mistake_is_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
-    error = capsys.readouterr().err
-    assert sentence in error
-    assert error.count("\n") == 1
+    one_sentence(capsys, sentence)
