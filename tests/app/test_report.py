@@ -213,7 +213,16 @@ def test_a_folder_holds_every_screenshot(
     browser: Browser, tmp_path: Path, sample_report: Path
 ) -> None:
     runs, folder = sorted((sample_report.parent / "runs").iterdir()), tmp_path / "folder"
-    words = ["report", *map(str, runs), "--baselines", "off", "--folder", str(folder)]
+    words = [
+        "report",
+        *map(str, runs),
+        "--baselines",
+        "off",
+        "--show",
+        "20",
+        "--folder",
+        str(folder),
+    ]
     assert trajudge([*words, "--max-size", "0.1"]) == 0
     first = {file: file.read_bytes() for file in folder.rglob("*.*")}
     page, events = watched(browser, folder / "index.html", java_script_enabled=False)
