@@ -24,6 +24,8 @@ ACTION_PATIENCE = 2.0  # seconds until an element counts as out of reach
 MAX_POST_BYTES = 2**20
 MAX_COMPLAINTS = 100
 MAX_HOPS = 10  # documents that one action leads to: a page may load itself for ever
+NEXT_DOCUMENT = 0.02  # seconds
+_BETWEEN_DOCUMENTS = "Not attached to an active page"
 
 T = TypeVar("T")
 
@@ -122,7 +124,7 @@ class Tab:
 
     async def _stop(self) -> None:
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.cdp.send("Page.stopLoading"), 1)
+            await asyncio.wait_for(stop_loading(self.cdp), 1)
         self._leaving = False
         self.trace.give_up()
 
@@ -276,6 +278,19 @@ class Tab:
 def inside(url: str, origin: str) -> bool:
     """Tell whether an address is on the origin, by its plain spelling: others are not tried."""
     return url == origin or url.startswith((f"{origin}/", f"{origin}?", f"{origin}#"))
+
+
+async def stop_loading(cdp: ProtocolSession) -> None:
+    """Stop what the page loads. One that loads itself for ever is now and then between two
+    documents, a moment later it is not."""
+    while True:
+        try:
+            await cdp.send("Page.stopLoading")
+            return
+        except ProtocolError as error:
+            if _BETWEEN_DOCUMENTS not in error.message:
+                raise
+            await asyncio.sleep(NEXT_DOCUMENT)
 
 
 async def _close(page: Page) -> None:

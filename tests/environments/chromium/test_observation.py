@@ -1,4 +1,4 @@
-"""A picture is asked for again where the browser had no frame; other troubles are passed on."""
+"""What a busy browser cannot do yet is asked for again; other troubles are passed on."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import pytest
 
 from trajudge.environments.chromium.observation import PICTURES_TRIED, picture
 from trajudge.environments.chromium.protocol import ProtocolError
+from trajudge.environments.chromium.tab import stop_loading
 
 
 class Protocol:
-    """Fails as often as it is told, then has a picture."""
+    """Fails as often as it is told, then has a picture and stops loading."""
 
     def __init__(self, failures: int, message: str) -> None:
         self.failures, self.message, self.asked = failures, message, 0
 
-    async def send(self, _: str, __: dict[str, Any]) -> dict[str, str]:
+    async def send(self, _: str, __: dict[str, Any] | None = None) -> dict[str, str]:
         self.asked += 1
         if self.asked <= self.failures:
             raise ProtocolError(self.message)
@@ -43,4 +44,17 @@ def test_another_trouble_is_passed_on_at_once() -> None:
     protocol = Protocol(1, "Target crashed")
     with pytest.raises(ProtocolError, match="Target crashed"):
         pictured(protocol)
+    assert protocol.asked == 1
+
+
+def test_loading_is_stopped_once_the_page_has_a_document() -> None:
+    protocol = Protocol(2, "Protocol error (Page.stopLoading): Not attached to an active page")
+    asyncio.run(stop_loading(cast(Any, protocol)))
+    assert protocol.asked == 3
+
+
+def test_a_page_that_is_gone_is_not_stopped_again() -> None:
+    protocol = Protocol(1, "Target page, context or browser has been closed")
+    with pytest.raises(ProtocolError, match="has been closed"):
+        asyncio.run(stop_loading(cast(Any, protocol)))
     assert protocol.asked == 1
