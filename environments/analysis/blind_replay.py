@@ -47,6 +47,7 @@ def replay(recorder: Recorder, case: Case) -> Iterator[ReplayOutcome]:
             _job(varied, REPLAYER),
             lambda _: ReplayAgent(actions),
             name=name,
+            pictures=False,
         )
         yield ReplayOutcome(case.id, condition, played.finding.labels.success is True)
 

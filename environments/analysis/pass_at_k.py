@@ -49,7 +49,12 @@ def _again(recorder: Recorder, job: Job, actions: Sequence[str]) -> bool:
     name = f"{job.agent} {job.attempt}"
     blind = job.model_copy(update={"agent": REPLAYER})
     played = play(
-        recorder.server, recorder.browser, blind, lambda _: ReplayAgent(actions), name=name
+        recorder.server,
+        recorder.browser,
+        blind,
+        lambda _: ReplayAgent(actions),
+        name=name,
+        pictures=False,
     )
     return played.finding.labels.success is True
 

@@ -104,6 +104,7 @@ class Recorder:
             job,
             lambda run: Scripted(run, ORACLE, 0, self.seed),
             name=name,
+            pictures=False,
         )
         return actions_of(recorded)
 
