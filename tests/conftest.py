@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -24,6 +25,11 @@ from tests.screens import one_screen
 # compile its modules anew: bytecode is kept, whatever the shell says.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and whatever they start:
+# also a command that a test sends one.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Workers outnumber cores already: threads of theirs that multiply small matrices only wait for
 # each other.

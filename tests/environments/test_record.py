@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -41,6 +38,21 @@ from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK, USAGE_ER
 ROOT = Path(__file__).parents[2]
 BUSY = 1200.0  # seconds that a recording may take on a machine that is busy with much else
 QUICK = ("oracle", "does-nothing", "instructs-the-judge")
+# The command, which ends itself as a user ends it: Ctrl-C in a terminal reaches the whole group.
+ENDED = """
+import os, signal, sys
+from trajudge.environments.record import main
+from trajudge.environments.recording.journal import Journal
+
+keep, how = Journal.add, signal.Signals[sys.argv[1]]
+
+def keep_and_end(journal, name, recorded):
+    keep(journal, name, recorded)
+    os.killpg(0, how) if how == signal.SIGINT else os.kill(os.getpid(), how)
+
+Journal.add = keep_and_end
+sys.exit(main(sys.argv[2:]))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -95,35 +107,15 @@ def start(words: Sequence[str]) -> subprocess.Popen[str]:
 
 
 def runs_in(out: Path) -> int:
-    file = out / "runs.jsonl"
-    return len(file.read_bytes().splitlines()) - 1 if file.exists() else 0
+    return len((out / "runs.jsonl").read_bytes().splitlines()) - 1
 
 
-def wait_for_runs(process: subprocess.Popen[str], out: Path, count: int) -> None:
-    until = time.monotonic() + BUSY / 2
-    while process.poll() is None and runs_in(out) < count and time.monotonic() < until:
-        time.sleep(0.005)
-    assert process.poll() in (None, OK), process.communicate()
-    assert runs_in(out) >= count or process.poll() == OK, "nothing was recorded"
-
-
-def ended_at_work(words: Sequence[str], out: Path, how: signal.Signals) -> str:
-    """Send the signal when a run is recorded; what the command said. A recording that was complete
-    before the signal came, on a machine that is busy, is made anew."""
-    for _ in range(5):
-        process = start(words)
-        wait_for_runs(process, out, 1)
-        with suppress(ProcessLookupError):
-            if how == signal.SIGINT:
-                os.killpg(process.pid, how)  # as a terminal does
-            else:
-                process.kill()
-        _, errors = process.communicate(timeout=BUSY)
-        if process.returncode != OK:
-            assert process.returncode == (INTERRUPTED if how == signal.SIGINT else -how), errors
-            return errors
-        shutil.rmtree(out)
-    raise AssertionError("every recording was complete before the signal came")
+def ended_at_work(words: Sequence[str], how: signal.Signals) -> str:
+    """Carry out a command that gets the signal when its first run is kept; what it said."""
+    process = start([sys.executable, "-c", ENDED, how.name, *words[3:]])
+    _, errors = process.communicate(timeout=BUSY)
+    assert process.returncode == (INTERRUPTED if how == signal.SIGINT else -how), errors
+    return errors
 
 
 @pytest.mark.browser
@@ -170,7 +162,7 @@ def test_a_recording_that_was_ended_goes_on(
     recorded: Path, cases: Path, tmp_path: Path, workers: str, how: signal.Signals
 ) -> None:
     out = tmp_path / "out"
-    errors = ended_at_work(command(cases, out, "--workers", workers), out, how)
+    errors = ended_at_work(command(cases, out, "--workers", workers), how)
     assert "Traceback" not in errors
     if how == signal.SIGKILL:
         with (out / "runs.jsonl").open("ab") as file:
