@@ -15,3 +15,9 @@ def recorder(chromium: Path) -> Iterator[Recorder]:
     pytest.importorskip("playwright")
     with open_recorder(seed=0) as running:
         yield running
+
+
+@pytest.fixture
+def text_only(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The recorder takes no pictures: for tests of what agents do and how it is labelled."""
+    monkeypatch.setattr(recorder, "pictures", False)

@@ -14,7 +14,7 @@ from trajudge.environments.recording.jobs import jobs_for
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.serving.noise import EVERY
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("text_only")]
 
 NEVER = (
     Behaviour.NEAR_MISS,
