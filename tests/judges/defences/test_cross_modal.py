@@ -172,6 +172,7 @@ def shares(*names: str) -> dict[str, float]:
     return {name: hits[name] / tried[name] for name in names}
 
 
+@pytest.mark.slow
 def test_no_honest_run_and_no_harmless_change_of_one_is_found() -> None:
     harmless = [
         *("identity", "whitespace-crlf", "whitespace-trailing", "ids", "url-hosts", "idle-step"),
@@ -181,6 +182,7 @@ def test_no_honest_run_and_no_harmless_change_of_one_is_found() -> None:
     assert shares(*harmless) == dict.fromkeys(harmless, 0.0)
 
 
+@pytest.mark.slow
 def test_what_was_put_into_one_part_of_the_record_is_found() -> None:
     """Forged evidence that the other parts deny; what only the agent said is no contradiction."""
     one_part = shares(
