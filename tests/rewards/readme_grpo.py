@@ -1,8 +1,8 @@
 """Runs the README's lines of GRPO as they are, on a random model of two layers.
 
-``python -m tests.rewards.readme_grpo SITE_PACKAGES FOLDER`` prints, as JSON, what TRL logged. The
-name of the policy leads to the random model, and the settings are those of a short training; the
-judge's server is named by the environment.
+Part of ``trl_programs``: ``main`` prints, as JSON, what TRL logged. The name of the policy leads to
+the random model, and the settings are those of a short training; the judge's server is named by the
+environment.
 """
 
 from __future__ import annotations
@@ -60,6 +60,3 @@ def main(folder: Path) -> None:
     logged = [one for one in names["trainer"].state.log_history if "reward" in one]
     told = {"lines": len([n for n in code.splitlines() if n]), "logged": logged}
     sys.stdout.write(json.dumps(told) + "\n")
-
-
-main(Path(sys.argv[2]))

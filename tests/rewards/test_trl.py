@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
+from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.rewards.trainers.trl import combine
 
 ROOT = Path(__file__).parents[2]
 
 
+class Ended(NamedTuple):
+    """What a program came to; ``asked`` are the requests that its judge made."""
+
+    code: int
+    out: str
+    err: str
+    asked: int
+
+    def told(self) -> Any:
+        """What it printed as JSON."""
+        assert self.code == 0, self.err
+        return json.loads(self.out.splitlines()[-1])
+
+
+def refused(one: Incoming) -> str | None:
+    """Refuse every fourth request."""
+    return "refusal" if one.ordinal % 4 == 1 else None
+
+
 @pytest.fixture(scope="module")
-def steps(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object]]:
-    """What TRL made of two groups of eight, every fourth request refused."""
-    with LlmServer(script=lambda one: "refusal" if one.ordinal % 4 == 1 else None) as server:
-        words = [str(packages), server.url, str(tmp_path_factory.mktemp("trl"))]
+def programs(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
+    """What all programs came to that train."""
+    with LlmServer(script=refused) as steps, LlmServer(script=refused) as readme:
+        words = [str(packages), str(tmp_path_factory.mktemp("trl")), steps.url, readme.url]
         ran = subprocess.run(
-            [sys.executable, "-m", "tests.rewards.trl_steps", *words],
+            [sys.executable, "-m", "tests.rewards.trl_programs", *words],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
+        asked = {"steps": steps.stats.requests, "readme": readme.stats.requests}
     assert ran.returncode == 0, ran.stderr[-2000:]
-    yield json.loads(ran.stdout.splitlines()[-1])
+    ended = json.loads(ran.stdout.splitlines()[-1])
+    return {name: Ended(**one, asked=asked.get(name, 0)) for name, one in ended.items()}
+
+
+@pytest.fixture(scope="module")
+def steps(programs: dict[str, Ended]) -> Any:
+    """What TRL made of two groups of eight, every fourth request refused."""
+    return programs["steps"].told()
 
 
 @pytest.mark.slow
@@ -52,35 +79,17 @@ def test_an_abstention_moves_nothing(steps: dict[str, dict[str, list]], form: st
 
 
 @pytest.mark.slow
-def test_the_example_trains_on_the_sample(packages: Path) -> None:
-    path = os.pathsep.join([str(ROOT), *sys.path[1:], str(packages)])
-    ran = subprocess.run(
-        [sys.executable, ROOT / "examples" / "grpo_on_cpu.py"],
-        env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    assert ran.stdout.count("abstained 0.0") == 2
+def test_the_example_trains_on_the_sample(programs: dict[str, Ended]) -> None:
+    assert programs["example"].code == 0, programs["example"].err
+    assert programs["example"].out.count("abstained 0.0") == 2
 
 
 @pytest.mark.slow
-def test_the_lines_of_the_readme_train(packages: Path, tmp_path: Path) -> None:
+def test_the_lines_of_the_readme_train(programs: dict[str, Ended]) -> None:
     """A policy at random instead of the named one, and a server instead of the provider."""
-    with LlmServer(script=lambda one: "refusal" if one.ordinal % 4 == 1 else None) as server:
-        environment = {
-            **os.environ,
-            "OPENAI_API_KEY": "a-key",
-            "OPENAI_BASE_URL": f"{server.url}/v1",
-            "TRAJUDGE_CACHE": str(tmp_path / "replies.sqlite"),
-        }
-        ran = subprocess.run(
-            [sys.executable, "-m", "tests.rewards.readme_grpo", str(packages), str(tmp_path)],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        asked = server.stats.requests
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    told = json.loads(ran.stdout.splitlines()[-1])
+    told = programs["readme"].told()
     assert told["lines"] <= 12
-    assert asked
+    assert programs["readme"].asked
     assert len(told["logged"]) == 2
     assert max(step["trajudge/abstained"] for step in told["logged"]) > 0
 

@@ -1,8 +1,7 @@
 """Two GRPO steps of the real TRL on a two-layer random model, rewards from a judge at a server.
 
-``python -m tests.rewards.trl_steps SITE_PACKAGES SERVER_URL FOLDER`` prints, as JSON, what the
-trainer made of the judge's reward alone, and combined with a second function. A program of its
-own, so that the tests need no torch.
+Part of ``trl_programs``, which the tests start so that they need no torch: ``main`` prints, as
+JSON, what the trainer made of the judge's reward alone, and combined with a second function.
 """
 
 from __future__ import annotations
@@ -126,7 +125,3 @@ def main(url: str, folder: Path) -> None:
         )
         found[name] = trained(judged if name == "alone" else combine(judged, half), place)
     sys.stdout.write(json.dumps(found) + "\n")
-
-
-if __name__ == "__main__":
-    main(sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,70 @@
+"""Programs that train with TRL, each in a process of its own that has imported it already.
+
+``python -m tests.rewards.trl_programs SITE_PACKAGES FOLDER STEPS_URL README_URL`` carries them out
+and prints, as JSON, what each ended with, wrote and complained of. To import torch, transformers
+and TRL takes as long as the training: this process does it once and forks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.rewards import readme_grpo, trl_steps
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "grpo_on_cpu.py"
+Program = Callable[[Path], None]
+
+
+def carried_out(program: Program, folder: Path) -> dict[str, object]:
+    """Carry a program out in a folder of its own."""
+    folder.mkdir()
+    out, err = folder / "stdout", folder / "stderr"
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            for stream, path in ((1, out), (2, err)):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
+            program(folder)
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return {"code": code, "out": out.read_text(), "err": err.read_text()[-2000:]}
+
+
+def example(_: Path) -> None:
+    """Carry out the example as a user does: without a key, without options."""
+    sys.argv = [str(EXAMPLE)]
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+
+
+def main(folder: Path, steps_url: str, readme_url: str) -> None:
+    def readme(place: Path) -> None:
+        os.environ["OPENAI_API_KEY"] = "a-key"
+        os.environ["OPENAI_BASE_URL"] = f"{readme_url}/v1"
+        os.environ["TRAJUDGE_CACHE"] = str(place / "replies.sqlite")
+        readme_grpo.main(place)
+
+    programs: dict[str, Program] = {
+        "steps": lambda place: trl_steps.main(steps_url, place),
+        "readme": readme,
+        "example": example,
+    }
+    ended = {name: carried_out(program, folder / name) for name, program in programs.items()}
+    sys.stdout.write(json.dumps(ended) + "\n")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[2]), *sys.argv[3:5])
