@@ -133,6 +133,12 @@ def arb(real_data: Path) -> Path:
     return real_data / "agentrewardbench"
 
 
+@pytest.fixture(scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What commands keep between runs, for tests that do not share the user's."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture(params=[100, 80])
 def width(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """The columns of the terminal."""

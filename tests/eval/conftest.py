@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
-def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    known = os.environ.get("XDG_CACHE_HOME")
-    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
-    yield
-    if known is None:
-        del os.environ["XDG_CACHE_HOME"]
-    else:
-        os.environ["XDG_CACHE_HOME"] = known
+@pytest.fixture(scope="module", autouse=True)
+def cache_home(cache_folder: Path) -> Iterator[None]:
+    """A cache for the tests of the module, which other modules of theirs find as it was left. No
+    longer: what other tests need installed is in the user's cache, and would be installed anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache_folder))
+        yield
 
 
 @pytest.fixture
