@@ -7,6 +7,7 @@ false, 1, 0, yes, no; empty is unknown), and where they occur ``seed``, ``agent`
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -62,14 +63,14 @@ class OutcomeFile:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"--outcomes {path}: cannot be read ({error})") from error
     if path.suffix != ".jsonl":
-        reader = csv.DictReader(text.splitlines())
+        reader = csv.DictReader(io.StringIO(text, newline=""))
         yield from ((number, row) for number, row in enumerate(reader, 2))
         return
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 row = json.loads(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from trajudge.environments.apps.moderation.schema import ACTIONS, SETTLED
-from trajudge.environments.apps.submissions import confirmed, number_for, preference, toggle
+from trajudge.environments.apps.submissions import confirmed, number_for, preference, toggle, whole
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 from trajudge.environments.model.state import AppState
 
@@ -70,16 +70,16 @@ def _warn(submission: FormSubmission) -> Success | Rejected:
 
 def _suspend(submission: FormSubmission) -> Success | Rejected:
     member, clause = submission.row("member"), submission.row("clause")
-    days = submission.form.get("days", "")
+    days = whole(submission.form.get("days", ""), 1, 999)
     if member is None or member["status"] == "suspended":
         return Rejected("There is no active member to suspend.")
-    if clause is None or not days.isascii() or not days.isdigit() or len(days) > 3 or days == "0":
+    if clause is None or days is None:
         return Rejected("A suspension needs a clause and a number of days from 1 to 999.")
-    until = date.fromisoformat(TODAY) + timedelta(days=int(days))
+    until = date.fromisoformat(TODAY) + timedelta(days=days)
     submission.state.change("member", member["id"], status="suspended", until=until.isoformat())
     return _recorded(
         submission, "suspend", about=member["handle"], member=member["id"], clause=clause["id"],
-        days=int(days),
+        days=days,
     )  # fmt: skip
 
 

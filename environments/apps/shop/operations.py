@@ -9,23 +9,24 @@ from trajudge.environments.apps.submissions import (
     preference,
     removal,
     transition,
+    whole,
 )
 from trajudge.environments.model.spec import TODAY, FormSubmission, Operation, Rejected, Success
 
 
 def _add_to_cart(submission: FormSubmission) -> Success | Rejected:
     product = submission.row("product")
-    wanted = submission.form.get("quantity", "")
-    if product is None or not wanted.isascii() or not wanted.isdigit() or not 1 <= int(wanted) <= 9:
+    wanted = whole(submission.form.get("quantity", ""), 1, 9)
+    if product is None or wanted is None:
         return Rejected("Please give a quantity from 1 to 9.")
-    if int(wanted) > product["stock"]:
+    if wanted > product["stock"]:
         return Rejected(f"Only {product['stock']} of {product['name']} are left.")
     held = submission.state.one("SELECT * FROM cart WHERE product = :id", id=product["id"])
     if held is None:
         key = submission.state.token("cart")
-        submission.state.add("cart", id=key, product=product["id"], quantity=int(wanted))
+        submission.state.add("cart", id=key, product=product["id"], quantity=wanted)
     else:
-        submission.state.change("cart", held["id"], quantity=held["quantity"] + int(wanted))
+        submission.state.change("cart", held["id"], quantity=held["quantity"] + wanted)
     return Success("cart")
 
 

@@ -208,6 +208,20 @@ def test_hostile_forms_are_carried_out_refused_or_asked_about(
     opened.state.close()
 
 
+@pytest.mark.parametrize("name", APPS)
+def test_a_number_of_thousands_of_digits_is_refused(name: str) -> None:
+    """Python reads no number of more than 4,300 digits."""
+    app = load_app(name)
+    opened = site(app, 0)
+    for operation, (form, *_) in _offered(app, 0).items():
+        filled = {entry.name: entry.value for entry in form.fields}
+        for entry in form.fields:
+            if not entry.options:
+                sent = dict(form.hidden) | filled | {entry.name: "1" * 5000}
+                assert isinstance(opened.post(operation, sent), Redirect | Rejected | Page)
+    opened.state.close()
+
+
 @lru_cache
 def _offered(app: App, number: int) -> Mapping[str, list[Form]]:
     opened = site(app, number)

@@ -55,8 +55,8 @@ def test_rewards_are_written_as_their_records_are(
     write_rewards(folder, rewards)
     ordered = sorted(rewards.items(), key=lambda entry: entry[0].order)
     records = [OfficialReward(key=key, official_reward=reward) for key, reward in ordered]
-    lines = (folder / REWARDS).read_text().splitlines()
-    assert lines == [record.model_dump_json() for record in records]
+    written = "".join(f"{record.model_dump_json()}\n" for record in records)
+    assert (folder / REWARDS).read_bytes() == written.encode()
 
 
 def test_what_tells_of_the_execution_only_is_not_written() -> None:
