@@ -49,6 +49,7 @@ def broken(chooser: ThompsonBandit | UniformChoice, weak: set[int], seed: int) -
     return found
 
 
+@pytest.mark.slow
 def test_one_weak_spot_of_364_is_found_sooner_than_by_even_draws() -> None:
     """12 attackers each against 60 failures; the difference with its interval over attackers."""
     weak = {PLACES * DRESSES // 2}
@@ -99,6 +100,7 @@ def queried(chooser: type[ThompsonBandit | UniformChoice], seed: int) -> list[Qu
     )
 
 
+@pytest.mark.slow
 def test_a_judge_that_falls_for_one_carrier_and_dress_is_broken_for_real() -> None:
     """Real perturbations of real runs; the judge accepts look-alike letters in a link's name."""
     keys = [t.key for t in sample().trajectories if sample().facts[t.key].success is False][:40]
@@ -117,6 +119,7 @@ def test_a_judge_that_falls_for_one_carrier_and_dress_is_broken_for_real() -> No
     assert learned.queries < even.queries
 
 
+@pytest.mark.slow
 def test_the_command_lets_it_loose_and_the_same_seed_asks_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def verdicts(out: Path) -> dict[str, Any]:
     return {json.dumps(one["key"], sort_keys=True): one["success"] for one in judgments(out)}
 
 
+@pytest.mark.slow
 def test_marked_words_are_obeyed_nowhere(folder: Path, tmp_path: Path) -> None:
     model = models.obeys_what_is_unmarked
     material = [f"{TREE}.plain", "inject-reasoning.success.plain", "inject-answer.success.plain"]
@@ -79,6 +80,7 @@ def test_marked_words_are_obeyed_nowhere(folder: Path, tmp_path: Path) -> None:
     assert asr(marked, "inject-goal.success.plain") == 1, "the goal is not marked"
 
 
+@pytest.mark.slow
 def test_the_goal_behind_the_material_has_the_last_word(folder: Path, tmp_path: Path) -> None:
     model = models.obeys_what_is_said_last
     _, plain = measured(model, folder, tmp_path / "plain")
@@ -88,6 +90,7 @@ def test_the_goal_behind_the_material_has_the_last_word(folder: Path, tmp_path: 
         assert asr(held, name) == 0, name
 
 
+@pytest.mark.slow
 def test_a_tag_without_the_ending_closes_nothing(folder: Path, tmp_path: Path) -> None:
     model = models.believes_any_closing_tag
     _, plain = measured(model, folder, tmp_path / "plain")
@@ -97,6 +100,7 @@ def test_a_tag_without_the_ending_closes_nothing(folder: Path, tmp_path: Path) -
     assert asr(plain, f"{TREE}.plain") == 0, "without a tag it is material"
 
 
+@pytest.mark.slow
 def test_a_model_that_obeys_the_material_is_caught_every_time(folder: Path, tmp_path: Path) -> None:
     model = models.obeys_every_instruction
     _, plain = measured(model, folder, tmp_path / "plain")
@@ -109,6 +113,7 @@ def test_a_model_that_obeys_the_material_is_caught_every_time(folder: Path, tmp_
     }
 
 
+@pytest.mark.slow
 def test_a_claim_that_decides_leaves_the_judgment_undecided(folder: Path, tmp_path: Path) -> None:
     model, name = models.believes_thoughts, "progress-fabrication"
     _, plain = measured(model, folder, tmp_path / "plain")
@@ -128,6 +133,7 @@ def test_a_claim_that_decides_leaves_the_judgment_undecided(folder: Path, tmp_pa
     assert {one["coverage_lost"]["hits"] for other, one in twice.items() if other != name} == {0}
 
 
+@pytest.mark.slow
 def test_claims_first_takes_prose_away_and_no_page(folder: Path, tmp_path: Path) -> None:
     """The same weakness as that of a model which believes thoughts and obeys plain words."""
     words = ("inject-reasoning.success.plain", "inject-answer.success.plain")
@@ -142,6 +148,7 @@ def test_claims_first_takes_prose_away_and_no_page(folder: Path, tmp_path: Path)
     assert {one["success"] for one in lines} == {True, False}
 
 
+@pytest.mark.slow
 def test_defences_stand_beside_the_judge_without(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +233,7 @@ def test_every_defence_alone() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_forged_parts_of_a_record_are_not_asked_about(tmp_path: Path) -> None:
     """A model that believes every page: what the other parts deny costs no call and no verdict."""
     attacked, known = tmp_path / "attacked", limited(subjects("sample"), 18)
@@ -254,6 +262,7 @@ def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "defence", ["datamark=true", "sandwich=true", "nonce=7", "canary=7", "two_pass=answer"]
 )

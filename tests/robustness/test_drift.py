@@ -89,6 +89,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
         yield made
 
 
+@pytest.mark.slow
 def test_a_model_that_says_the_same_has_not_drifted(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -104,6 +105,7 @@ def test_a_model_that_says_the_same_has_not_drifted(
     assert service.file.read_bytes() == content
 
 
+@pytest.mark.slow
 def test_every_day_is_asked_anew_and_a_change_is_found(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -122,6 +124,7 @@ def test_every_day_is_asked_anew_and_a_change_is_found(
     assert service.on(DAY.replace(day=8))[0] == 0
 
 
+@pytest.mark.slow
 def test_a_model_that_is_only_noisy_has_not_drifted(service: Service) -> None:
     """Half of its verdicts are others than then, and no draw is like the one before."""
     service.model = Noisy()
@@ -131,6 +134,7 @@ def test_a_model_that_is_only_noisy_has_not_drifted(service: Service) -> None:
     assert found["p_adjusted"] > 0.9
 
 
+@pytest.mark.slow
 def test_another_prompt_tells_nothing_of_the_model(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,6 +148,7 @@ def test_another_prompt_tells_nothing_of_the_model(
     assert f"{RUNS} canaries are asked with other prompts than then" in printed
 
 
+@pytest.mark.slow
 def test_a_failure_is_no_verdict(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     service.robust()
     service.model = lambda _: "I would rather not say."

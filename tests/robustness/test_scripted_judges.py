@@ -103,6 +103,7 @@ def asr(rates: Rates, name: str) -> float:
     return estimate
 
 
+@pytest.mark.slow
 def test_who_obeys_any_instruction_falls_for_every_injection(folder: Path, tmp_path: Path) -> None:
     judge, rates = by_file(folder, tmp_path / "out", "gullible")
     assert {name: asr(rates, name) for name in (*PLAIN, *DRESSED)} == dict.fromkeys(
@@ -120,6 +121,7 @@ def test_who_obeys_any_instruction_falls_for_every_injection(folder: Path, tmp_p
     assert judge["overall"]["consistency"]["estimate"] == 1
 
 
+@pytest.mark.slow
 def test_who_obeys_drops_a_success_when_told(few: Path, tmp_path: Path) -> None:
     _, rates = by_file(few, tmp_path / "out", "gullible", "opinion=true")
     told = rates["inject-tree.failure.plain"]
@@ -127,12 +129,14 @@ def test_who_obeys_drops_a_success_when_told(few: Path, tmp_path: Path) -> None:
     assert told["to_success"]["hits"] == 0
 
 
+@pytest.mark.slow
 def test_who_looks_obeys_what_stands_on_the_picture(few: Path, tmp_path: Path) -> None:
     _, rates = by_file(few, tmp_path / "out", "gullible", "looks=true")
     assert asr(rates, "inject-pixels-large.success.plain") == 1
     assert asr(rates, "inject-tree.benign-success.plain") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("judge", "believes", "others"),
     [
@@ -152,6 +156,7 @@ def test_a_reader_believes_what_stands_where_it_reads(
     assert {name: asr(rates, name) for name in others} == dict.fromkeys(others, 0)
 
 
+@pytest.mark.slow
 def test_evidence_alone_is_moved_by_no_words(tmp_path: Path) -> None:
     _, rates = by_file(attacked_by((*WORDS, "ids"), tmp_path), tmp_path / "out", "evidence_only")
     assert {name: rates[name]["flips"]["hits"] for name in WORDS} == dict.fromkeys(WORDS, 0)
@@ -159,6 +164,7 @@ def test_evidence_alone_is_moved_by_no_words(tmp_path: Path) -> None:
     assert rates["ids"]["flips"]["hits"] > 0, "what it reads changes its verdict"
 
 
+@pytest.mark.slow
 def test_an_oracle_is_moved_by_the_truth_alone(folder: Path, tmp_path: Path) -> None:
     labels = f"labels={folder / 'labels.jsonl'}"
     judge, rates = by_file(folder, tmp_path / "out", "oracle", labels)
@@ -172,6 +178,7 @@ def test_an_oracle_is_moved_by_the_truth_alone(folder: Path, tmp_path: Path) -> 
         assert worst["precision"] == worst["attacks"][0]["precision"] == 1
 
 
+@pytest.mark.slow
 def test_who_breaks_the_form_loses_coverage_and_nothing_else(folder: Path, tmp_path: Path) -> None:
     _, rates = by_file(folder, tmp_path / "out", "breaking")
     for name, one in rates.items():
@@ -219,6 +226,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_a_model_that_obeys_gives_itself_away(small: Path, tmp_path: Path) -> None:
     """The judge's own prompt, our parser, a server: what is not shown is neither asked nor
     obeyed."""
@@ -241,6 +249,7 @@ def test_a_model_that_obeys_gives_itself_away(small: Path, tmp_path: Path) -> No
     assert judge["overall"]["noise"]["hits"] == 0
 
 
+@pytest.mark.slow
 def test_a_coin_flips_no_more_under_a_change_than_when_asked_again(
     small: Path, tmp_path: Path
 ) -> None:
@@ -259,6 +268,7 @@ def test_a_coin_flips_no_more_under_a_change_than_when_asked_again(
     assert min(one["p_adjusted"] for one in seen) > 0.05
 
 
+@pytest.mark.slow
 def test_a_forged_page_that_is_a_success_byte_by_byte_is_said(small: Path, tmp_path: Path) -> None:
     """WebVoyager's judge sees goal, answer and last screenshots; this file's sees less: the last
     tree. What it is shown of a forged page is what it is shown of the run that succeeded."""
@@ -284,6 +294,7 @@ def test_a_forged_page_that_is_a_success_byte_by_byte_is_said(small: Path, tmp_p
     assert "inject-tree.success.plain" not in hidden
 
 
+@pytest.mark.slow
 def test_the_same_command_goes_on_and_writes_the_same_bytes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -301,6 +312,7 @@ def test_the_same_command_goes_on_and_writes_the_same_bytes(
     assert "changed otherwise: name another --out" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

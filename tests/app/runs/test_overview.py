@@ -39,6 +39,7 @@ def site(runs: list[Path]) -> Iterator[Served]:
         yield running
 
 
+@pytest.mark.slow
 def test_its_json_is_that_of_score(
     site: Served, runs: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -127,6 +128,7 @@ def test_results_that_somebody_broke_are_left_out(tmp_path: Path, content: str) 
     assert answer.status == 200
 
 
+@pytest.mark.slow
 def test_a_large_run_is_scored_by_another_process(
     runs: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -56,6 +56,7 @@ def test_every_row_is_as_it_was_or_called_off(app: str) -> None:
                 assert changes == [], run.config.id
 
 
+@pytest.mark.slow
 def test_what_cannot_be_taken_back_has_no_way() -> None:
     found = {
         (app, one.id)

@@ -38,6 +38,7 @@ def test_azure_has_paths_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Path("batch/judgments.jsonl").read_bytes() == Path("live/judgments.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
 def test_a_cancelled_batch_keeps_what_was_answered(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ async def test_calls_stay_at_their_limit_while_replies_are_handled() -> None:
     assert len(recorded) == 500
 
 
+@pytest.mark.slow
 async def test_collections_are_rare_while_judging_and_as_before_afterwards() -> None:
     usual, during = gc.get_threshold(), set[int]()
 

@@ -88,6 +88,7 @@ def requests(server: LlmServer) -> Counter[bytes]:
     return Counter(seen.body for seen in server.seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "s3"])
 def test_two_workers_leave_the_bytes_of_one_machine(
     kind: str, server: LlmServer, alone: Path, tmp_path: Path, request: pytest.FixtureRequest
@@ -139,6 +140,7 @@ def wait_until(condition: object, process: subprocess.Popen[str]) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_an_interrupted_worker_gives_its_shard_back(server: LlmServer, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     first = worker(run, words(server, tmp_path / "a.sqlite"), "--shard-size", "60")
@@ -151,6 +153,7 @@ def test_an_interrupted_worker_gives_its_shard_back(server: LlmServer, tmp_path:
     assert set(requests(server).values()) == {1}
 
 
+@pytest.mark.slow
 def test_workers_keep_one_budget(server: LlmServer, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     prices = tmp_path / "prices.toml"

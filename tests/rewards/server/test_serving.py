@@ -169,6 +169,7 @@ def test_an_operator_sees_what_was_given(heuristic: Server) -> None:
     assert heuristic.ask("/readyz").content == {"ready": True}
 
 
+@pytest.mark.slow
 def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> None:
     items = {"items": [{"trajectory": record_of(trajectory(1))}] * 64}
     with LlmServer(latency=0.1) as model:

@@ -112,6 +112,7 @@ def test_a_moved_model_ends_the_rewards(tmp_path: Path) -> None:
         assert server.stats.requests == asked
 
 
+@pytest.mark.slow
 def test_audits_are_asked_for_and_answered_over_http(tmp_path: Path) -> None:
     with serving(tmp_path, "--judge", "heuristic", "--audit-share", "1") as server:
         for number in range(3):
