@@ -262,13 +262,21 @@ def test_a_reply_without_its_word_is_a_failure_of_its_own(folder: Path, tmp_path
     }
 
 
+@pytest.fixture(scope="module")
+def honest(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What an honest model says without a defence."""
+    out = tmp_path_factory.mktemp("honest")
+    measured(models.honest, folder, out)
+    return verdicts(out)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "defence", ["datamark=true", "sandwich=true", "nonce=7", "canary=7", "two_pass=answer"]
 )
-def test_an_honest_model_says_what_it_said(folder: Path, tmp_path: Path, defence: str) -> None:
-    measured(models.honest, folder, tmp_path / "plain")
-    measured(models.honest, folder, tmp_path / "defended", defence)
-    plain = verdicts(tmp_path / "plain")
-    assert verdicts(tmp_path / "defended") == plain
-    assert len(set(plain.values())) == 2
+def test_an_honest_model_says_what_it_said(
+    folder: Path, tmp_path: Path, honest: dict[str, Any], defence: str
+) -> None:
+    measured(models.honest, folder, tmp_path, defence)
+    assert verdicts(tmp_path) == honest
+    assert len(set(honest.values())) == 2
