@@ -8,6 +8,7 @@ OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's.
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 
@@ -36,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = options.pop("command")
     settings = proxy_settings(**options)
     checked_horizon(settings.plan, settings.horizon, options["faults"])
+    gc.freeze()  # as in trajudge.proxy.serve
     code, tasks = asyncio.run(run_agent(settings, command))
     write_summary(settings, tasks)
     sys.stdout.write(run_screen(settings.out, tasks))
