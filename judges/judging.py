@@ -19,7 +19,7 @@ from trajudge.judges.model import (
 )
 from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.judges.replies.stage_replies import ReplyParseError
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, checked, defaults_of
 from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
@@ -56,15 +56,12 @@ async def judge_trajectory(
     except FAILURES as error:
         verdict, status, detail = Verdict(), _status(error), str(error)
         calls = _marked(ask.calls, error)
-    return Judgment(
-        key=trajectory.key,
-        judge=judge_id,
-        sample=sample,
-        status=status,
-        detail=detail,
-        calls=tuple(calls),
-        **_labels(verdict),
-    )
+    of_run = {"key": trajectory.key, "judge": judge_id, "sample": sample}
+    ended = {"status": status, "detail": detail, "calls": tuple(calls)}
+    return checked(Judgment, _BLANK | _labels(verdict) | of_run | ended)
+
+
+_BLANK = defaults_of(Judgment)
 
 
 def _labels(verdict: Verdict) -> dict[str, Any]:

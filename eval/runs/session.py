@@ -243,8 +243,10 @@ class RunSession:
                 asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE
                 return await self._judge_one(job, engines, asked_again)
 
+            counting = counting_for(encoding_of(self.model.model) if self.model else None)
             async with telling(progress, engines.waits if engines else None):
-                await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+                with counting:  # the tasks that are begun inside do, too
+                    await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
         if engines:
             log.info("%s", progress.line())
 
@@ -257,10 +259,9 @@ class RunSession:
         ask: RecordedClient = NoModel()
         if self.model and engines:
             ask = self.model.ask(engines, job.draw, refresh=refresh)
-        with counting_for(encoding_of(self.model.model) if self.model else None):
-            return await judge_trajectory(
-                plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
-            )
+        return await judge_trajectory(
+            plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
+        )
 
     def _failed(self, judgments: RunJudgments) -> bool:
         """Tell whether more judgments failed than ``--max-failures`` allows."""

@@ -12,7 +12,7 @@ from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import AdapterResponse
 from trajudge.judges.adapters.protocols.finish import Finish
 from trajudge.judges.model import Reply, Request, Text, Usage
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -108,10 +108,18 @@ def prompt_of(request: Request) -> str:
 def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
     if line.error:
         raise _ERRORS[line.error](line.text or "scripted")
-    usage = Usage(input=len(prompt) // 4, output=len(line.text) // 4)
-    reply = Reply(text=line.text, finish=line.finish, usage=usage, model=request.model)
-    vars(reply)["parameters"] = request.parameters  # validated before, and nobody holds it yet
-    return reply
+    tokens = {"input": len(prompt) // 4, "output": len(line.text) // 4}
+    fields = {
+        "text": line.text,
+        "finish": line.finish,
+        "usage": checked(Usage, _NO_TOKENS | tokens),
+        "model": request.model,
+        "parameters": request.parameters,
+    }
+    return checked(Reply, _NO_REPLY | fields)
+
+
+_NO_REPLY, _NO_TOKENS = defaults_of(Reply), defaults_of(Usage)
 
 
 _ERRORS: dict[str, type[errors.CallFailed]] = {

@@ -13,7 +13,8 @@ from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.engine.budget import Price
 from trajudge.judges.engine.engine import Engine, Estimate
 from trajudge.judges.engine.store.cache import Cache
-from trajudge.judges.model import Call, Reply, Request, Usage
+from trajudge.judges.model import Call, Message, Reply, Request, Usage
+from trajudge.trajectories.model import checked
 from trajudge.trajectories.tokens import likely_tokens
 
 
@@ -78,13 +79,16 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         limit = parameters.get("max_tokens")
         if isinstance(limit, int) and limit < route.least_tokens:
             parameters["max_tokens"] = route.least_tokens
-        return Request(
-            endpoint=route.endpoint,
-            model=route.model,
-            messages=tuple(call_args.messages),
-            parameters=parameters,
-            sample=self._sample,
-        )
+        fields = {
+            "endpoint": route.endpoint,
+            "model": route.model,
+            "messages": tuple(call_args.messages),
+            "parameters": parameters,
+            "sample": self._sample,
+        }
+        if call_args.parameters or {*map(type, call_args.messages)} != {Message}:
+            return Request.model_validate(fields)  # a user's judge may have made them
+        return checked(Request, fields)
 
 
 class EngineClient(_LedgerClient[ModelRoute]):
@@ -189,17 +193,18 @@ def _call(
     seconds: float = 0.0,
     cached: bool = False,
 ) -> Call:
-    return Call(
-        stage=call_args.stage,
-        request=request.hash,
-        rung=call_args.rung,
-        finish=finish,
-        usage=usage,
-        cost=cost,
-        text=text,
-        seconds=seconds,
-        cached=cached,
-    )
+    fields = {
+        "stage": call_args.stage,
+        "request": request.hash,
+        "rung": call_args.rung,
+        "finish": finish,
+        "usage": usage,
+        "cost": cost,
+        "text": text,
+        "seconds": seconds,
+        "cached": cached,
+    }
+    return checked(Call, fields)
 
 
 def _expected(route: DryRunRoute, request: Request, assume: str) -> Usage:

@@ -11,6 +11,7 @@ from trajudge.judges.prompting.step_forms import StepForm, rendered_steps
 from trajudge.judges.prompting.truncated_prompts import EMPTY_VIEW, conversation, prompt_tokens
 from trajudge.prompts.published import load_published
 from trajudge.prompts.render import load_prompt
+from trajudge.trajectories.model import checked
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncation import TruncatedView
@@ -64,7 +65,8 @@ class BuiltinPrompt:
         self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
         text = self._user(view, len(pictures) - len(frames), frames)
-        return conversation(self._system, [*pictures, Text(text=text)])
+        words = checked(Text, {"kind": "text", "text": text})
+        return conversation(self._system, [*pictures, words])
 
     def _user(self, view: TruncatedView, goal_pictures: int, frames: Sequence[int]) -> str:
         return self._prompt.render(

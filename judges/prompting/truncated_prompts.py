@@ -12,7 +12,7 @@ from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.adapters.overflow import overflow_numbers
 from trajudge.judges.model import Message, ModelClient, Part, Picture, Reply, Text
 from trajudge.judges.prompting.pictures import ImageLimits, picture_tokens
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, checked
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncation import (
@@ -161,7 +161,7 @@ def conversation(system: str, parts: Sequence[Part]) -> list[Message]:
     be cached."""
     return [
         _system_message(system),
-        Message(role="user", parts=tuple(parts)),
+        checked(Message, {"role": "user", "parts": tuple(parts)}),
     ]
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from trajudge.judges.model import Verdict
+from trajudge.trajectories.model import checked, defaults_of
 
 
 class ParseFailure(Exception):
@@ -90,13 +91,18 @@ def parse_tags(text: str) -> Verdict:
     success = _one("success", values, _SUCCESS)
     if success is None:
         raise ParseFailure(_no_success(values))
-    return Verdict(
-        success=success,
-        side_effect=_one("side", values, _YES_NO),
-        repetition=_one("loop", values, _YES_NO),
-        optimality=_one("optimal", values, _OPTIMALITY),
-        reasoning=_reasoning(tags, hidden),
-    )
+    labels: dict[str, Any] = {
+        "success": success,
+        "side_effect": _one("side", values, _YES_NO),
+        "repetition": _one("loop", values, _YES_NO),
+        "optimality": _one("optimal", values, _OPTIMALITY),
+        "scores": {},
+        "reasoning": _reasoning(tags, hidden),
+    }
+    return checked(Verdict, _BLANK | labels)
+
+
+_BLANK = defaults_of(Verdict)
 
 
 def _reasoning_pairs(tags: _Tags) -> list[tuple[int, int]]:
@@ -145,7 +151,10 @@ def _one(
 ) -> _Label | None:
     """Return the meaning of all values of this name; None if there is none, or one without a
     meaning."""
-    labels = {meanings.get(value) for value in values.get(name, ())}
+    said = values.get(name, ())
+    if len(said) < 2:
+        return meanings.get(said[0]) if said else None
+    labels = {meanings.get(value) for value in said}
     known = labels - {None}
     if len(known) > 1:
         raise ParseFailure(f"the reply contradicts itself about <{name}>")
