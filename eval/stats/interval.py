@@ -1,12 +1,16 @@
-"""The one shape in which every estimator answers: an estimate, its interval, and what to know."""
+"""The one shape in which every estimator answers: an estimate, its interval, and what to know.
+
+``scipy.special`` is named in full here and elsewhere: scipy imports it when it is first used, and
+importing it takes as long as all that a command needs to judge.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -46,11 +50,11 @@ def check_confidence(confidence: float) -> float:
 
 def normal_quantile(confidence: float) -> float:
     """Two-sided standard normal quantile, 1.96 at 95 %."""
-    return float(-special.ndtri(check_confidence(confidence)))
+    return float(-scipy.special.ndtri(check_confidence(confidence)))
 
 
 def t_quantile(confidence: float, df: Floats | float) -> Floats:
     """Two-sided Student quantile at ``df`` degrees of freedom; ``nan`` where df <= 0."""
     df = np.asarray(df, dtype=float)
     upper = 1 - check_confidence(confidence)
-    return np.asarray(special.stdtrit(np.where(df > 0, df, np.nan), upper))
+    return np.asarray(scipy.special.stdtrit(np.where(df > 0, df, np.nan), upper))

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+import scipy
 
 from trajudge.eval.select.measures.rates import RateSums
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -77,7 +77,7 @@ def max_t_level(
         Clusters(columns, clusters.stratum_sizes), largest, rng, n_resamples
     )
     critical = np.nanquantile(drawn[0], 1 - alpha)
-    level = float(special.stdtr(rates.df.max(), -critical))
+    level = float(scipy.special.stdtr(rates.df.max(), -critical))
     return min(level, alpha)
 
 

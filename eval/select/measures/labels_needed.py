@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
+import scipy
 
 _MOST = 200_000
 
@@ -37,7 +37,7 @@ def _about(target: float, truth: float, alpha: float, power: float) -> int | Non
     """Take twice the normal approximation, and enough for a truth of 1."""
     if not truth > target:
         return None
-    spread = -special.ndtri(alpha) * math.sqrt(target * (1 - target))
-    spread += max(special.ndtri(power), 0.0) * math.sqrt(truth * (1 - truth))
+    spread = -scipy.special.ndtri(alpha) * math.sqrt(target * (1 - target))
+    spread += max(scipy.special.ndtri(power), 0.0) * math.sqrt(truth * (1 - truth))
     n = 2 * (spread / (truth - target)) ** 2 + 3 * math.log(alpha) / math.log(target) + 50
     return math.ceil(n) if n <= _MOST else None

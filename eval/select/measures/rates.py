@@ -19,8 +19,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
@@ -150,12 +150,14 @@ def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
     """Compute P[Binomial(trials, bound) >= hits], 1 where there is no hit."""
     some = hits > 0
     with np.errstate(invalid="ignore"):
-        tail = special.betainc(np.where(some, hits, 1), np.maximum(trials - hits, 0) + 1, bound)
+        tail = scipy.special.betainc(
+            np.where(some, hits, 1), np.maximum(trials - hits, 0) + 1, bound
+        )
     return np.where(some, tail, 1.0)
 
 
 def _cluster_p(rates: RateSums, at: Floats) -> Floats:
-    tail = special.stdtr(np.where(rates.df > 0, rates.df, np.nan), -_corrected_t(rates, at))
+    tail = scipy.special.stdtr(np.where(rates.df > 0, rates.df, np.nan), -_corrected_t(rates, at))
     # Trials of different tasks are independent: the exact binomial says all there is to say.
     alone = (rates.size <= 1) & (rates.df > 0)
     return np.where(np.isnan(tail), 1.0, np.where(alone, 0.0, tail))

@@ -14,8 +14,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special
 
 from trajudge.eval.select.measures.labels_needed import labels_needed
 from trajudge.eval.select.measures.rates import (
@@ -84,7 +84,7 @@ def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homo
     if len(names) < 2:
         return Homogeneity(rates=rates, chi_square=None, df=0, p_value=None)
     statistic, df = _chi_square(k, n), len(names) - 1
-    p = float(special.chdtrc(df, statistic))
+    p = float(scipy.special.chdtrc(df, statistic))
     return Homogeneity(rates=rates, chi_square=statistic, df=df, p_value=p)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from pydantic import BaseModel, Field
-from scipy import special
 
 from trajudge.eval.stats.difficulty.attempts import Attempts
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit
@@ -57,7 +57,7 @@ def hardness_probability(fit: HazardFit, hard: float = 0.20) -> Floats:
     threshold = np.log(-np.log1p(-hard))
     if fit.draws is not None:
         return np.asarray((fit.draws <= threshold).mean(axis=0))
-    return np.asarray(special.ndtr((threshold - fit.log_hazard) / fit.log_hazard_sd))
+    return np.asarray(scipy.special.ndtr((threshold - fit.log_hazard) / fit.log_hazard_sd))
 
 
 def reference_success(fit: HazardFit) -> Floats:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from trajudge.eval.stats.interval import Floats, Interval, check_confidence, normal_quantile
 
@@ -85,8 +85,8 @@ def _beta_interval(
     tail = check_confidence(confidence)
     failures = n - k
     with np.errstate(invalid="ignore"):
-        lows = special.betaincinv(k + low[0], failures + low[1], tail)
-        highs = special.betaincinv(k + high[0], failures + high[1], 1 - tail)
+        lows = scipy.special.betaincinv(k + low[0], failures + low[1], tail)
+        highs = scipy.special.betaincinv(k + high[0], failures + high[1], 1 - tail)
     return _interval(p, np.where(k == 0, 0, lows), np.where(k == n, 1, highs), confidence)
 
 

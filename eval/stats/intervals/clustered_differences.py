@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.binomial import wilson_limits
@@ -79,7 +79,7 @@ def _ends_by_level(
     difference = value[0] - value[1]
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
-        quantile = special.stdtrit(rates.df, 1 - np.asarray(level) / 2)
+        quantile = scipy.special.stdtrit(rates.df, 1 - np.asarray(level) / 2)
         low, high = (transform(end) for end in wilson_limits(rate, effective, quantile))
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import special
 
 from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 from trajudge.eval.stats.intervals.clustered_rates import between_clusters
@@ -35,8 +35,8 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
     if b + c == 0:
         return McNemar(0, 0, 1.0, 1.0)
-    tail = float(special.bdtr(min(b, c), b + c, 0.5))
-    at_most = float(special.bdtr(min(b, c) - 1, b + c, 0.5)) if min(b, c) else 0.0
+    tail = float(scipy.special.bdtr(min(b, c), b + c, 0.5))
+    at_most = float(scipy.special.bdtr(min(b, c) - 1, b + c, 0.5)) if min(b, c) else 0.0
     exact = min(1.0, 2 * tail)
     mid = 1.0 if b == c else tail + at_most
     return McNemar(b, c, exact, mid)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy import special
+import scipy
 
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.eval.stats.suites.tree import Tree
@@ -91,4 +91,4 @@ def _expected_gap(successes: int, n: int, m: int) -> float:
 
 
 def _log_choose(n: int, k: Ints) -> Floats:
-    return np.asarray(-np.log1p(n) - special.betaln(n - k + 1, k + 1))
+    return np.asarray(-np.log1p(n) - scipy.special.betaln(n - k + 1, k + 1))
