@@ -34,6 +34,7 @@ from trajudge.trajectories.util.validation import first_error
 FORMAT = 1
 IMAGES = "images"
 _MAX_FORMAT = 1000  # a larger number is damage, not a version
+_REMEMBERED = 2**12  # images of a reading, a megabyte or two
 
 # In place of the hash of an image that a run had and that could not be read when it was written.
 LOST = "0" * 64
@@ -53,9 +54,9 @@ class StoredPosition(NamedTuple):
 def read_stored(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
     """Yield the wanted trajectories of a file, which lies in ``folder`` unless the user named it.
     See ``store.read``."""
-    root, images = folder or DataFolder(file.parent), file.parent / IMAGES
+    images = _Images(file.parent, folder)
     for line in read_lines(file, folder=folder):
-        if (read := _read_line(file, line, want, root, images)) is not None:
+        if (read := _read_line(file, line, want, images)) is not None:
             yield read
 
 
@@ -66,7 +67,7 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
         opened.seek(position.start)
         content = opened.read(position.length)
     line = Line(1, content.removeprefix(BOM) if not position.start else content)
-    return _read_line(file, line, accept_all, DataFolder(file.parent), file.parent / IMAGES)
+    return _read_line(file, line, accept_all, _Images(file.parent))
 
 
 def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
@@ -88,16 +89,43 @@ def decode_record(record: Mapping[str, Any], folder: Path) -> Trajectory:
     Changes ``record``. Raises ValueError (pydantic's among them) for what is none."""
     content = dict(record)
     _check_format(content, "the trajectory", first=False)
-    return _decode(content, folder / IMAGES, DataFolder(folder))
+    return _decode(content, _Images(folder))
 
 
 def has_image(folder: Path, name: str) -> bool:
     """Tell whether an image of that hash is in ``folder/images``."""
-    return _image_path(folder / IMAGES, name, DataFolder(folder)) is not None
+    return _Images(folder).find(name) is not None
+
+
+class _Images:
+    """The images beside a file: those of one hash are looked for once in a reading, since steps
+    and changed copies of a run show one picture many times. One that is missing is looked for each
+    time."""
+
+    def __init__(self, folder: Path, root: DataFolder | None = None) -> None:
+        self.path = folder / IMAGES
+        self._root = root or DataFolder(folder)
+        self._refs: dict[str, ImageRef] = {}
+
+    def find(self, name: str) -> ImageRef | None:
+        """Refer to the image of that hash; None without one that looks like an image."""
+        ref = self._refs.get(name)
+        if ref is None and (path := self._find_path(name)) is not None:
+            if len(self._refs) == _REMEMBERED:
+                self._refs.clear()
+            ref = self._refs[name] = ImageRef(path=path, sha256=name)
+        return ref
+
+    def _find_path(self, name: str) -> Path | None:
+        for extension in EXTENSIONS.values():
+            path = self.path / f"{name}.{extension}"
+            if self._root.has_file(path):
+                return path if extension == "bin" or is_image_file(path) is None else None
+        return None
 
 
 def _read_line(
-    file: Path, line: Line, want: Want, root: DataFolder, images: Path
+    file: Path, line: Line, want: Want, images: _Images
 ) -> Trajectory | Unreadable | None:
     """Read a line; None for one that is not wanted."""
     source = f"{file}:{line.number}"
@@ -113,7 +141,7 @@ def _read_line(
         if named is None and not want(key):
             return None
         record["key"] = key
-        return _decode(record, images, root)
+        return _decode(record, images)
     except ValidationError as error:
         return Unreadable(source, first_error(error, "key"), key)
     except (ValueError, RecursionError) as error:
@@ -180,7 +208,7 @@ def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
         raise ValueError(f"it is of {newer}")
 
 
-def _decode(record: dict[str, Any], images: Path, root: DataFolder) -> Trajectory:
+def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
     lost: list[str] = []
 
     def image_ref(name: object, picture: str) -> ImageRef | None:
@@ -188,12 +216,11 @@ def _decode(record: dict[str, Any], images: Path, root: DataFolder) -> Trajector
             return None
         if not isinstance(name, str) or not _HASH.fullmatch(name):
             raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
-        path = _image_path(images, name, root)
-        if path is None:
-            problem = "it was lost before" if name == LOST else f"no image {name} in {images}"
-            lost.append(f"{picture}: {problem}")
-            return ImageRef(problem=problem, sha256=None if name == LOST else name)
-        return ImageRef(path=path, sha256=name)
+        if (ref := images.find(name)) is not None:
+            return ref
+        problem = "it was lost before" if name == LOST else f"no image {name} in {images.path}"
+        lost.append(f"{picture}: {problem}")
+        return ImageRef(problem=problem, sha256=None if name == LOST else name)
 
     for at, step in enumerate(_list(record, "steps")):
         observation = step.get("observation") if isinstance(step, dict) else None
@@ -223,11 +250,3 @@ def add_warnings(record: dict[str, Any], sentences: list[str]) -> None:
     metadata = record.get("metadata") or {}
     before = metadata.get("warnings") or []
     record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
-
-
-def _image_path(images: Path, name: str, root: DataFolder) -> Path | None:
-    for extension in EXTENSIONS.values():
-        path = images / f"{name}.{extension}"
-        if root.has_file(path):
-            return path if extension == "bin" or is_image_file(path) is None else None
-    return None

@@ -7,15 +7,17 @@ size is checked before a decoder sees the file.
 
 from __future__ import annotations
 
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.trajectories.images.header import Header, not_an_image, read_header
 from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
@@ -34,6 +36,8 @@ MAX_DECODED_SIDE = 65_535
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
 _JPEG_QUALITIES = (90, 75, 60)
 _SHRINK = 0.75
+# Steps and changed copies of a run share pictures: a folder of 10,000 is remembered as a whole.
+_REMEMBERED = 2**14
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +67,44 @@ def is_image_file(path: Path) -> str | None:
 
 
 def check_picture(ref: ImageRef) -> None:
-    """Raise ImageUnreadable (one sentence) unless the image is there and whole."""
+    """Raise ImageUnreadable (one sentence) unless the image is there and whole. A file that was
+    whole and has not changed since is not read again."""
     with _named(ref):
-        _check_whole(*_with_header(ref))
+        if (state := _state(ref)) is None:
+            _check_whole(*_with_header(ref))
+        else:
+            _check_file(state)
+
+
+class _FileState(NamedTuple):
+    """A file and what changes when somebody writes to it or puts another one in its place."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def _state(ref: ImageRef) -> _FileState | None:
+    """Look at the file without opening it; None for an image that is no file."""
+    if ref.path is None:
+        return None
+    path = os.fspath(ref.path)
+    try:
+        seen = os.stat(path)  # noqa: PTH116 - many times quicker
+    except (OSError, ValueError):
+        return None
+    return _FileState(
+        path, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+    )
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _check_file(state: _FileState) -> None:
+    """Check the image that the file holds; what it raises is not remembered."""
+    _check_whole(*_with_header(ImageRef(path=Path(state.path))))
 
 
 def load_picture(

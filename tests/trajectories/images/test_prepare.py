@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.samples import examples
+from trajudge.trajectories.images import prepare
 from trajudge.trajectories.images.header import read_header
-from trajudge.trajectories.images.prepare import EncodedImage, is_image_file, load_picture
+from trajudge.trajectories.images.prepare import (
+    EncodedImage,
+    check_picture,
+    is_image_file,
+    load_picture,
+)
 from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.util.errors import ImageUnreadable
 
@@ -175,6 +181,30 @@ def test_the_cheap_check_of_loaders(content: bytes, reason: str | None, tmp_path
     found = is_image_file(path)
     assert found is None if reason is None else reason in str(found)
     assert "missing" in str(is_image_file(tmp_path / "b.png"))
+
+
+def test_a_whole_picture_is_read_once_until_its_file_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, content = tmp_path / "a.png", picture(40, 30, noise=True)
+    path.write_bytes(content)
+    ref = ImageRef(path=path)
+    check_picture(ref)
+    with monkeypatch.context() as patched:
+        patched.setattr(prepare, "read_header", None)
+        check_picture(ref)
+    damaged = tmp_path / "b.png"
+    damaged.write_bytes(content[:-30] + bytes(30))
+    os.utime(damaged, ns=(path.stat().st_atime_ns, path.stat().st_mtime_ns))
+    damaged.replace(path)
+    for _ in range(2):
+        with pytest.raises(ImageUnreadable, match=r"a\.png: image is truncated or damaged"):
+            check_picture(ref)
+    path.unlink()
+    with pytest.raises(ImageUnreadable, match=r"a\.png: image is missing"):
+        check_picture(ref)
+    path.write_bytes(content)
+    check_picture(ref)
 
 
 @settings(max_examples=examples(40))
