@@ -140,9 +140,9 @@ def _cubes(sums: Floats) -> Floats:
 
 
 def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
-    """Compute one-sided p-values (L,) of "the rate is below ``bound``"; 1 where nothing was
-    tried."""
-    at = np.broadcast_to(np.asarray(bound, dtype=float), rates.hits.shape)
+    """Compute one-sided p-values of "the rate is below ``bound``"; 1 where nothing was tried. They
+    are (L,), or have the shape of a bound (..., L)."""
+    at = np.broadcast_arrays(np.asarray(bound, dtype=float), rates.hits)[0]
     return np.maximum(binomial_p(rates.hits, rates.trials, at), _cluster_p(rates, at))
 
 
@@ -186,7 +186,7 @@ def lower_limits(rates: RateSums, level: ArrayLike) -> Floats:
     alpha = np.broadcast_to(np.asarray(level, dtype=float), rates.hits.shape)
     top = np.nan_to_num(rates.estimate)
     # With few tasks a small bound may pass where a larger one is rejected: look everywhere first.
-    rejected = np.stack([p_values(rates, top * part / _GRID) <= alpha for part in range(_GRID)])
+    rejected = p_values(rates, top * np.arange(_GRID)[:, None] / _GRID) <= alpha
     last = np.where(rejected.any(axis=0), _GRID - 1 - rejected[::-1].argmax(axis=0), 0)
     low, high = top * last / _GRID, top * (last + 1) / _GRID
     for _ in range(_BISECTIONS):
