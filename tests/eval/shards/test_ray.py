@@ -13,14 +13,12 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.eval.shards.test_sharded_runs import (
+from tests.eval.shards.sharing import (
     RUNS,
-    alone,
     check_same,
     ended,
     merged,
     requests,
-    server,
     wait_until,
     words,
     worker,
@@ -30,7 +28,7 @@ from tests.trainers import packages
 from trajudge.eval.cli import main
 from trajudge.eval.runs.workers import workers_for
 
-__all__ = ["alone", "packages", "server"]  # fixtures
+__all__ = ["packages"]  # a fixture
 
 ROOT = Path(__file__).parents[3]
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import signal
-import subprocess
-import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,94 +13,44 @@ import orjson
 import pytest
 
 from tests.eval.shards.s3 import BUCKET
+from tests.eval.shards.sharing import (
+    RUNS,
+    check_same,
+    ended,
+    merged,
+    requests,
+    wait_until,
+    words,
+    worker,
+)
 from tests.eval.test_inputs import tree
 from tests.llm_server import LlmServer
 from trajudge.eval.cli import main
 from trajudge.eval.runs.workers import workers_for
 
-ROOT = Path(__file__).parents[3]
-RUNS = 90
-SAME = ("judgments.jsonl", "labels.jsonl", "rewards.jsonl", "results.json", "results.csv")
-
-
-def words(server: LlmServer, cache: Path) -> list[str]:
-    """The options of the judge; every worker has a cache of its own, as on another machine."""
-    return [
-        *("--data", "sample", "--model", "gpt-4o", "--base-url", f"{server.url}/v1"),
-        *("--concurrency", "4", "--limit", str(RUNS), "--cache", str(cache)),
-    ]
-
-
-def started(*command: str, settings: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "trajudge", *command],
-        cwd=ROOT,
-        env={**os.environ, **(settings or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str], code: int = 0) -> str:
-    shown, said = process.communicate(timeout=120)
-    assert process.returncode == code, said
-    return shown + said
-
-
-def worker(
-    run: str, options: list[str], *own: str, settings: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
-    return started("run", "work", "--shared", run, *own, *options, settings=settings)
-
-
-def merged(run: str, out: Path, settings: Mapping[str, str] | None = None) -> str:
-    return ended(started("run", "merge", "--shared", run, "--out", str(out), settings=settings))
-
-
-@pytest.fixture
-def server() -> Iterator[LlmServer]:
-    with LlmServer(latency=0.02, record=1_000) as made:
-        yield made
-
-
-@pytest.fixture
-def alone(server: LlmServer, tmp_path: Path) -> Path:
-    """The run of one machine."""
-    out = tmp_path / "alone"
-    ended(started("judge", *words(server, tmp_path / "alone.sqlite"), "--out", str(out)))
-    server.seen.clear()
-    return out
-
-
-def check_same(out: Path, alone: Path) -> None:
-    for name in SAME:
-        assert (out / name).read_bytes() == (alone / name).read_bytes(), name
-    mine, theirs = (orjson.loads((f / "manifest.json").read_bytes()) for f in (out, alone))
-    assert mine == theirs
-
-
-def requests(server: LlmServer) -> Counter[bytes]:
-    return Counter(seen.body for seen in server.seen)
-
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["folder", "s3"])
 def test_two_workers_leave_the_bytes_of_one_machine(
-    kind: str, server: LlmServer, alone: Path, tmp_path: Path, request: pytest.FixtureRequest
+    kind: str,
+    server: LlmServer,
+    alone: Path,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    settings = request.getfixturevalue("s3") if kind == "s3" else {}
-    run = f"s3://{BUCKET}/{secrets.token_hex(4)}" if kind == "s3" else str(tmp_path / "run")
+    run = str(tmp_path / "run")
+    if kind == "s3":
+        run = f"s3://{BUCKET}/{secrets.token_hex(4)}"
+        for name, value in request.getfixturevalue("s3").items():
+            monkeypatch.setenv(name, value)
     both = [
-        worker(
-            run, words(server, tmp_path / f"{n}.sqlite"), "--shard-size", "30", settings=settings
-        )
-        for n in range(2)
+        worker(run, words(server, tmp_path / f"{n}.sqlite"), "--shard-size", "30") for n in range(2)
     ]
     said = [ended(one) for one in both]
     assert all("all are finished" in text for text in said)
     assert set(requests(server).values()) == {1}, "each prompt was asked once"
-    shown = merged(run, tmp_path / "merged", settings)
+    shown = merged(run, tmp_path / "merged")
     assert "0 shards changed hands, 0 replies were paid for again" in shown
     check_same(tmp_path / "merged", alone)
 
@@ -130,14 +76,6 @@ def test_a_killed_worker_costs_what_was_in_flight(
     shown = merged(run, tmp_path / "merged")
     assert "0 replies were paid for again" in shown, "what was answered was not asked again"
     check_same(tmp_path / "merged", alone)
-
-
-def wait_until(condition: object, process: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.005)
 
 
 @pytest.mark.slow
