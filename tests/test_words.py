@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.trees import Outline, outline
 
 ROOT = Path(__file__).parents[1]
 NO_VERB = frozenset({"A", "All", "An", "Every", "How", "Raises", "The", "What", "Whether"})
@@ -69,67 +70,47 @@ NAMED = (
     "trajectories",
 )
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 @cache
-def _modules(room: str) -> dict[str, ast.Module]:
+def _modules(room: str) -> dict[str, Outline]:
+    """The modules of a room, by their place in the house."""
     return {
-        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+        path.relative_to(ROOT).as_posix(): outline(path)
         for path in sorted((ROOT / room).rglob("*.py"))
     }
 
 
-def _begins_without_verb(room: str) -> Iterator[str]:
-    for name, module in _modules(room).items():
-        for node in ast.walk(module):
-            if not isinstance(node, Function) or _is_property(node):
-                continue
-            text = ast.get_docstring(node)
-            if text and text.split()[0] in NO_VERB:
-                yield f"{name}:{node.lineno} {node.name}: {text.splitlines()[0]}"
-
-
-def _is_property(node: Function) -> bool:
-    return any("property" in ast.unparse(decorator) for decorator in node.decorator_list)
-
-
 @pytest.mark.parametrize("room", IMPERATIVE)
 def test_docstrings_of_functions_begin_with_a_verb(room: str) -> None:
-    assert list(_begins_without_verb(room)) == []
-
-
-def _local_names(function: Function) -> Iterator[tuple[str, int]]:
-    """The names that a function gives to values, with their lines; those inside it too."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            yield node.arg, node.lineno
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, node.lineno
+    without_verb = [
+        f"{name}:{doc.line} {doc.function}: {doc.text}"
+        for name, module in _modules(room).items()
+        for doc in module.docstrings
+        if not doc.of_property and doc.text.split()[0] in NO_VERB
+    ]
+    assert without_verb == []
 
 
 @pytest.mark.parametrize("room", NAMED)
 def test_local_names_say_what_they_hold(room: str) -> None:
     vague = {
-        f"{module}:{line} {name}"
-        for module, tree in _modules(room).items()
-        for node in ast.walk(tree)
-        if isinstance(node, Function)
-        for name, line in _local_names(node)
-        if name in VAGUE
+        f"{name}:{line} {local}"
+        for name, module in _modules(room).items()
+        for local, line in module.local_names.items()
+        if local in VAGUE
     }
     assert vague == set()
 
 
 @pytest.mark.parametrize("room", REPLACED)
 def test_replaced_names_do_not_return(room: str) -> None:
-    defined = {
-        f"{name}: {node.name}"
+    returned = {
+        f"{name}: {defined}"
         for name, module in _modules(room).items()
-        for node in module.body
-        if isinstance(node, ast.ClassDef | Function) and node.name in REPLACED[room]
+        for defined in module.defined
+        if defined in REPLACED[room]
     }
-    assert defined == set()
+    assert returned == set()
 
 
 def test_a_public_class_name_stands_for_one_thing() -> None:
