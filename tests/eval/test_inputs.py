@@ -122,7 +122,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
-    ("report", "{0}/runs/heuristic", "--baselines", "off", "--out", "report.html"),
+    ("report", "{0}/runs/heuristic", "--baselines", "off", "--show", "3", "--out", "report.html"),
     ("leaderboard", "{0}/runs/heuristic", "--data", "{0}/sample"),
     (
         "run",

@@ -7,6 +7,7 @@ the tests need no torch.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -16,6 +17,8 @@ from types import ModuleType
 from typing import Any
 
 sys.path.append(sys.argv[1])
+# ruff: noqa: E402 - what is imported is no garbage: each trainer would look for some in all of it
+gc.disable()
 
 import torch
 from datasets import load_dataset
@@ -192,6 +195,9 @@ def verl(folder: Path) -> list[Any]:
 
 
 def main(folder: Path) -> None:
+    import trl  # noqa: F401 - among what is imported
+
+    gc.freeze()
     found = {
         "trl-messages": sft(folder, "trl-messages", assistant_only_loss=True),
         "trl-prompt-completion": sft(folder, "trl-prompt-completion"),
