@@ -68,8 +68,10 @@ def _step_edits(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]
 
 
 def _each(before: Sequence[Step], after: Sequence[Step]) -> Iterator[Edit]:
-    """Compare steps one with one."""
+    """Compare steps one with one; most are the source's own."""
     for old, new in zip(before, after, strict=True):
+        if old is new:
+            continue
         pairs = [(name, getattr(old, name), getattr(new, name)) for name in _DONE]
         seen, shown = old.observation, new.observation
         pairs += [(name, getattr(seen, name), getattr(shown, name)) for name in _SEEN]

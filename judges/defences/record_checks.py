@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 from urllib.parse import urldefrag
 
-from trajudge.trajectories.images.prepare import grey_levels
+from trajudge.trajectories.images.prepare import grey_levels, picture_size
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.trajectories.util.errors import ImageUnreadable
 
@@ -170,13 +170,13 @@ def _pixels_changed(first: ImageRef, second: ImageRef) -> float | None:
     if first == second:
         return 0.0
     try:
-        (size, one), (other_size, other) = (grey_levels(ref, _SIZE) for ref in (first, second))
+        if picture_size(first) != picture_size(second):
+            return None
+        contents = [grey_levels(ref, _SIZE) for ref in (first, second)]
     except ImageUnreadable:
-        return None
-    if size != other_size:
         return None
     import numpy as np  # noqa: PLC0415 - slow to import
 
-    levels = (np.frombuffer(content, np.uint8).astype(np.int16) for content in (one, other))
+    levels = (np.frombuffer(content, np.uint8).astype(np.int16) for content in contents)
     changed = np.abs(np.subtract(*levels)) > _LEVELS
     return float(np.count_nonzero(changed) / changed.size)

@@ -4,6 +4,7 @@ picture is made; the same picture gives the same bytes with the same version of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
@@ -91,6 +92,7 @@ def drawn_on(picture: Image, text: str, place: Place) -> Image:
     return picture
 
 
+@cache
 def other_application(width: int = 1024, height: int = 768) -> ImageRef:
     """Draw a page of an application that no run is about: a weather report."""
     from PIL import Image as images  # noqa: PLC0415 - slow to import

@@ -7,18 +7,17 @@ size is checked before a decoder sees the file.
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import sha256
 from io import BytesIO
 from math import sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from trajudge.trajectories.images.file_state import remembered
 from trajudge.trajectories.images.header import Header, not_an_image, read_header
 from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
 from trajudge.trajectories.model import ImageRef
@@ -38,6 +37,7 @@ _JPEG_QUALITIES = (90, 75, 60)
 _SHRINK = 0.75
 # Steps and changed copies of a run share pictures: a folder of 10,000 is remembered as a whole.
 _REMEMBERED = 2**14
+_GREY_REMEMBERED = 2**9  # of 160 x 120 pixels: 10 MB
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,45 +66,11 @@ def is_image_file(path: Path) -> str | None:
         return "is missing or cannot be opened"
 
 
+@remembered(_REMEMBERED)
 def check_picture(ref: ImageRef) -> None:
-    """Raise ImageUnreadable (one sentence) unless the image is there and whole. A file that was
-    whole and has not changed since is not read again."""
+    """Raise ImageUnreadable (one sentence) unless the image is there and whole."""
     with _named(ref):
-        if (state := _state(ref)) is None:
-            _check_whole(*_with_header(ref))
-        else:
-            _check_file(state)
-
-
-class _FileState(NamedTuple):
-    """A file and what changes when somebody writes to it or puts another one in its place."""
-
-    path: str
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
-
-
-def _state(ref: ImageRef) -> _FileState | None:
-    """Look at the file without opening it; None for an image that is no file."""
-    if ref.path is None:
-        return None
-    path = os.fspath(ref.path)
-    try:
-        seen = os.stat(path)  # noqa: PTH116 - many times quicker
-    except (OSError, ValueError):
-        return None
-    return _FileState(
-        path, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
-    )
-
-
-@lru_cache(maxsize=_REMEMBERED)
-def _check_file(state: _FileState) -> None:
-    """Check the image that the file holds; what it raises is not remembered."""
-    _check_whole(*_with_header(ImageRef(path=Path(state.path))))
+        _check_whole(*_with_header(ref))
 
 
 def load_picture(
@@ -130,15 +96,22 @@ def load_picture(
         return _fit(content, max_side, max_pixels, max_bytes, media_types)
 
 
-def grey_levels(ref: ImageRef, size: tuple[int, int]) -> tuple[tuple[int, int], bytes]:
-    """Return the image's own size and its levels of grey at ``size``, both width and height in
-    pixels; a byte for each pixel, row by row. Raises ImageUnreadable (one sentence)."""
+@remembered(_REMEMBERED)
+def picture_size(ref: ImageRef) -> tuple[int, int]:
+    """Return width and height in pixels, decoding none. Raises ImageUnreadable (one sentence)."""
+    with _named(ref):
+        return _opened(_with_header(ref)[0]).size
+
+
+@remembered(_GREY_REMEMBERED)
+def grey_levels(ref: ImageRef, size: tuple[int, int]) -> bytes:
+    """Return the image's levels of grey at ``size``, width and height in pixels; a byte for each
+    pixel, row by row. Raises ImageUnreadable (one sentence)."""
     with _named(ref):
         content, _ = _with_header(ref)
         opened = _opened(content)
-        own = opened.size
         with MEMORY_LIMITER.hold(len(content) + needed(opened, size)):
-            return own, _decode(opened).convert("L").resize(size).tobytes()
+            return _decode(opened).convert("L").resize(size).tobytes()
 
 
 @contextmanager
