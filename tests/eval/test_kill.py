@@ -7,7 +7,6 @@ import os
 import signal
 import sqlite3
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -15,11 +14,11 @@ import numpy as np
 import pytest
 
 from tests.eval.judge_command import SAMPLE
+from tests.forked import Forked, start
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.engine import Cache
 
-ROOT = Path(__file__).parents[2]
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2
 
@@ -32,20 +31,14 @@ class Command:
         self.folder = folder
         self.cache = folder / "cache.sqlite"
         self.words = [
-            *(sys.executable, "-m", "eval.judge", "--data", "sample", "--model", "gpt-4o"),
+            *("--data", "sample", "--model", "gpt-4o"),
             *("--base-url", f"{server.url}/v1", "--samples", "2", "--concurrency", "4"),
             *("--cache", str(self.cache)),
             *words,
         ]
 
-    def start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            self.words,
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def start(self) -> Forked:
+        return start("eval.judge", self.words, self.folder, os.environ)
 
     def finish(self) -> None:
         process = self.start()
@@ -65,7 +58,7 @@ def kept(cache: Path) -> int:
         return int(count)
 
 
-def wait_for(condition: int, server: LlmServer, process: subprocess.Popen[bytes]) -> None:
+def wait_for(condition: int, server: LlmServer, process: Forked) -> None:
     """Until the server has seen so many requests, or the run has ended."""
     deadline = time.monotonic() + 120
     while server.stats.requests < condition:

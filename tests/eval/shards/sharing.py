@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
 import orjson
 
+from tests.forked import Forked, start
 from tests.llm_server import LlmServer
 from trajudge.eval.cli import main
 
@@ -30,27 +29,19 @@ def words(server: LlmServer, cache: Path) -> list[str]:
     ]
 
 
-def started(*command: str, settings: Mapping[str, str] | None = None) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "trajudge", *command],
-        cwd=ROOT,
-        env={**os.environ, **(settings or {})},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def ended(process: subprocess.Popen[str], code: int = 0) -> str:
+def ended(process: Forked | subprocess.Popen[bytes], code: int = 0) -> str:
     shown, said = process.communicate(timeout=120)
-    assert process.returncode == code, said
-    return shown + said
+    assert process.returncode == code, said.decode()
+    return (shown + said).decode()
 
 
-def worker(
-    run: str, options: list[str], *own: str, settings: Mapping[str, str] | None = None
-) -> subprocess.Popen[str]:
-    return started("run", "work", "--shared", run, *own, *options, settings=settings)
+def work(run: str, *options: str) -> list[str]:
+    """The words of the command that works on a run."""
+    return ["run", "work", "--shared", run, *options]
+
+
+def worker(run: str, options: list[str], *own: str) -> Forked:
+    return start("trajudge", work(run, *own, *options), ROOT, os.environ)
 
 
 def merged(run: str, out: Path) -> str:
@@ -72,7 +63,7 @@ def requests(server: LlmServer) -> Counter[bytes]:
     return Counter(seen.body for seen in server.seen)
 
 
-def wait_until(condition: object, process: subprocess.Popen[str]) -> None:
+def wait_until(condition: object, process: Forked | subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from subprocess import PIPE
 
 import orjson
 import pytest
@@ -21,7 +22,7 @@ from tests.eval.shards.sharing import (
     requests,
     wait_until,
     words,
-    worker,
+    work,
 )
 from tests.llm_server import LlmServer
 from tests.trainers import packages
@@ -59,7 +60,10 @@ def test_actors_of_ray_finish_a_run_though_one_is_killed(
     run = tmp_path / "run"
     options = words(server, tmp_path / "cache.sqlite")
     own = ("--ray", "2", "--shard-size", "15", "--claim", "1.5")
-    driver = worker(str(run), options, *own, settings=settings)
+    command = [sys.executable, "-m", "trajudge", *work(str(run), *own, *options)]
+    driver = subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, **settings}, stdout=PIPE, stderr=PIPE
+    )
     wait_until(lambda: len(server.seen) >= 20, driver)
     pid = holder(run)
     assert pid is not None
