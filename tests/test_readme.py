@@ -206,7 +206,7 @@ def test_cases_are_generated_and_exported_as_written() -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_the_principles_are_measured_as_written(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(written("trajudge env prism") + " --checked 10") == 0
+    assert run(written("trajudge env prism") + " --checked 2") == 0
     assert "PRISM" in capsys.readouterr().out
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.eval.test_inputs import tree
-from tests.proxy.site import Site, open_site
+from tests.proxy.site import open_site
 from tests.screens import one_screen
 from trajudge.eval.cli import main
 
@@ -31,25 +31,28 @@ TASKS = {"one": "again", "two": "once", "three": "again"}
 PLAN = {"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"}]}
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with open_site() as running:
-        yield running
-
-
-@pytest.fixture
-def folders(site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Path:
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs of three tasks without faults and with them, and how they ended."""
-    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+    folder = tmp_path_factory.mktemp("recorded")
+    (folder / "plan.json").write_text(json.dumps(PLAN))
     lines = ["task,arm,success,steps"]
-    for arm, faults in (("clean", []), ("busy", ["--faults", str(tmp_path / "plan.json")])):
-        for task, habit in TASKS.items():
-            out = ["--task", task, "--out", str(tmp_path / arm / task), "--"]
-            agent = [sys.executable, "-c", AGENT, site.origin, habit]
-            assert main(["proxy", "run", *faults, *out, *agent]) == 0
-            succeeds = arm == "clean" or habit == "again"
-            lines.append(f"{task},{arm},{succeeds},{2 + (arm == 'busy' and succeeds)}")
-    (tmp_path / "outcomes.csv").write_text("\n".join(lines))
+    with open_site() as site:
+        for arm, faults in (("clean", []), ("busy", ["--faults", str(folder / "plan.json")])):
+            for task, habit in TASKS.items():
+                out = ["--task", task, "--out", str(folder / arm / task), "--"]
+                agent = [sys.executable, "-c", AGENT, site.origin, habit]
+                assert main(["proxy", "run", *faults, *out, *agent]) == 0
+                succeeds = arm == "clean" or habit == "again"
+                lines.append(f"{task},{arm},{succeeds},{2 + (arm == 'busy' and succeeds)}")
+    (folder / "outcomes.csv").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.fixture
+def folders(recorded: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> Path:
+    """A copy of what was recorded."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
     capfd.readouterr()
     return tmp_path
 

@@ -90,20 +90,26 @@ def strangers(folder: Path, tasks: int) -> Path:
     return folder
 
 
-def accepted(tmp_path: Path, tasks: int = 120) -> tuple[Path, Path]:
-    """A decision for ``agent``, and runs of ``stranger`` that it accepted, one or two a task."""
-    decision = decided(tmp_path, SETTINGS)
-    folder = strangers(tmp_path / "new", tasks)
-    out = tmp_path / "accepted"
-    words = ["--decision", str(decision), "--run", str(folder), "--out", str(out)]
+@pytest.fixture(scope="module")
+def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a ``selection`` for ``agent``, ``new`` runs of ``stranger``, one or two of each
+    of 120 tasks, and what the selection ``accepted`` of them. No command writes into these."""
+    folder = tmp_path_factory.mktemp("accepted")
+    decision, runs = decided(folder, SETTINGS), strangers(folder / "new", 120)
+    words = ["--decision", str(decision), "--run", str(runs), "--out", str(folder / "accepted")]
     assert accept_main(words) == 0
-    return decision, out
+    return folder
 
 
-def sampled(tmp_path: Path, *options: str) -> tuple[Path, list[TrajectoryKey]]:
-    decision, runs = accepted(tmp_path)
+def drawn_from(accepted: Path) -> list[str]:
+    """The options that name what a sample is drawn from."""
+    chosen, kept = (str(accepted / name) for name in ("selection", "accepted"))
+    return ["--decision", chosen, "--accepted", kept]
+
+
+def sampled(accepted: Path, tmp_path: Path, *options: str) -> tuple[Path, list[TrajectoryKey]]:
     out = tmp_path / "again"
-    words = ["--decision", str(decision), "--accepted", str(runs), "--out", str(out), *options]
+    words = [*drawn_from(accepted), "--out", str(out), *options]
     assert main(words) == 0
     rows = lines(out / "sample.jsonl")
     return out, [TrajectoryKey(**row["key"]) for row in rows]
@@ -121,8 +127,10 @@ def write_labels(file: Path, labels: dict[TrajectoryKey, bool | None]) -> str:
 
 
 @pytest.mark.slow
-def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(tmp_path: Path) -> None:
-    out, keys = sampled(tmp_path, "--size", "60", "--seed", "7")
+def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
+    accepted: Path, tmp_path: Path
+) -> None:
+    out, keys = sampled(accepted, tmp_path, "--size", "60", "--seed", "7")
     assert len({key.task_id for key in keys}) == len(keys) == 60
     for row in lines(out / "sample.jsonl"):
         several = int(row["key"]["task_id"].split(".")[1]) % 2
@@ -130,13 +138,13 @@ def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(tmp_path
         assert row["inclusion_probability"] == pytest.approx(60 / 120 / (1 + several))
     again = tmp_path / "twice"
     again.mkdir()
-    assert sampled(again, "--size", "60", "--seed", "7")[1] == keys
+    assert sampled(accepted, again, "--size", "60", "--seed", "7")[1] == keys
 
 
 def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_agent_alone(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, keys = sampled(tmp_path, "--size", "100")
+    out, keys = sampled(accepted, tmp_path, "--size", "100")
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:5], True))
     capsys.readouterr()
     assert main(["--sample", str(out), "--annotations", spec]) == 1
@@ -151,17 +159,17 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     assert made.recertified is not None
     assert made.binding.agents == {"stranger": 100}
     assert made.recertified.e_value >= 20
-    words = ["--decision", str(out), "--run", str(tmp_path / "new"), "--agents", "same"]
+    words = ["--decision", str(out), "--run", str(accepted / "new"), "--agents", "same"]
     assert accept_main([*words, "--out", str(tmp_path / "kept")]) == 0
     assert len(lines(tmp_path / "kept" / "accepted.jsonl")) == 180
     assert "warning" not in capsys.readouterr().out
 
 
 def test_labels_out_of_order_do_not_count(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Whoever labels the easy ones first would certify anything."""
-    out, keys = sampled(tmp_path, "--size", "100")
+    out, keys = sampled(accepted, tmp_path, "--size", "100")
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[1:], True))
     capsys.readouterr()
     assert main(["--sample", str(out), "--annotations", spec]) == 1
@@ -169,9 +177,9 @@ def test_labels_out_of_order_do_not_count(
 
 
 def test_an_agent_that_misses_the_target_leaves_no_choice(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, keys = sampled(tmp_path)
+    out, keys = sampled(accepted, tmp_path)
     labels: dict[TrajectoryKey, bool | None] = {key: n % 3 > 0 for n, key in enumerate(keys)}
     labels[keys[0]] = None
     spec = write_labels(tmp_path / "labels.jsonl", labels)
@@ -179,16 +187,16 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     printed = capsys.readouterr().out
     assert "below the target" in printed
     assert "1 labels are unsure" in printed
-    words = ["--decision", str(out), "--run", str(tmp_path / "new"), "--out", str(tmp_path / "no")]
+    words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept_main(words) == 2
     assert "no judge qualified" in capsys.readouterr().err
 
 
 def test_a_sample_is_not_drawn_again_until_it_pleases(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, _ = sampled(tmp_path)
-    words = ["--decision", str(tmp_path / "selection"), "--accepted", str(tmp_path / "accepted")]
+    out, _ = sampled(accepted, tmp_path)
+    words = drawn_from(accepted)
     assert main([*words, "--out", str(out), "--seed", "1"]) == 2
     assert "holds a sample already" in capsys.readouterr().err
 
