@@ -109,12 +109,13 @@ def _environments(folder: Path) -> None:
 
 AGAIN = ("--agent", "{agent}", "--out", "again")
 PROBED = ("--run-folder", "probed", "--when", "before")
+SAMPLED = ("--data", "{0}/sample")
 RULED = ("--tasks", "{0}/tasks.json", "--runs", "{0}/runs.jsonl")
 SCRIPTED = ("--model", "m", "--adapter", "scripted", "--script", "{0}/replies.jsonl", "--yes")
 CASES = ("--cases", "{0}/environments/cases.jsonl")
 COMMAND_LINES: Sequence[Sequence[str]] = (
     ("judge", "--judge", "heuristic", "--data", "trajudge:{0}/sample"),
-    ("judge", "--judge", "simplified", "--model", "gpt-4o", "--data", "{0}/sample", "--dry-run"),
+    ("judge", "--judge", "simplified", "--model", "gpt-4o", *SAMPLED, "--dry-run"),
     ("score", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("score", "{0}/runs/heuristic", "--mismatches", "wrong.jsonl"),
     ("score", "--judgments", "{0}/published", "--resamples", "20"),
@@ -123,7 +124,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
     ("report", "{0}/runs/heuristic", "--baselines", "off", "--show", "3", "--out", "report.html"),
-    ("leaderboard", "{0}/runs/heuristic", "--data", "{0}/sample"),
+    ("leaderboard", "{0}/runs/heuristic", *SAMPLED),
     (
         "run",
         "telemetry",
@@ -136,15 +137,15 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
         "--out",
         "model.json",
     ),
-    ("run", "reparse", "{0}/runs/heuristic", "--data", "{0}/sample", "--out", "again"),
+    ("run", "reparse", "{0}/runs/heuristic", *SAMPLED, "--out", "again"),
     ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
     ("run", "check", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),
     ("data", "convert", "{0}/sample", "converted"),
-    ("data", "perturb", "--data", "{0}/sample", "--perturbation", "identity", "--limit", "2"),
+    ("data", "perturb", *SAMPLED, "--perturbation", "identity", "--limit", "2"),
     ("robust", "{0}/runs/attacked", "--attacked", "{0}/attacked"),
-    ("robust", "--judge", "heuristic", "--data", "{0}/sample", "--perturbation", "claim-short"),
+    ("robust", "--judge", "heuristic", *SAMPLED, "--perturbation", "claim-short", "--limit", "20"),
     ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
     ("rules", "evaluate", *RULED),
     ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),
