@@ -89,11 +89,8 @@ def bounded_json(value: Any) -> None:
     while levels:
         for item in levels[-1]:
             nodes += 1
-            if isinstance(item, dict):
-                levels.append(iter(item.values()))
-                break
-            if isinstance(item, list):
-                levels.append(iter(item))
+            if isinstance(item, dict | list):
+                levels.append(iter(item.values() if isinstance(item, dict) else item))
                 break
         else:
             levels.pop()

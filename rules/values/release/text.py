@@ -45,8 +45,13 @@ def _latin(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFD", text.translate(_ASCII))
-    digits = (str(unicodedata.decimal(char, char)) for char in text)
-    return "".join(char for char in digits if not unicodedata.combining(char))
+    return text.translate({ord(char): _digit_or_letter(char) for char in set(text)})
+
+
+def _digit_or_letter(char: str) -> str:
+    """Return the Latin digit for a digit, nothing for a mark, and a letter as it is."""
+    plain = str(unicodedata.decimal(char, char))
+    return "" if unicodedata.combining(plain) else plain
 
 
 def treated(text: str) -> str:
@@ -63,7 +68,8 @@ def _visible(text: str) -> str:
     text = _CONTROL.sub("", text)
     if text.isascii():
         return text
-    return "".join(char for char in text if not unicodedata.category(char).startswith("C"))
+    hidden = [char for char in set(text) if unicodedata.category(char).startswith("C")]
+    return text.translate(dict.fromkeys(map(ord, hidden))) if hidden else text
 
 
 def as_text(raw: JsonValue, limit: int = SCALAR_CHARS) -> JsonValue:
