@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import NDArray
 
 from trajudge.eval.scoring.groups import TrajectoryGroup
 from trajudge.eval.scoring.observations import Observations
@@ -34,8 +35,10 @@ def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessR
     for number, each in enumerate(counted):
         together[each.trajectories].append(number)
     intervals: list[dict[RateName, Limits]] = [{} for _ in chosen]
+    known: _Known = {}
     for members in together.values():
-        for number, limits in zip(members, _intervals([counted[i] for i in members]), strict=True):
+        judges = [counted[i] for i in members]
+        for number, limits in zip(members, _intervals(judges, known), strict=True):
             intervals[number] = limits
     return [
         _success_rate(cell, each, missing, limits)
@@ -43,15 +46,20 @@ def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessR
     ]
 
 
-def _intervals(judges: Sequence[Observations]) -> list[dict[RateName, Limits]]:
+_Known = dict[bytes, list[Limits | None]]
+"""Limits of rates by the outcomes and tasks that they come from: groups of changed runs that a
+judge sees through have those of their sources."""
+
+
+def _intervals(judges: Sequence[Observations], known: _Known) -> list[dict[RateName, Limits]]:
     """Of every judge of the same trajectories, by the names of the rates; empty without any."""
     observations = judges[0]
     if not len(observations):
         return [{} for _ in judges]
     columns = [observations.labels, *(judge.predictions == 1 for judge in judges)]
-    expert, *accepted = _limits(observations, np.column_stack(columns))
+    expert, *accepted = _limits(observations, np.column_stack(columns), known)
     rewarded = observations.where(~np.isnan(observations.reward))
-    rule = _limits(rewarded, rewarded.reward)[0] if len(rewarded) else None
+    rule = _limits(rewarded, rewarded.reward, known)[0] if len(rewarded) else None
     intervals: list[dict[RateName, Limits]] = []
     for mine in accepted:
         limits: dict[RateName, Limits | None] = {
@@ -93,10 +101,17 @@ def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
     return float(values.mean()) if len(values) else None
 
 
-def _limits(observations: Observations, values: ArrayLike) -> list[tuple[float, float] | None]:
+def _limits(observations: Observations, values: NDArray[Any], known: _Known) -> list[Limits | None]:
     """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    rates = rates_by_cluster(values, np.True_, observations.task, observations.benchmark).interval
-    return [
-        None if np.isnan(low) else (low, high)
-        for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)
-    ]
+    task, benchmark = observations.task, observations.benchmark
+    digest = sha256(f"{values.dtype} {values.shape}".encode())
+    for column in (values, task, benchmark):
+        digest.update(np.ascontiguousarray(column).data)
+    limits = known.get(digest.digest())
+    if limits is None:
+        rates = rates_by_cluster(values, np.True_, task, benchmark).interval
+        limits = known[digest.digest()] = [
+            None if np.isnan(low) else (low, high)
+            for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)
+        ]
+    return limits

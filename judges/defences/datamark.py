@@ -9,6 +9,7 @@ blank is not marked, and neither are the goal, addresses and pictures.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from trajudge.judges.defences.messages import ChangingClient, in_system, notices
 from trajudge.judges.defences.wrapping import DefendedJudge
@@ -17,6 +18,8 @@ from trajudge.trajectories.model import Observation, Step, Trajectory
 
 MARK = "\u02c6"
 
+# Lines of trees are short, and most stand in every step's: so many take some megabytes.
+_SHORT, _REMEMBERED = 200, 2**14
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 
 
@@ -24,7 +27,16 @@ def marked(text: str) -> str:
     """Put a mark in place of the blanks between words, and at the end of every line but the last; a
     line of a tree keeps its indentation, which says where it belongs."""
     *lines, last = text.split("\n")
-    return "\n".join([*(_marked_line(line, MARK) for line in lines), _marked_line(last, "")])
+    whole = [
+        _marked_short_line(line) if len(line) <= _SHORT else _marked_line(line, MARK)
+        for line in lines
+    ]
+    return "\n".join([*whole, _marked_line(last, "")])
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _marked_short_line(line: str) -> str:
+    return _marked_line(line, MARK)
 
 
 def _marked_line(line: str, end: str) -> str:
