@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +25,8 @@ from pathlib import Path
 
 import numpy as np
 from packaging.requirements import Requirement
+
+from trajudge.trajectories.util.local.chromium import installed_chromium
 
 ROOT = Path(__file__).parents[1]
 ITEMS = 20
@@ -77,7 +78,7 @@ def labelled_items(run: Path, place: Path) -> str:
     took, presses = [], 0
     with serving("label", "serve", queue) as (address, _), sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=installed_chromium(), args=["--no-sandbox"]
         )
         page = chromium.new_page()
         page.goto(address)

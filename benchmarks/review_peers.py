@@ -22,7 +22,6 @@ import argparse
 import csv
 import os
 import re
-import shutil
 import socket
 import subprocess
 import sys
@@ -42,6 +41,7 @@ from benchmarks.large_runs import REASONING
 from benchmarks.review_app import key, serving, write_run
 from benchmarks.review_data import write_trajectories
 from trajudge.app.server.links import trajectory_link
+from trajudge.trajectories.util.local.chromium import installed_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -284,7 +284,7 @@ def main() -> None:
     options = made.parse_args()
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as name:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
+            executable_path=installed_chromium(), args=["--no-sandbox"]
         )
         for peer in ("lists", "trajectories"):
             (Path(name) / peer).mkdir()

@@ -20,6 +20,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.samples import FUZZING, examples
 from tests.screens import one_screen
+from trajudge.trajectories.util.local.chromium import CHROMIUMS, installed_chromium
 
 # Half of what collecting costs is rewriting assertions, and every command that a test starts would
 # compile its modules anew: bytecode is kept, whatever the shell says.
@@ -160,9 +161,16 @@ def screen_lines(width: int, capsys: pytest.CaptureFixture[str]) -> Callable[[],
 
 @pytest.fixture(scope="session")
 def chromium() -> Path:
-    """The system's chromium."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    """The system's chromium, the shell before all others."""
+    if found := installed_chromium():
+        return Path(found)
+    missing("browser", "no chromium here: install it with  apt-get install chromium-headless-shell")
+
+
+@pytest.fixture(scope="session")
+def whole_chromium() -> Path:
+    """A chromium with windows, which keeps the pages that one leaves; the shell keeps none."""
+    for name in CHROMIUMS[1:]:
         if found := shutil.which(name):
             return Path(found)
-    missing("browser", "no chromium on this machine: install it with  apt-get install chromium")
-    raise AssertionError("unreachable")
+    missing("browser", "no chromium with windows here: install it with  apt-get install chromium")

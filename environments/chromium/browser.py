@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import importlib.util
 import os
-import shutil
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock, Thread
@@ -22,6 +21,7 @@ from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.scripts import ONE_TAB
 from trajudge.environments.chromium.tab import Settings, Tab
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.local.chromium import CHROMIUMS, installed_chromium
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright
@@ -37,12 +37,11 @@ RUNS_A_BROWSER = 500
 
 def find_chromium() -> str:
     """Return the system's chromium. Raises UserError where there is none."""
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if path := shutil.which(name):
-            return path
+    if path := installed_chromium():
+        return path
     raise UserError(
-        "no chromium, chromium-browser or google-chrome on the PATH: install one, "
-        "for example with  apt-get install chromium"
+        f"none of {', '.join(CHROMIUMS)} on the PATH: install one, "
+        "for example with  apt-get install chromium-headless-shell"
     )
 
 

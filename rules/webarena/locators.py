@@ -8,7 +8,6 @@ its html says. A value that a run recorded itself is kept.
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from msgspec import UNSET
 
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.local.chromium import installed_chromium
 from trajudge.trajectories.util.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -87,10 +87,11 @@ def quiet_browser() -> Iterator[BrowserContext]:
         from playwright.sync_api import Error, sync_playwright  # noqa: PLC0415
     except ImportError:
         raise MissingExtra("playwright", "browser", "reading locators") from None
-    names = ("chromium", "chromium-browser", "google-chrome")
-    executable = next((found for name in names if (found := shutil.which(name))), None)
+    executable = installed_chromium()
     if executable is None:
-        raise UserError("reading locators needs a chromium:  apt-get install chromium")
+        raise UserError(
+            "reading locators needs a chromium:  apt-get install chromium-headless-shell"
+        )
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from trajudge.app.server.workspace import Workspace, open_workspace
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.trajectories.util.local.chromium import installed_chromium
 
 SIZE = (1200, 760)
 _READING = re.compile("are still being read|free text knows")
@@ -86,6 +86,6 @@ def _keep(page: Page, file: Path) -> None:
 
 
 if __name__ == "__main__":
-    program = Path(shutil.which("chromium") or "chromium")
+    program = Path(installed_chromium() or "chromium")
     with launched(program) as chromium, tempfile.TemporaryDirectory() as place:
         make_pictures(chromium, Path(sys.argv[1]), Path(place))

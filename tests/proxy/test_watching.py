@@ -36,7 +36,7 @@ def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> li
 
 @pytest.mark.slow
 def test_pages_from_the_cache_and_kept_pages_are_told_apart_and_are_no_loads(
-    chromium: Path, site: Site, tmp_path: Path
+    whole_chromium: Path, site: Site, tmp_path: Path
 ) -> None:
     """A page that an earlier visit left in the browser's cache, and one that ``back`` takes from
     the browser's memory, reach no proxy: both are navigations of their own kind, and no load."""
@@ -49,7 +49,7 @@ def test_pages_from_the_cache_and_kept_pages_are_told_apart_and_are_no_loads(
         def opened(*flags: str, **options: Any) -> Any:
             return playwright.chromium.launch_persistent_context(
                 str(tmp_path / "profile"),
-                executable_path=chromium,
+                executable_path=whole_chromium,
                 args=["--no-sandbox", *flags],
                 **options,
             )
@@ -86,7 +86,7 @@ def test_pages_from_the_cache_and_kept_pages_are_told_apart_and_are_no_loads(
 
 @pytest.mark.slow
 def test_a_watched_browser_tells_pages_from_frames_on_any_host(
-    chromium: Path, site: Site, tmp_path: Path
+    whole_chromium: Path, site: Site, tmp_path: Path
 ) -> None:
     sync_api = pytest.importorskip("playwright.sync_api")
     port, url = free_port(), "http://shop.test"
@@ -96,7 +96,7 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
     with ThreadedProxy(settings) as proxy, sync_api.sync_playwright() as playwright:
         flags = ["--no-sandbox", f"--remote-debugging-port={port}"]
         browser = playwright.chromium.launch(
-            executable_path=chromium, args=flags, proxy={"server": proxy.url}
+            executable_path=whole_chromium, args=flags, proxy={"server": proxy.url}
         )
         page = browser.new_page()
         page.wait_for_timeout(1000)  # the watcher finds a browser that has just started

@@ -17,6 +17,7 @@ from trajudge.environments.generate import main as generate
 from trajudge.environments.record import main as record
 from trajudge.environments.recording import recorder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.chromium import CHROMIUMS
 
 pytestmark = pytest.mark.browser
 
@@ -67,8 +68,8 @@ def test_a_browser_ends_with_its_block(chromium: Path, site: Site) -> None:
 
 
 def slow_chromium(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A ``chromium`` on the PATH that starts, says where it is, and never answers."""
-    program, started = folder / "chromium", folder / "started"
+    """A Chromium on the PATH that starts, says where it is, and never answers."""
+    program, started = folder / CHROMIUMS[0], folder / "started"
     program.write_text(f"#!/bin/sh\necho $$ > {started}\nexec sleep 300\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
@@ -80,7 +81,9 @@ def test_a_browser_that_does_not_come_up_is_given_up_and_ended(
 ) -> None:
     pytest.importorskip("playwright")
     started = slow_chromium(tmp_path, monkeypatch)
-    said = r"chromium did not start within 2 seconds: run it again when the machine is less busy"
+    said = (
+        f"{CHROMIUMS[0]} did not start within 2 seconds: run it again when the machine is less busy"
+    )
     with pytest.raises(UserError, match=said), launch(site.server_port, patience=2):
         pass
     with pytest.raises(ProcessLookupError):
@@ -99,7 +102,7 @@ def test_a_recording_without_a_browser_ends_with_one_sentence(
     agent = ["--agent", "oracle", "--out", str(out)]
     assert record(["--cases", str(cases), *agent]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert "chromium did not start within 0.5 seconds" in line
+    assert f"{CHROMIUMS[0]} did not start within 0.5 seconds" in line
 
 
 def test_the_folder_of_a_process_that_was_killed_is_removed(

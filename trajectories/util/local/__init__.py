@@ -1,1 +1,1 @@
-"""This machine: the user's cache folder, environments in it, who reaches an address."""
+"""This machine: its cache folder, environments in it, its Chromium, who reaches an address."""
