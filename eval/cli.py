@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from trajudge import __version__
 from trajudge.trajectories.util.errors import did_you_mean
+from trajudge.trajectories.util.local.threads import limit_threads
 
 
 class Command(NamedTuple):
@@ -186,6 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             f"error: no command {place + name!r}{close}: use one of {', '.join(known)}\n"
         )
         return 2
+    limit_threads()
     exit_code: int = import_module(f"trajudge.{commands[name].module}").main(rest)
     return exit_code
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
 from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
+from trajudge.trajectories.util.local.threads import limit_threads
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run what the command line asks for; return the exit code (``trajectories.util.exits``)."""
+    limit_threads()
     request = parse(sys.argv[1:] if arguments is None else arguments)
     from trajudge.eval.runs.grid import plan_runs, say_sources  # noqa: PLC0415 - --help needs none of these
 

@@ -14,6 +14,7 @@ from trajudge.proxy.mitm.trust import chromium_flags, trusting
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.threads import users_environment
 
 _END_PATIENCE = 10.0  # seconds that an interrupted agent has to end by itself
 _BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
@@ -46,7 +47,7 @@ async def run_agent(
     Raises UserError for a command that cannot be started.
     """
     async with running(settings) as proxy:
-        environment = agent_environment(proxy, os.environ)
+        environment = agent_environment(proxy, users_environment())
         try:
             process = await asyncio.create_subprocess_exec(*command, env=environment)
         except OSError as error:

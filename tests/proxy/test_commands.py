@@ -185,3 +185,17 @@ def test_a_missing_environment_is_one_sentence(
     words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--", "true"]
     assert main(words) == 2
     assert "cannot import mitmproxy: name another one" in capsys.readouterr().err
+
+
+def test_an_agent_keeps_the_threads_that_its_user_gave_it(
+    site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Our own commands have no threads for linear algebra; that is nothing an agent inherits."""
+    show = [sys.executable, "-c", "import os; print(os.environ.get('OPENBLAS_NUM_THREADS'))"]
+    for number in ("3", None):
+        if number is None:
+            monkeypatch.delenv("OPENBLAS_NUM_THREADS")
+        else:
+            monkeypatch.setenv("OPENBLAS_NUM_THREADS", number)
+        assert main(["proxy", "run", "--out", str(tmp_path / f"run-{number}"), "--", *show]) == 0
+        assert capfd.readouterr().out.startswith(f"{number}\n")

@@ -1,1 +1,1 @@
-"""This machine: its cache folder, environments in it, its Chromium, who reaches an address."""
+"""This machine: its cache folder, environments, Chromium, threads, who reaches an address."""
