@@ -50,11 +50,23 @@ def checked(kind: type[R], fields: dict[str, Any]) -> R:
     """Make a record of all its fields, in their order, whose types were checked before: to validate
     them again takes several times as long."""
     record = kind.__new__(kind)
-    object.__setattr__(record, "__dict__", fields)
-    object.__setattr__(record, "__pydantic_fields_set__", _every_field(kind))
-    object.__setattr__(record, "__pydantic_extra__", None)
-    object.__setattr__(record, "__pydantic_private__", None)
+    _set_fields(record, fields)
+    _set_told(record, _every_field(kind))
+    _set_extra(record, None)
+    _set_private(record, None)
     return record
+
+
+# The attributes that pydantic's own ``__init__`` sets; to look them up by name takes longer.
+_set_fields, _set_told, _set_extra, _set_private = (
+    vars(BaseModel)[name].__set__
+    for name in (
+        "__dict__",
+        "__pydantic_fields_set__",
+        "__pydantic_extra__",
+        "__pydantic_private__",
+    )
+)
 
 
 @cache

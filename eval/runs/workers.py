@@ -25,6 +25,8 @@ MOMENT = 0.01  # seconds
 AHEAD = 0.5  # of the calls at once: jobs beside them whose prompts and replies are being handled
 COLLECT_EVERY = 10_000  # objects more than there were, where Python's default is 700
 MOST_DRAWN = 32  # jobs at once: the first are sent before the last are drawn
+QUICK = 0.001  # seconds of drawing that the loop does itself: a thread beside it costs more
+MOST_IN_THREAD = 1_024  # draws, before the loop tries again
 
 
 def workers_for(concurrency: int) -> int:
@@ -81,9 +83,9 @@ async def judge_all(
 ) -> None:
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
-    The iterator is advanced in a thread, so that reading files does not hold up replies. Once
-    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
-    error of a job or of the iterator that is not itself a reason to stop.
+    The iterator is advanced in a thread where that takes long, so that reading files does not hold
+    up replies. Once ``stop`` has a reason no job is begun; what was under way is still recorded.
+    Raises the first error of a job or of the iterator that is not itself a reason to stop.
     """
     queue = _Queue(jobs, ahead=width // 2)
 
@@ -127,9 +129,13 @@ def rare_collections() -> Iterator[None]:
 
 
 class _Queue(Generic[J]):
-    """Draws jobs in a thread, for all workers that wait for one at once: a thread that competes
-    with a busy loop is slow to start, and one job each time would bound the rate of a run. Workers
-    that waited go on together, so that what they do becomes one commit."""
+    """Draws jobs for all workers that wait for one at once: a thread that competes with a busy loop
+    is slow to start, and one job each time would bound the rate of a run. Workers that waited go on
+    together, so that what they do becomes one commit.
+
+    Jobs that are drawn in a moment are drawn on the loop. After one that was not, the next ones are
+    drawn in a thread, each time twice as many before the loop tries again.
+    """
 
     def __init__(self, jobs: Iterator[J], ahead: int) -> None:
         self._jobs = jobs
@@ -138,6 +144,7 @@ class _Queue(Generic[J]):
         self._more = asyncio.Event()
         self._is_drawing = self._is_at_end = False
         self._waiting = 0
+        self._in_thread, self._next_in_thread = 0, 1  # draws
 
     async def next(self) -> J | None:
         """Return the next job, None at the end."""
@@ -157,17 +164,32 @@ class _Queue(Generic[J]):
         self._more.clear()
         try:
             most = min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
-            some = await asyncio.to_thread(self._some, most)
+            if self._in_thread:
+                self._in_thread -= 1
+                some = await asyncio.to_thread(self._some, most, MOMENT)
+            else:
+                some = self._on_loop(most)
             self._drawn.extend(some)
             self._is_at_end = not some
         finally:
             self._is_drawing = False
             self._more.set()
 
-    def _some(self, most: int) -> list[J]:
-        """Draw at most so many, or as can be read in a moment: the first is not kept waiting for
+    def _on_loop(self, most: int) -> list[J]:
+        """Draw here, and decide by the time that it takes where the next ones are drawn."""
+        started = time.monotonic()
+        some = self._some(most, QUICK)
+        if time.monotonic() - started <= 2 * QUICK:  # so no job alone takes long
+            self._next_in_thread = 1
+        else:
+            self._in_thread = self._next_in_thread
+            self._next_in_thread = min(2 * self._next_in_thread, MOST_IN_THREAD)
+        return some
+
+    def _some(self, most: int, seconds: float) -> list[J]:
+        """Draw at most so many, or as can be read in that time: the first is not kept waiting for
         large files behind it."""
-        until = time.monotonic() + MOMENT
+        until = time.monotonic() + seconds
         some: list[J] = []
         for job in islice(self._jobs, most):
             some.append(job)

@@ -103,9 +103,7 @@ class Simplified:
         numbers = [frame.number for frame in frames]
         around = form.tokens + sum(picture_tokens(image, limits) for image in pictures)
         budget = self.options.max_prompt_tokens - around
-        overflow = ContextOverflow(
-            f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
-        )
+        overflow: ContextOverflow | None = None
         shorter = views(
             trajectory, self.options.representation, budget, elision=self.options.elision
         )
@@ -119,7 +117,9 @@ class Simplified:
                 shorter.room = None if stated_budget is None else stated_budget - around
                 continue
             return parse_reply(reply, self._parse)
-        raise overflow
+        raise overflow or ContextOverflow(
+            f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
+        )
 
 
 def _form(options: SimplifiedOptions) -> PromptFormat:

@@ -93,8 +93,9 @@ class Leases:
                 # Another may have taken it over, and is not to lose it now.
                 with self._guarded():
                     self._unlink(key.hex())
-            else:
-                self._unlink(key.hex())
+            elif (name := key.hex()) in self._claimed:  # nobody takes over from one that is heard
+                os.unlink(name, dir_fd=self._folder)
+                self._claimed.discard(name)
 
     def close(self) -> None:
         """Give all leases back."""

@@ -124,6 +124,24 @@ async def test_the_first_is_not_kept_waiting_for_large_files_behind_it() -> None
     assert all(read <= place + 2 for place, read in enumerate(begun, start=1))
 
 
+async def test_files_that_take_long_are_read_beside_the_loop_and_others_on_it() -> None:
+    def drawn_on_loop(count: int, seconds: float, on_loop: list[bool]) -> Iterator[JudgmentJob]:
+        for job in jobs(count):
+            threading.Event().wait(seconds)
+            on_loop.append(threading.current_thread() is threading.main_thread())
+            yield job
+
+    async def judge(job: JudgmentJob) -> Judgment:
+        return judged(job)
+
+    for count, seconds in ((60, 0.005), (500, 0.0)):
+        on_loop: list[bool] = []
+        source = drawn_on_loop(count, seconds, on_loop)
+        await judge_all(source, judge, width=4, record=lambda j: None, stop=StopSignal())
+        assert len(on_loop) == count
+        assert sum(on_loop) <= 6 if seconds else sum(on_loop) >= 250
+
+
 async def test_an_error_of_a_job_or_of_the_files_ends_the_run_as_itself() -> None:
     async def judge(job: JudgmentJob) -> Judgment:
         raise UserError("no key")
