@@ -49,9 +49,9 @@ class StopSignal:
         self.reason: BudgetSpent | Interrupted | None = None
         self._listeners: list[Callable[[Interrupted], None]] = []
 
-    def interrupt(self) -> None:
+    def interrupt(self, reason: Interrupted | None = None) -> None:
         """Begin nothing new, and tell whoever listens. Belongs into the thread of the loop."""
-        self.reason = interrupted = Interrupted("interrupted")
+        self.reason = interrupted = reason or Interrupted("interrupted")
         for tell in self._listeners:
             tell(interrupted)
 

@@ -125,7 +125,7 @@ class ShardWorker:
             await asyncio.sleep(self._claims.seconds / BEATS)
             held = await asyncio.to_thread(self._claims.prolong, shard, claim)
             if held is None:
-                self._stop.interrupt()
-                self._stop.reason = ShardLost("another worker has taken it over")
+                if self._stop.reason is None:  # the user's own Ctrl-C goes before
+                    self._stop.interrupt(ShardLost("another worker has taken it over"))
                 return
             claim = held

@@ -27,6 +27,8 @@ from tests.eval.test_inputs import tree
 from tests.llm_server import LlmServer
 from trajudge.eval.cli import main
 from trajudge.eval.runs.workers import workers_for
+from trajudge.eval.shards.claims import ShardClaims
+from trajudge.eval.shards.objects.opening import open_store
 
 
 @pytest.mark.slow
@@ -89,6 +91,22 @@ def test_an_interrupted_worker_gives_its_shard_back(server: LlmServer, tmp_path:
     ended(worker(run, words(server, tmp_path / "b.sqlite")))
     assert time.monotonic() - begun < 30, "the claim of 60 s was not waited for"
     assert set(requests(server).values()) == {1}
+
+
+@pytest.mark.slow
+def test_a_worker_whose_shard_is_taken_over_goes_on_with_the_next(
+    server: LlmServer, alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Calls wait for their turn when the shard is lost.
+    monkeypatch.setattr(server, "latency", lambda _: 0.5 if len(server.seen) < 20 else 0.0)
+    run, own = tmp_path / "run", ("--shard-size", "45", "--claim", "1")
+    first = worker(str(run), words(server, tmp_path / "replies.sqlite"), *own)
+    wait_until(lambda: len(server.seen) >= 10, first)
+    other = ShardClaims(open_store(str(run)), "other", 0.5, now=lambda: time.time() + 1.1)
+    assert other.claim("00000"), "by a clock that is ahead the claim has run out"
+    assert "shard 00000: another worker has taken it over" in ended(first)
+    assert "1 shards changed hands" in merged(str(run), tmp_path / "merged")
+    check_same(tmp_path / "merged", alone)
 
 
 @pytest.mark.slow
