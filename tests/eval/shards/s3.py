@@ -15,6 +15,16 @@ from tests.pinned import pinned_python
 from trajudge.trajectories.util.local.pinned import PinnedPackage
 
 BUCKET = "runs"
+# moto compares an object's version and replaces it without a lock: of two requests at once that
+# name the same version both would be taken, which S3 rules out. It answers one after the other.
+SERVER = """
+import sys
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+
+application = DomainDispatcherApplication(create_backend_app)
+run_simple("127.0.0.1", int(sys.argv[1]), application, threaded=False)
+"""
 MOTO = PinnedPackage(
     name="moto",
     pins=Path(__file__).with_name("moto.txt"),
@@ -30,7 +40,7 @@ def s3_server() -> Iterator[Mapping[str, str]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(python), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    command = [str(python), "-c", SERVER, str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         address = f"http://127.0.0.1:{port}"
         try:
