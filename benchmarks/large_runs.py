@@ -251,7 +251,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--judgments", type=int, default=100_000)
     parser.add_argument("--scored", type=int, default=1_000_000, help="0: leave this stage out")
-    parser.add_argument("--only", nargs="*", metavar="STAGE", help="|".join(STAGES))
+    parser.add_argument(
+        "--only", nargs="*", metavar="STAGE", choices=[*STAGES], help="|".join(STAGES)
+    )
     parser.add_argument("--repeat", type=int, default=3, help="of the stages that read")
     parser.add_argument("--folder", type=Path, help="keep the files here, and use them again")
     parser.add_argument("--out", type=Path, help="write the rows as JSON")
@@ -266,7 +268,8 @@ def main() -> None:
         base.mkdir(exist_ok=True)
         print(f"{'stage':20}{'CPU s':>9}{'of work':>9}{'wall s':>9}{'peak MB':>9}")
         for name in stages(base, options.judgments, options.scored, options.repeat):
-            if name in (options.only or [name]):
+            needed = name == "judge" and not (base / "run").is_dir()
+            if needed or name in (options.only or [name]):
                 took = measured(name, base)
                 rows.append({"stage": name, **took._asdict()})
                 figures = f"{took.cpu:9.2f}{took.work:9.2f}{took.wall:9.2f}{took.peak:9.0f}"

@@ -119,9 +119,8 @@ def stall(backend: str, origin: OriginPorts, n: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--only", nargs="+", default=["requests", "ttft", "stall", "pages", "exact"]
-    )
+    names = ["requests", "ttft", "stall", "pages", "exact"]
+    parser.add_argument("--only", nargs="+", default=names, choices=names)
     parser.add_argument("--plans", type=int, default=1000)
     parser.add_argument("--first", type=int, default=0, help="seed of the first plan")
     parser.add_argument("--n", type=int, default=1, help="times as many measurements")
