@@ -6,10 +6,16 @@ from asyncio import IncompleteReadError, StreamReader
 from collections.abc import AsyncGenerator
 from typing import Literal, NamedTuple
 
-from trajudge.proxy.http.messages import BadMessage, HeaderFields, ResponseHead, field
+from trajudge.proxy.http.messages import (
+    BadMessage,
+    HeaderFields,
+    ResponseHead,
+    fields_by_name,
+)
 
 PIECE = 64 * 1024
 _NO_BODY = (204, 304)
+_MOST_DIGITS = 18  # of a length, which no body comes near: Python refuses to read thousands of them
 
 
 class BodyTooLarge(Exception):
@@ -39,7 +45,8 @@ def response_framing(method: str, head: ResponseHead) -> Framing:
 
 
 def _framing(headers: HeaderFields) -> Framing | None:
-    encoding, length = field(headers, "transfer-encoding"), field(headers, "content-length")
+    named = fields_by_name(headers)
+    encoding, length = named.get("transfer-encoding"), named.get("content-length")
     if encoding and length:
         raise BadMessage("a message has both Transfer-Encoding and Content-Length")
     if encoding:
@@ -48,10 +55,10 @@ def _framing(headers: HeaderFields) -> Framing | None:
         return Framing("chunked")
     if not length:
         return None
-    values = {part.strip() for part in length.split(",")}
-    if len(values) != 1 or not min(values).isdecimal():
+    first, *others = {part.strip() for part in length.split(",")} if "," in length else (length,)
+    if others or not first.isdecimal() or len(first) > _MOST_DIGITS:
         raise BadMessage(f"Content-Length {length!r:.80} is no length")
-    return Framing("length", int(min(values)))
+    return Framing("length", int(first))
 
 
 async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes, None]:
@@ -62,12 +69,12 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
     if framing.kind == "length":
         left = framing.length or 0
         while left:
-            left -= len(piece := await _some(reader, left))
+            left -= len(piece := await some_of(reader, left))
             yield piece
     elif framing.kind == "chunked":
         while size := await _chunk_size(reader):
             while size:
-                size -= len(piece := await _some(reader, size))
+                size -= len(piece := await some_of(reader, size))
                 yield piece
             if await reader.readexactly(2) != b"\r\n":
                 raise BadMessage("a chunk is longer than its size")
@@ -78,8 +85,9 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
             yield piece
 
 
-async def _some(reader: StreamReader, left: int) -> bytes:
-    """Read what has come of the ``left`` bytes of a body or chunk."""
+async def some_of(reader: StreamReader, left: int) -> bytes:
+    """Read what has come of the ``left`` bytes of a body or chunk. Raises IncompleteReadError at
+    the end of the connection."""
     piece = await reader.read(min(left, PIECE))
     if not piece:
         raise IncompleteReadError(b"", left)

@@ -48,12 +48,13 @@ class ResponseHead(NamedTuple):
 
 def field(headers: HeaderFields, name: str) -> str:
     """Return a field's value, several joined by a comma; "" without one. ``name`` is lower case."""
-    return _by_name(headers).get(name, "")
+    return fields_by_name(headers).get(name, "")
 
 
 @lru_cache(maxsize=256)
-def _by_name(headers: HeaderFields) -> Mapping[str, str]:
-    """Return the fields by their name in lower case: a message is asked for a dozen."""
+def fields_by_name(headers: HeaderFields) -> Mapping[str, str]:
+    """Return the fields by their name in lower case, several of a name joined by a comma: a message
+    is asked for a dozen."""
     named: dict[str, str] = {}
     for key, value in headers:
         name = key.lower()
@@ -71,6 +72,7 @@ def replaced(headers: HeaderFields, name: str, value: str) -> HeaderFields:
     return (*without(headers, name.lower()), (name, value))
 
 
+@lru_cache(maxsize=256)
 def end_to_end(headers: HeaderFields, *names: str) -> HeaderFields:
     """Return the fields that are passed on, but those of ``names`` (lower case)."""
     named = {word.strip().lower() for word in field(headers, "connection").split(",")}
@@ -80,7 +82,8 @@ def end_to_end(headers: HeaderFields, *names: str) -> HeaderFields:
 
 def keeps_alive(version: str, headers: HeaderFields) -> bool:
     """Tell whether the connection serves another message after this one."""
-    asked = (field(headers, "connection") or field(headers, "proxy-connection")).lower()
+    named = fields_by_name(headers)
+    asked = (named.get("connection") or named.get("proxy-connection", "")).lower()
     return "close" not in asked if version == "HTTP/1.1" else "keep-alive" in asked
 
 
@@ -135,7 +138,9 @@ async def _head(reader: StreamReader) -> tuple[str, str] | None:
     return first, fields
 
 
+@lru_cache(maxsize=256)
 def _fields(lines: str) -> HeaderFields:
+    """Parse the lines of a head: a browser sends the same ones with one asset after the other."""
     if not _FIELDS.fullmatch(lines):
         wrong = next(line for line in lines.split("\r\n") if not _FIELD.fullmatch(f"{line}\r\n"))
         raise BadMessage(f"{wrong!r:.80} is no header field")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from trajudge.proxy.http.messages import RequestHead, field, without
+from trajudge.proxy.http.messages import RequestHead, field, fields_by_name, without
 from trajudge.proxy.plans.faults import AssetKind
 
 DOCUMENT_FIELD = "Trajudge-Document"
@@ -56,10 +56,11 @@ def watched_kind(
 
 def request_kind(head: RequestHead) -> RequestPurpose:
     """Tell what a request is for."""
-    destination = field(head.headers, "sec-fetch-dest")
+    named = fields_by_name(head.headers)
+    destination = named.get("sec-fetch-dest")
     if not destination:
         return _guessed(head)
-    purpose = field(head.headers, "sec-purpose") or field(head.headers, "purpose")
+    purpose = named.get("sec-purpose") or named.get("purpose", "")
     page = (
         destination == "document"
         and head.method in ("GET", "POST")

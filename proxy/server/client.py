@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from http import HTTPStatus
 
-from trajudge.proxy.http.bodies import Framing, pieces
+from trajudge.proxy.http.bodies import Framing, pieces, some_of
 from trajudge.proxy.http.messages import HeaderFields, field, replaced, response_bytes, without
 
 _SKETCH = '<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1><p>{text}</p>'
@@ -27,6 +27,7 @@ class ClientConnection:
         self.sent = 0
         self._chunked = False
         self._head = b""
+        self._flushing: asyncio.TimerHandle | None = None
 
     @property
     def gone(self) -> bool:
@@ -67,7 +68,8 @@ class ClientConnection:
             if self._chunked:
                 headers = (*headers, ("Transfer-Encoding", "chunked"))
         self._head = response_bytes(status, reason, self._own(headers))
-        asyncio.get_running_loop().call_soon(self.flush)
+        # A timer and not ``call_soon``: once it is cancelled the loop has no turn for it.
+        self._flushing = asyncio.get_running_loop().call_later(0, self.flush)
 
     def flush(self) -> None:
         """Send a head that waits for its first piece."""
@@ -82,6 +84,8 @@ class ClientConnection:
     async def piece(self, data: bytes) -> None:
         """Send a piece of the body, at once."""
         head, self._head = self._head, b""
+        if head and self._flushing is not None:
+            self._flushing.cancel()
         self.writer.write(head + (b"%x\r\n%b\r\n" % (len(data), data) if self._chunked else data))
         self.sent += len(data)
         await self.writer.drain()
@@ -94,12 +98,18 @@ class ClientConnection:
     ) -> None:
         """Send a body piece by piece as it comes from ``reader``, and end it. ``look`` gets each
         piece once it was sent, with the time of its arrival. Raises as ``pieces``."""
-        async with aclosing(pieces(reader, framing)) as body:
-            async for piece in body:
-                arrived = time.perf_counter()
+        if look is None and framing.length is not None:
+            left = framing.length
+            while left:
+                left -= len(piece := await some_of(reader, left))
                 await self.piece(piece)
-                if look is not None:
-                    look(piece, arrived)
+        else:
+            async with aclosing(pieces(reader, framing)) as body:
+                async for piece in body:
+                    arrived = time.perf_counter()
+                    await self.piece(piece)
+                    if look is not None:
+                        look(piece, arrived)
         await self.finish()
 
     async def finish(self) -> None:
@@ -108,7 +118,7 @@ class ClientConnection:
         if self._chunked:
             self.writer.write(b"0\r\n\r\n")
             self._chunked = False
-        await self.writer.drain()
+            await self.writer.drain()
 
     async def sentence(self, status: int, text: str) -> None:
         """Send a short page of ours: what is wrong, and what to do."""

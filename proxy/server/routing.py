@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -32,7 +32,8 @@ class Destination(NamedTuple):
     tls: bool
 
 
-def _destination(target: str, schemes: Sequence[str]) -> Destination | None:
+@lru_cache(maxsize=256)
+def _destination(target: str, schemes: tuple[str, ...]) -> Destination | None:
     """Parse the absolute address in a request line; None for what is none of these schemes."""
     try:
         parts = urlsplit(target)
