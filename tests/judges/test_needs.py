@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
@@ -25,6 +25,7 @@ from tests.judges.runs import GOOD, pictures, texts
 from tests.samples import examples
 from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.methods.claims_first.replies import ASSUMED_CLAIMS
 from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.trajectories import store
@@ -40,6 +41,7 @@ FINDINGS = {
     "side_effect": False,
     "outcome": True,
 }
+DOUBTED = {"reasoning": "No page shows it.", "side_effect": False, "success": False}
 COMPOSED = {"of": {"members": [{"name": "webvoyager"}, {"name": "aer-c"}]}}
 # Every judge, and every option of its that changes what it shows.
 CASES: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -94,6 +96,10 @@ class Answering(BaseClient):
             count = max(n for n in range(1, 20) if f"\n{n}. " in f"\n{prompt}")
             found = [{"criterion": n + 1, "steps": [], "score": 1} for n in range(count)]
             return json.dumps(FINDINGS | {"findings": found})
+        if self.name == "claims-first":
+            claims = json.loads(ASSUMED_CLAIMS)["claims"]
+            held = [{"claim": n + 1, "holds": False} for n in range(len(claims))]
+            return json.dumps({"claims": held, "requirements": [], **DOUBTED})
         return {"simplified": GOOD, "insta": INSTA, "browser-use": JUDGEMENT}.get(self.name, STATUS)
 
     @property
@@ -172,6 +178,7 @@ def judged(name: str, options: dict[str, Any], run: Trajectory) -> tuple[Judgmen
     kind=st.sampled_from(("agentrewardbench", "trajudge")),
     damages=st.lists(st.sampled_from(DAMAGES), min_size=1, max_size=5),
 )
+@example(case=("claims-first", {}), kind="agentrewardbench", damages=["whole"])
 def test_no_judge_says_ok_of_less_than_it_declared(
     case: tuple[str, dict[str, Any]], kind: str, damages: list[str]
 ) -> None:
