@@ -6,12 +6,7 @@ from asyncio import IncompleteReadError, StreamReader
 from collections.abc import AsyncGenerator
 from typing import Literal, NamedTuple
 
-from trajudge.proxy.http.messages import (
-    BadMessage,
-    HeaderFields,
-    ResponseHead,
-    fields_by_name,
-)
+from trajudge.proxy.http.messages import BadMessage, HeaderFields, ResponseHead, fields_by_name
 
 PIECE = 64 * 1024
 _NO_BODY = (204, 304)
@@ -55,7 +50,7 @@ def _framing(headers: HeaderFields) -> Framing | None:
         return Framing("chunked")
     if not length:
         return None
-    first, *others = {part.strip() for part in length.split(",")} if "," in length else (length,)
+    first, *others = {part.strip() for part in length.split(",")}
     if others or not first.isdecimal() or len(first) > _MOST_DIGITS:
         raise BadMessage(f"Content-Length {length!r:.80} is no length")
     return Framing("length", int(first))
@@ -69,12 +64,12 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
     if framing.kind == "length":
         left = framing.length or 0
         while left:
-            left -= len(piece := await some_of(reader, left))
+            left -= len(piece := await _some(reader, left))
             yield piece
     elif framing.kind == "chunked":
         while size := await _chunk_size(reader):
             while size:
-                size -= len(piece := await some_of(reader, size))
+                size -= len(piece := await _some(reader, size))
                 yield piece
             if await reader.readexactly(2) != b"\r\n":
                 raise BadMessage("a chunk is longer than its size")
@@ -85,7 +80,7 @@ async def pieces(reader: StreamReader, framing: Framing) -> AsyncGenerator[bytes
             yield piece
 
 
-async def some_of(reader: StreamReader, left: int) -> bytes:
+async def _some(reader: StreamReader, left: int) -> bytes:
     """Read what has come of the ``left`` bytes of a body or chunk. Raises IncompleteReadError at
     the end of the connection."""
     piece = await reader.read(min(left, PIECE))

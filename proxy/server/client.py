@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import aclosing
 from http import HTTPStatus
 
-from trajudge.proxy.http.bodies import Framing, pieces, some_of
+from trajudge.proxy.http.bodies import Framing, pieces
 from trajudge.proxy.http.messages import HeaderFields, field, replaced, response_bytes, without
 
 _SKETCH = '<!doctype html><meta charset="utf-8"><title>{title}</title><h1>{title}</h1><p>{text}</p>'
@@ -98,18 +98,12 @@ class ClientConnection:
     ) -> None:
         """Send a body piece by piece as it comes from ``reader``, and end it. ``look`` gets each
         piece once it was sent, with the time of its arrival. Raises as ``pieces``."""
-        if look is None and framing.length is not None:
-            left = framing.length
-            while left:
-                left -= len(piece := await some_of(reader, left))
+        async with aclosing(pieces(reader, framing)) as body:
+            async for piece in body:
+                arrived = time.perf_counter()
                 await self.piece(piece)
-        else:
-            async with aclosing(pieces(reader, framing)) as body:
-                async for piece in body:
-                    arrived = time.perf_counter()
-                    await self.piece(piece)
-                    if look is not None:
-                        look(piece, arrived)
+                if look is not None:
+                    look(piece, arrived)
         await self.finish()
 
     async def finish(self) -> None:

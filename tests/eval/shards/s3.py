@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.eval.shards.sharing import wait_until
 from tests.pinned import pinned_python
 from trajudge.trajectories.util.local.pinned import PinnedPackage
 
@@ -44,7 +44,7 @@ def s3_server() -> Iterator[Mapping[str, str]]:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         address = f"http://127.0.0.1:{port}"
         try:
-            _make_bucket(f"{address}/{BUCKET}")
+            wait_until(lambda: _made(f"{address}/{BUCKET}"), server)
             yield {
                 "AWS_ENDPOINT_URL": address,
                 "AWS_ACCESS_KEY_ID": "key",
@@ -55,16 +55,14 @@ def s3_server() -> Iterator[Mapping[str, str]]:
             server.terminate()
 
 
-def _make_bucket(url: str) -> None:
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            request = urllib.request.Request(url, method="PUT")
-            urllib.request.urlopen(request, timeout=5).close()
-            return
-        except OSError:
-            assert time.monotonic() < deadline, "moto did not start"
-            time.sleep(0.2)
+def _made(bucket: str) -> bool:
+    """Make the bucket; False while the server does not answer yet."""
+    try:
+        request = urllib.request.Request(bucket, method="PUT")
+        urllib.request.urlopen(request, timeout=5).close()
+    except OSError:
+        return False
+    return True
 
 
 def environment(settings: Mapping[str, str]) -> dict[str, str]:
