@@ -101,7 +101,10 @@ async def snapshot(
     cdp: ProtocolSession, bids: Bids, mark: MarkMode, *, pictures: bool
 ) -> PageSnapshot:
     """See the page. The questions go out together, the picture's first: it is drawn and compressed
-    while the tree is gathered."""
+    while the tree is gathered.
+
+    The tree is built for each look: one that ``Accessibility.enable`` keeps up to date differs with
+    where the parser paused, so that one page has several trees."""
     written = mark == "browsergym"
     if written:
         await cdp.send("Runtime.evaluate", {"expression": _WRITE})

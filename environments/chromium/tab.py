@@ -178,7 +178,6 @@ class Tab:
             cdp.on(event, heard)
         await asyncio.gather(
             cdp.send("Page.enable"),
-            cdp.send("Accessibility.enable"),
             cdp.send("Network.enable", {"maxPostDataSize": MAX_POST_BYTES}),
             cdp.send(
                 "Fetch.enable", {"patterns": [{"urlPattern": "*", "resourceType": "Document"}]}

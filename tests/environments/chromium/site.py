@@ -28,6 +28,9 @@ PARTS = """<h1>Cart</h1><nav><a href="#a">Home</a> <a href="#b">Orders</a></nav>
 <table><tr><td>a</td><td>1</td></tr></table>
 <dialog open><p>Sure?</p><button>Yes</button></dialog><textarea aria-label=Note>hi</textarea>"""
 
+CUT = "<label>"  # where /halves stops for a while
+RADIO = f"{CUT}<input type=radio> Garden</label>"
+
 PAGES = {
     "/parts": PARTS,
     "/more-parts": f"{PARTS}<input type=date><p style='margin-top:3000px'>Far <button>Low</button>"
@@ -65,6 +68,7 @@ PAGES = {
     ".matches].join(' ')</script>",
     "/attributes": "<p>one</p><button>two</button><script>window.seen = () => "
     "document.documentElement.outerHTML</script>",
+    "/radio": RADIO,
     "/loop": "<script>setTimeout(() => location.reload(), 0)</script><p>again</p>",
 }
 DELAY = 0.3  # seconds
@@ -103,6 +107,8 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/large":
             rows = "".join(f"<tr><td>{n}<td><a href=/{n}>Item {n}</a>" for n in range(300))
             self._page(f"<table>{rows}</table>")
+        elif path == "/halves":
+            self._page(RADIO, CUT)
         elif path == "/thanks":
             self._page("<h1>Thanks</h1>")
         else:
@@ -121,11 +127,12 @@ class Handler(BaseHTTPRequestHandler):
         self.server.hits.append((self.headers["Host"], self.command, path))
         return path
 
-    def _page(self, body: str) -> None:
+    def _page(self, body: str, cut: str = "") -> None:
         page = f"<!doctype html><html lang=en><title>Site</title><body>{body}"
-        self._send(200, page, **{"Content-Type": "text/html; charset=utf-8"})
+        self._send(200, page, cut, **{"Content-Type": "text/html; charset=utf-8"})
 
-    def _send(self, status: int, text: str, **headers: str) -> None:
+    def _send(self, status: int, text: str, cut: str = "", **headers: str) -> None:
+        """Answer; what follows the text ``cut`` is sent after a delay."""
         data = text.encode()
         self.send_response(status)
         for name, value in {**headers, "Set-Cookie": "run=secret; Path=/"}.items():
@@ -133,7 +140,10 @@ class Handler(BaseHTTPRequestHandler):
         if status != 204:
             self.send_header("Content-Length", str(len(data)))
         self.end_headers()
-        self.wfile.write(data)
+        first = text.index(cut) + len(cut)
+        self.wfile.write(data[:first])
+        time.sleep(DELAY if cut else 0)
+        self.wfile.write(data[first:])
 
 
 @contextmanager

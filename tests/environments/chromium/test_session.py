@@ -44,6 +44,13 @@ def test_without_pictures_there_is_none(at: Open) -> None:
         assert session.evaluate("innerWidth") == 640
 
 
+def test_the_tree_does_not_tell_how_a_page_arrived(at: Open) -> None:
+    with at("/radio") as whole, at("/halves") as halves:
+        tree = whole.observe().observation.axtree or ""
+        assert "radio 'Garden'" in tree and "StaticText" not in tree
+        assert halves.observe().observation.axtree == tree
+
+
 def test_bids_are_in_document_order_and_stay_with_their_elements(at: Open) -> None:
     with at("/") as session:
         before = [element.bid for element in session.observe().elements]
