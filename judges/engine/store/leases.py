@@ -128,21 +128,24 @@ class Leases:
 
     def _link(self, name: str) -> bool:
         """Make the lease of that name this owner's; False if somebody has it."""
-        try:
-            self._link_as(name)
-        except FileExistsError:
-            return False
-        self._claimed.add(name)
+        with self._turn:
+            try:
+                self._link_as(name)
+            except FileExistsError:
+                return False
+            self._claimed.add(name)
         return True
 
     def _unlink(self, name: str) -> None:
         """Remove the lease of that name, if it is this owner's."""
-        try:
-            if os.stat(name, dir_fd=self._folder).st_ino == self._inode:
-                os.unlink(name, dir_fd=self._folder)
-        except FileNotFoundError:
-            pass
+        if self._is_mine(name):
+            os.unlink(name, dir_fd=self._folder)
         self._claimed.discard(name)
+
+    def _is_mine(self, name: str) -> bool:
+        with suppress(FileNotFoundError):
+            return os.stat(name, dir_fd=self._folder).st_ino == self._inode
+        return False
 
     def _is_held(self, name: str) -> bool:
         try:
@@ -161,7 +164,7 @@ class Leases:
             with suppress(FileExistsError):
                 self._link_as(mine)
             os.replace(mine, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-        self._claimed.add(name)
+            self._claimed.add(name)
         return True
 
     def _link_as(self, name: str) -> None:
@@ -194,10 +197,16 @@ class Leases:
                 self._beat()
 
     def _beat(self) -> None:
-        if self._is_silent():
-            with self._guarded():
-                self._until = self._prolong()
-        else:
+        """Prolong the leases. After a silence, those that others have taken over are given up
+        before this owner counts as heard: ``release`` then trusts that its leases are its own."""
+        end = self._until
+        until = self._prolong()
+        if time.time() <= end:
+            self._until = until
+            return
+        with self._guarded():
+            mine = [name for name in tuple(self._claimed) if self._is_mine(name)]
+            self._claimed.intersection_update(mine)
             self._until = self._prolong()
 
     def _prolong(self) -> float:

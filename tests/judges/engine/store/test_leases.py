@@ -23,8 +23,9 @@ from pathlib import Path
 from trajudge.judges.engine.store.leases import Leases
 mine = Leases(Path(sys.argv[1]), float(sys.argv[2]))
 print(mine.claim(b"key").name, flush=True)
-if sys.argv[3] == "release":
+if sys.argv[3] != "wait":
     os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(float(sys.argv[3]))
     mine.release(b"key")
     print("released", flush=True)
 time.sleep(60)
@@ -33,7 +34,8 @@ time.sleep(60)
 
 @contextmanager
 def owner(path: Path, seconds: float, then: str = "wait") -> Iterator[subprocess.Popen[str]]:
-    """A process that has the lease on ``key``."""
+    """A process that has the lease on ``key``. It waits, or stops itself and, so many seconds after
+    it wakes, gives the lease back."""
     words = [sys.executable, "-c", OWNER, str(path), str(seconds), then]
     with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -95,9 +97,12 @@ def test_what_the_dead_left_is_cleaned_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_who_was_silent_and_wakes_takes_no_lease_from_its_new_owner(tmp_path: Path) -> None:
+@pytest.mark.parametrize("after", ["0", "0.5"], ids=["at-once", "after-heartbeats"])
+def test_who_was_silent_and_wakes_takes_no_lease_from_its_new_owner(
+    tmp_path: Path, after: str
+) -> None:
     mine, third = Leases(tmp_path / "leases"), Leases(tmp_path / "leases")
-    with owner(tmp_path / "leases", 0.6, then="release") as process:
+    with owner(tmp_path / "leases", 0.6, then=after) as process:
         time.sleep(1.0)  # it has stopped itself
         assert mine.claim(b"key") is Claim.TAKEN_OVER
         process.send_signal(signal.SIGCONT)
