@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import orjson
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from scipy.stats import binomtest
 
 from tests.app.browsing import complaints, launched
@@ -184,13 +184,13 @@ def test_it_leads_to_reasoning_and_trajectory(
     page.locator("tbody td.false-positive a, tbody td.false-negative a").first.click()
     assert "The order stands there." in page.locator("#panel").inner_text()
     page.get_by_role("link", name="The whole judgment").click()
-    assert "/judgment/" in page.url
+    page.wait_for_url("**/judgment/**")
     page.go_back()
-    page.get_by_role("link", name="Close").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Close").click()
     assert page.locator("#panel").count() == 0
     page.locator("table[data-rows] tbody th a").first.click()
-    page.wait_for_selector(".steps li")
-    assert page.locator(".steps li").count() == 2
+    expect(page.locator(".steps li")).to_have_count(2)
 
 
 @pytest.mark.browser

@@ -86,10 +86,11 @@ def test_it_shows_the_prompt_and_leads_on(browser: Browser, shop: Served) -> Non
     ledger = (RECORDED / "runs/simplified-axtree/calls.jsonl").read_text().splitlines()
     seconds = {json.loads(each)["request"]: json.loads(each)["seconds"] for each in ledger}
     assert f"{seconds[recorded['calls'][0]['request']]:.1f}" in cells
-    page.get_by_role("link", name="Trajectory", exact=True).click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Trajectory", exact=True).click()
     assert page.locator(".strip li").count() >= 5
     page.locator(".strip a", has_text="insta").click()
-    assert "/run/insta/judgment/" in page.url
+    page.wait_for_url("**/run/insta/judgment/**")
     assert "differs" in page.locator("#prompt + p").inner_text()
     assert events == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from tests.app.browsing import check_accessible, launched, opened
 from tests.app.made_runs import Task, write_run
@@ -132,7 +132,7 @@ def test_a_filter_replaces_the_rows_alone(browser: Browser, site: Served) -> Non
     page.get_by_label("Filter", exact=True).fill("wrong:all")
     page.keyboard.press("Enter")
     page.get_by_text("use one of fp, fn, any").wait_for()
-    assert page.locator("tbody tr").count() == 0
+    expect(page.locator("tbody tr")).to_have_count(0)
     assert [event for event in events if "422" not in event] == []
 
 
@@ -158,13 +158,14 @@ def test_everything_works_without_scripts(browser: Browser, site: Served) -> Non
     page.locator("tbody").get_by_role("link", name="judge", exact=True).click()
     page.get_by_role("link", name="False positives").click()
     assert page.get_by_label("Filter", exact=True).input_value() == "wrong:fp"
-    assert page.locator("tr.false-positive").count() == page.locator("tbody tr").count() == 20
+    expect(page.locator("tbody tr")).to_have_count(20)
+    expect(page.locator("tr.false-positive")).to_have_count(20)
     page.get_by_label("Filter", exact=True).fill("")
     page.get_by_role("button", name="Show").click()
     page.get_by_role("link", name="Next page").click()
-    assert page.locator("tbody tr").count() == 10
+    expect(page.locator("tbody tr")).to_have_count(10)
     page.get_by_role("link", name="score").click()
-    assert page.locator("th[aria-sort=ascending]").count() == 1
+    expect(page.locator("th[aria-sort=ascending]")).to_have_count(1)
     assert events == []
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import complaints, launched
 from tests.app.made_runs import png
@@ -112,9 +112,11 @@ def test_it_is_whole_without_scripts(browser: Browser, shop: Served) -> None:
     badges = [text.strip() for text in page.locator(".badge").all_inner_texts()]
     assert badges == ["→ other address", "⚠ error of the action before"]
     page.get_by_role("link", name="Next step").click()
-    assert (shown_step(page), "step=2" in page.url) == ("2", True)
+    page.wait_for_url("**step=2*")
+    assert shown_step(page) == "2"
     page.get_by_role("link", name="Accessibility tree").click()
-    page.get_by_role("link", name="Difference to the step before").click()
+    with page.expect_navigation():
+        page.get_by_role("link", name="Difference to the step before").click()
     difference = page.get_by_role("region", name="Difference").inner_text()
     assert "text 'new'" in difference
     assert (
@@ -122,13 +124,14 @@ def test_it_is_whole_without_scripts(browser: Browser, shop: Served) -> None:
         == "1 added, 1 removed, 1 changed, 1 as before"
     )
     page.get_by_role("link", name="Next step").click()
-    assert "diff=1" in page.url
+    page.wait_for_url("**diff=1*")
     page.get_by_role("link", name="Whole tree").click()
     page.get_by_label("Find in the tree").fill("MUG")
     page.get_by_role("button", name="Find").click()
-    assert "2 lines hold MUG" in page.locator("main").inner_text()
+    main = page.locator("main")
+    expect(main).to_contain_text("2 lines hold MUG", use_inner_text=True)
     page.get_by_role("link", name="State").click()
-    assert "sent: 1 found, 1 wanted" in page.locator("main").inner_text()
+    expect(main).to_contain_text("sent: 1 found, 1 wanted", use_inner_text=True)
     assert events == []
 
 
