@@ -97,7 +97,8 @@ async def judge_all(
             try:
                 record(await judge_one(job))
             except (BudgetSpent, Interrupted) as reason:
-                stop.reason = reason
+                # A call may give up for an earlier reason than the one that counts by now.
+                stop.reason = stop.reason or reason
 
     try:
         with rare_collections():

@@ -176,3 +176,18 @@ async def test_ctrl_c_finishes_what_is_under_way_and_begins_nothing() -> None:
     assert isinstance(stop.reason, Interrupted)
     assert told == [stop.reason]
     assert 3 <= len(recorded) <= 6
+
+
+async def test_a_call_that_gives_up_for_an_earlier_reason_does_not_hide_ctrl_c() -> None:
+    stop, recorded = StopSignal(), list[Judgment]()
+    lost = Interrupted("another worker has taken it over")
+
+    async def judge(job: JudgmentJob) -> Judgment:
+        stop.interrupt(lost)
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0.05)
+        raise lost
+
+    with graceful_interrupt(stop):
+        await judge_all(jobs(9), judge, width=1, record=recorded.append, stop=stop)
+    assert str(stop.reason) == "interrupted" and recorded == []
