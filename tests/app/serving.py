@@ -37,7 +37,7 @@ class Served(NamedTuple):
         self, path: str, method: str = "GET", body: str | bytes | None = None, **headers: str
     ) -> Answer:
         """Send one request; ``Sec_Fetch_Site`` is the header Sec-Fetch-Site."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body, named)
         response: HTTPResponse = connection.getresponse()

@@ -24,5 +24,5 @@ def started(*words: str) -> Iterator[bytes]:
             page: bytes = answer.read()
         yield page
         ran.send_signal(signal.SIGINT)
-        assert ran.wait(timeout=20) == 0
+        assert ran.wait(timeout=60) == 0
         assert ran.stderr.read() == ""

@@ -102,7 +102,7 @@ def test_ctrl_c_keeps_what_was_under_way(tmp_path: Path, number: signal.Signals)
         process = command.start()
         wait_for(10, server, process)
         process.send_signal(number)
-        _, shown = process.communicate(timeout=30)
+        _, shown = process.communicate(timeout=120)
         assert process.returncode == 130
         assert b"the same command goes on" in shown
         assert b"Traceback" not in shown
@@ -124,7 +124,7 @@ def test_a_second_ctrl_c_ends_at_once_and_keeps_what_was_answered(tmp_path: Path
         for number in (signal.SIGTERM, signal.SIGINT):
             time.sleep(0.3)
             process.send_signal(number)
-        _, shown = process.communicate(timeout=10)
+        _, shown = process.communicate(timeout=40)
         assert process.returncode == 130
         assert b"Traceback" not in shown and b"interrupted" in shown
         assert kept(command.cache) == 10

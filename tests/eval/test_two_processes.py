@@ -69,7 +69,7 @@ def test_what_a_killed_process_was_asking_is_asked_by_the_one_that_waited(tmp_pa
         hung["hang"] = False
         killed.kill()
         killed.communicate()
-        _, told = waiter.communicate(timeout=20)
+        _, told = waiter.communicate(timeout=120)
         assert waiter.returncode == 0, told.decode()
         assert server.stats.requests == LIMIT + TOGETHER
         assert server.stats.duplicates == TOGETHER
@@ -83,7 +83,7 @@ def test_a_second_process_is_told_who_works_in_the_folder(tmp_path: Path) -> Non
         holder = first.start()
         wait_until(lambda: server.stats.requests == TOGETHER)
         process = first.start()
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=50)
         assert process.returncode == 2
         owner = rf"process {holder.pid} on {re.escape(socket.gethostname())}, since 20\d\d-"
         assert re.search(owner, told.decode())

@@ -26,7 +26,7 @@ def free_port() -> int:
 
 def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> list[tuple[str, str]]:
     """Wait until the browser's word on its navigations has come; return kinds and paths."""
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 120
     while True:
         told = [(e["kind"], e["url"].rpartition("/")[2]) for e in events_of(out, "navigation")]
         if until(told) or time.monotonic() > deadline:

@@ -50,7 +50,7 @@ def ask(url: str, path: str, content: object) -> dict[str, Any]:
         url + path, json.dumps(content).encode(), {"Content-Type": "application/json"}
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    with opener.open(request, timeout=20) as answer:
+    with opener.open(request, timeout=60) as answer:
         found: dict[str, Any] = json.load(answer)
     return found
 

@@ -179,7 +179,7 @@ def test_it_leads_to_reasoning_and_trajectory(
     browser: Browser, shop: tuple[Served, list[Path]]
 ) -> None:
     page = browser.new_context(java_script_enabled=False).new_page()
-    page.set_default_timeout(8_000)
+    page.set_default_timeout(30_000)
     page.goto(f"{shop[0].address}/compare?runs=u,v&preset=wrong")
     page.locator("tbody td.false-positive a, tbody td.false-negative a").first.click()
     assert "The order stands there." in page.locator("#panel").inner_text()

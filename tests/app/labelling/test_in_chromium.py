@@ -91,14 +91,14 @@ def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple
         [{"name": cookie_of(site.store), "value": str(person.id), "url": site.served.address}]
     )
     page = made.new_page()
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     return page, complaints(page, site.served.address, accept=True)
 
 
 def opened(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:
     """The page of the queue after a name was given by keyboard, and what was complained of."""
     page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(30_000)
     events = complaints(page, site.served.address, accept=True)
     page.goto(site.served.address)
     page.get_by_label("Name", exact=True).focus()

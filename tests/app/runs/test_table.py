@@ -179,7 +179,7 @@ def test_the_whole_reasoning_is_searched_beside_the_pages(tmp_path: Path) -> Non
 
 def without(site: Served, notice: str) -> str:
     """Wait until the table shows the notice no longer, and return its page."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while notice in (page := site.ask(TABLE).text):
         assert time.monotonic() < end
         time.sleep(0.02)

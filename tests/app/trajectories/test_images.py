@@ -160,7 +160,7 @@ def test_the_address_serves_it_once(
 def head(server: Served, path: str, **headers: str) -> tuple[int, dict[str, str]]:
     from http.client import HTTPConnection
 
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     connection.request("GET", path, headers=named)
     response = connection.getresponse()

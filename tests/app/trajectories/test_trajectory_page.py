@@ -95,7 +95,7 @@ def opened(
 ) -> tuple[Page, list[str]]:
     """The page, and what left the server's origin or was complained of."""
     page = browser.new_context(**context).new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(8_000)
+    page.set_default_timeout(30_000)
     events = complaints(page, shop.address)
     page.goto(shop.address + trajectory_link(key) + query)
     return page, events

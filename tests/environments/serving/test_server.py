@@ -46,7 +46,7 @@ def ask(
     form: Mapping[str, str] | None = None,
     headers: Mapping[str, str] = BROWSER,
 ) -> tuple[int, str]:
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=60)
     body = None if form is None else urlencode(form)
     host = {"Host": f"{run_id}.localhost"}
     connection.request("GET" if form is None else "POST", path, body, {**headers, **host})

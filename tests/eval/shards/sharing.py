@@ -64,7 +64,7 @@ def requests(server: LlmServer) -> Counter[bytes]:
 
 
 def wait_until(condition: object, process: Forked | subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while not condition():  # type: ignore[operator]
         assert time.monotonic() < deadline
         assert process.poll() is None, process.communicate()[1]

@@ -43,7 +43,7 @@ class Server(NamedTuple):
         body = None if content is None else data
         request = urllib.request.Request(self.url + path, body, fields, method=kind)
         try:
-            with _DIRECT.open(request, timeout=20) as answer:
+            with _DIRECT.open(request, timeout=60) as answer:
                 return _answer(answer.status, answer.read(), dict(answer.headers))
         except urllib.error.HTTPError as error:
             return _answer(error.code, error.read(), dict(error.headers))
