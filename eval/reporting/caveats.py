@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence, Set
+from itertools import chain
 
 from trajudge.eval.reporting.formatting import benchmark_name
 from trajudge.eval.scoring.records import (
@@ -37,7 +38,7 @@ _METRICS = {
     "calibration_error": "calibration error",
 }
 
-SHOWN = 4  # warnings of one kind
+SHOWN = 4  # warnings or names of one kind
 _FAILED = {
     "negative": "counted as not accepted",
     "exclude": "left out",
@@ -99,19 +100,38 @@ def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
 
 
 def _precision_without_interval(scores: ScoreReport) -> list[str]:
-    """One warning per label and reason, with the benchmarks."""
-    shown, places = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, None]]()
+    """One warning per label and reason, with the benchmarks and, where they differ, whose."""
+    shown, missing = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, list[str]]]()
     for s in scores.scores:
         if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
-            place = (s.label, s.no_interval["precision"])
-            places.setdefault(place, {})[benchmark_name(s.benchmark)] = None
-    return [
-        f"warning: precision without an interval ({LABEL_TITLES[label].lower()}, "
-        f"{', '.join(names)}): {reason}"
-        for (label, reason), names in sorted(
-            places.items(), key=lambda pair: LABELS.index(pair[0][0])
-        )
-    ]
+            places = missing.setdefault((s.label, s.no_interval["precision"]), {})
+            places.setdefault(_evaluator(s), []).append(benchmark_name(s.benchmark))
+    lines = []
+    for (label, reason), places in sorted(
+        missing.items(), key=lambda each: LABELS.index(each[0][0])
+    ):
+        scored = {_evaluator(s) for s in scores.scores if s.label == label and s.n}
+        of = LABEL_TITLES[label].lower() + _where(places, scored)
+        lines.append(f"warning: precision without an interval ({of}): {reason}")
+    return lines
+
+
+def _evaluator(score: Score) -> str:
+    return "rule-based" if score.baseline else score.judge
+
+
+def _where(places: Mapping[str, Sequence[str]], scored: Set[str]) -> str:
+    """List the benchmarks of each evaluator, of all together where they are alike or too many."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for evaluator, benchmarks in places.items():
+        alike.setdefault(tuple(dict.fromkeys(benchmarks)), []).append(evaluator)
+    if len(alike) > SHOWN or (len(alike) == 1 and places.keys() == scored):
+        return f", {', '.join(dict.fromkeys(chain(*places.values())))}"
+    return "".join(
+        f"; {', '.join(names) if len(names) <= SHOWN else f'{len(names)} judges'} on "
+        f"{', '.join(benchmarks)}"
+        for benchmarks, names in alike.items()
+    )
 
 
 def is_labelled(score: Score) -> bool:

@@ -15,6 +15,7 @@ from tests.eval.judge_command import run
 from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
+from trajudge.eval.reporting.caveats import warnings_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
@@ -144,3 +145,13 @@ def test_a_table_that_is_asked_for_is_printed_as_ever(
     assert capsys.readouterr().out.startswith("All labels, overall\n")
     assert score_main(["run", "--by", "agent"]) == 0
     assert "agent" in capsys.readouterr().out.splitlines()[1]
+
+
+def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    choosy = [said(n, n == 2, judge="choosy") for n in range(12)]
+    wide = [said(n, n < 8, judge="wide") for n in range(12)]
+    shown = warnings_of(score([*choosy, *wide], labels, rewards={}))
+    assert any("an interval (success; choosy on WebArena" in line for line in shown), shown
+    shown = warnings_of(score(choosy, labels, rewards={}))
+    assert any("an interval (success, WebArena" in line for line in shown), shown
