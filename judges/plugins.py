@@ -11,7 +11,6 @@ it.
 from __future__ import annotations
 
 import logging
-import traceback
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +20,7 @@ from trajudge.judges.model import Judge, ModelClient, Verdict
 from trajudge.judges.old_names import understood
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.plugins import Door
+from trajudge.trajectories.plugins import Door, is_mistake, mistake
 from trajudge.trajectories.util.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ def explained(name: str, judge: Judge) -> Judge:
     """Return the user's judge with its own mistakes said in one sentence.
 
     The new judge raises UserError, with the judge's line, where the user's code raises an
-    exception of Python's; the traceback is logged. Everything else passes.
+    exception that is none of ours; the traceback is logged. Everything else passes.
     """
 
     @wraps(judge)
@@ -74,20 +73,12 @@ def explained(name: str, judge: Judge) -> Judge:
         try:
             return await judge(trajectory, ask)
         except Exception as error:
-            if type(error).__module__ != "builtins":
+            if not is_mistake(error):
                 raise
             log.exception("judge %s failed on %s", name, trajectory.key)
             raise UserError(
-                f"judge {name} failed on {trajectory.key}: {type(error).__name__}: {error} "
-                f"({_line(error, judge)}): correct the judge; what was judged before is kept"
+                f"judge {name} failed on {trajectory.key}: {mistake(error, judge)}: correct the "
+                "judge; what was judged before is kept"
             ) from error
 
     return guarded
-
-
-def _line(error: Exception, judge: Judge) -> str:
-    """Return FILE:LINE of the error in the judge's own file, else where it was raised."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = getattr(getattr(judge, "__code__", None), "co_filename", None)
-    frame = next((f for f in reversed(frames) if f.filename == own), frames[-1])
-    return f"{frame.filename}:{frame.lineno}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from hashlib import sha256
@@ -150,6 +151,8 @@ def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixt
     x = 1                          | defines no loader
     def load(path, want): return 3 | load gave int, not trajectories
     def load(path, want): yield {} | load gave dict where a Trajectory
+    def load(path): return []      | the loader failed: TypeError: .*: correct it
+    def load(path, want): yield 1/0 | ZeroDivisionError: division by zero .*bad.py:1\\)
     import nothing_of_that_name    | cannot be loaded
     """,
 )
@@ -169,6 +172,7 @@ def test_a_loader_that_cannot_work_is_one_sentence(
     x = 1                       | defines no source
     def load(path): return 3    | load gave int, not annotations
     def load(path): return [{}] | load gave dict where an Annotation belongs
+    def load(path): return 1/0  | the source failed: ZeroDivisionError: .*bad.py:1\\): correct it
     """,
 )
 def test_labels_that_cannot_work_are_one_sentence(
@@ -179,6 +183,23 @@ def test_labels_that_cannot_work_are_one_sentence(
         open_annotations("bad.py:said.txt")
     with pytest.raises(UserError, match="no file or folder 'absent'"):
         open_annotations("bad.py:absent")
+
+
+@table(
+    "verdict",
+    """
+    success="banana"
+    score=7
+    score=float("nan")
+    """,
+)
+def test_a_verdict_that_is_none_is_one_sentence(
+    folder: Path, verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "from trajudge import Verdict\nneeds_model = False\n\nasync def judge(run, ask):\n"
+    (folder / "bad.py").write_text(f"{code}    return Verdict({verdict})\n")
+    assert main(["--judge", "bad.py", "--data", "loader.py:tasks.txt"]) == USAGE_ERROR
+    assert re.search(r"ValidationError: \w+ is .*bad.py:5\): correct", capsys.readouterr().err)
 
 
 @table(

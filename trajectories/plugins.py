@@ -6,6 +6,7 @@ Such code is run when it is named, never to list it.
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
@@ -21,6 +22,8 @@ _BROKEN = (
     *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError),
     *(ArithmeticError, LookupError, OSError, RuntimeError),
 )
+
+OURS = "trajudge"  # the package whose errors are not mistakes of the user's
 
 Importing = Callable[[Path], AbstractContextManager[None]]
 
@@ -108,3 +111,21 @@ class Door(NamedTuple):
                 f"{self.option} {point.name}: entry point {point.value} names no module"
             )
         return module
+
+
+def is_mistake(error: Exception) -> bool:
+    """Tell whether code of the user's raised what none of ours raises."""
+    return type(error).__module__.partition(".")[0] != OURS
+
+
+def mistake(error: Exception, code: object) -> str:
+    """Say what the user's function ``code`` raised, and on which of its lines."""
+    from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
+
+    from trajudge.trajectories.util.validation import first_error  # noqa: PLC0415
+
+    why = first_error(error, "the record") if isinstance(error, ValidationError) else str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    own = getattr(getattr(code, "__code__", None), "co_filename", None)
+    frame = next((f for f in reversed(frames) if f.filename == own), frames[-1])
+    return f"{type(error).__name__}: {why} ({frame.filename}:{frame.lineno})"

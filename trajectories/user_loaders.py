@@ -7,11 +7,12 @@ files of others need not be read.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from trajudge.trajectories.loading import Loaded, Want
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.plugins import Door
+from trajudge.trajectories.plugins import Door, is_mistake, mistake
 from trajudge.trajectories.util.errors import UserError
 
 DOOR = Door(group="trajudge.loaders", option="--data")
@@ -20,7 +21,8 @@ DOOR = Door(group="trajudge.loaders", option="--data")
 def load_with(name: str, path: Path, want: Want) -> Loaded:
     """Read the wanted trajectories with a user's loader.
 
-    Raises UserError at once if it cannot be loaded, and for what it yields that is no trajectory.
+    Raises UserError at once if it cannot be loaded, and for what it yields that is no trajectory
+    or raises itself.
     """
     module = DOOR.module(name)
     load = getattr(module, "load", None)
@@ -29,12 +31,25 @@ def load_with(name: str, path: Path, want: Want) -> Loaded:
             f"--data {name}: defines no loader: write  def load(path, want)  that yields "
             "trajectories"
         )
-    return _checked(name, load(path, want), want)
+    return _checked(name, _guarded(name, load, path, want), want)
 
 
-def _checked(name: str, items: object, want: Want) -> Loaded:
-    if not hasattr(items, "__iter__"):
-        raise UserError(f"--data {name}: load gave {type(items).__name__}, not trajectories")
+def _guarded(name: str, load: Callable[..., object], path: Path, want: Want) -> Iterator[object]:
+    try:
+        items = load(path, want)
+        if not hasattr(items, "__iter__"):
+            raise UserError(f"--data {name}: load gave {type(items).__name__}, not trajectories")
+        yield from items
+    except Exception as error:
+        if not is_mistake(error):
+            raise
+        raise UserError(
+            f"--data {name}: the loader failed: {mistake(error, load)}: correct it, or yield an "
+            "Unreadable for what cannot be read"
+        ) from error
+
+
+def _checked(name: str, items: Iterable[object], want: Want) -> Loaded:
     for trajectory in items:
         if not isinstance(trajectory, Trajectory | Unreadable):
             raise UserError(
