@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import OptionAdder, count, whole
+from trajudge.trajectories.util.options import OptionAdder, count, port, whole
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
@@ -96,9 +96,9 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "PORT",
         "debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
         "what is a page",
-        type=whole,
+        type=port,
     )
-    add.number("--port", "port to listen on (default: any free)", whole, default=0)
+    add.number("--port", "port to listen on (default: any free)", port, default=0)
     add.folder("--out", "where events and traces go (default: proxy-runs/ and the time)")
 
 

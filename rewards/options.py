@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, amount, positive, whole
+from trajudge.trajectories.util.options import OptionAdder, amount, port, positive
 
 _DESCRIPTION = """\
 Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend more
@@ -91,7 +91,7 @@ def _watch(group: argparse._ArgumentGroup) -> None:
 def _server(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
     add.value("--host", "ADDRESS", "address to listen on (default: 127.0.0.1)", default="127.0.0.1")
-    add.number("--port", "0: a free one (default: 8377)", whole, default=8377)
+    add.number("--port", "0: a free one (default: 8377)", port, default=8377)
     add.file("--token-file", "whoever asks must know this file's text")
     add.folder(
         "--store",

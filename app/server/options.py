@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.trajectories.util.options import OptionAdder, port
 
 
 def shown_options(parser: Any) -> None:
@@ -29,7 +29,7 @@ def shown_options(parser: Any) -> None:
 def server_options(group: Any) -> None:
     """Add the options that say where the application listens."""
     add = OptionAdder(group)
-    add.number("--port", "port to listen on (default: any free)", whole, default=0)
+    add.number("--port", "port to listen on (default: any free)", port, default=0)
     add.value(
         "--host",
         "ADDRESS",

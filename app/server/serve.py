@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from errno import EADDRNOTAVAIL
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -74,7 +75,7 @@ def bound_sockets(host: str, port: int) -> list[socket.socket]:
     except OSError as error:
         raise UserError(
             f"--host {host} --port {port}: cannot be listened on ({error.strerror or error}): "
-            "choose another --port"
+            f"choose another --{'host' if error.errno == EADDRNOTAVAIL else 'port'}"
         ) from error
     sockets = [first]
     if host == "127.0.0.1":

@@ -37,7 +37,7 @@ MEANINGS = {
     "--cache": "FILE str",  # of replies
     "--cases": "FILE Path",  # the generated cases
     "--context": "N count",  # window in tokens
-    "--cdp": "PORT whole",  # of the agent's browser
+    "--cdp": "PORT port",  # of the agent's browser
     "--concurrency": "N count",
     "--count": "N count",
     "--candidates": "FILE Path",  # the frozen plan of a selection
@@ -85,7 +85,7 @@ MEANINGS = {
     "--no-index": "switch",
     "--out": "DIR Path",  # a folder that is written
     "--plots": "DIR Path",
-    "--port": "N whole",
+    "--port": "N port",
     "--prices": "FILE str",
     "--probes": "FILE Path",
     "--protocol": "choice str",

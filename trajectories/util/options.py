@@ -14,22 +14,36 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
 
 SettingsT = TypeVar("SettingsT")
+HIGHEST_PORT = 65535
+LARGEST = 2**63 - 1  # what a run's manifest can hold
 
 
 def count(text: str) -> int:
     """Read a whole number of at least 1."""
-    with suppress(ValueError):
-        if (value := int(text)) >= 1:
-            return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return _from(1, text)
 
 
 def whole(text: str) -> int:
     """Read a whole number of at least 0."""
+    return _from(0, text)
+
+
+def _from(least: int, text: str) -> int:
     with suppress(ValueError):
-        if (value := int(text)) >= 0:
+        value = int(text)
+        if value > LARGEST:
+            raise argparse.ArgumentTypeError(f"{text!r} is more than {LARGEST}")
+        if value >= least:
             return value
-    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+
+
+def port(text: str) -> int:
+    """Read a port to listen on; 0 is any."""
+    with suppress(ValueError):
+        if 0 <= (value := int(text)) <= HIGHEST_PORT:
+            return value
+    raise argparse.ArgumentTypeError(f"{text!r} is no port: the highest port is {HIGHEST_PORT}")
 
 
 def amount(text: str) -> float:

@@ -60,6 +60,7 @@ def test_a_missing_config_file_is_named() -> None:
     """
     --limit 0 => --limit: '0' is not a whole number of at least 1
     --limit few => --limit: 'few' is not a whole number
+    --limit 9223372036854775808 => --limit: '9223372036854775808' is more than 9223372036854775807
     --max-cost -1 => --max-cost: '-1' is not a number of at least 0
     --max-cost nan => --max-cost: 'nan' is not a number
     --max-failures few => neither a count nor a share such as 5%
