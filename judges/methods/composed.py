@@ -8,7 +8,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Literal, NamedTuple
 
-from pydantic import Field, JsonValue, field_validator
+from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from trajudge.judges import training_set
 from trajudge.judges.adapters.errors import CallFailed
@@ -84,6 +84,14 @@ class PanelOptions(ComposedOptions):
     rule: Literal["majority", "unanimous", "mean"] = "majority"
     quorum: int | None = Field(default=None, ge=1)
     tie: Literal["success", "failure"] = "failure"
+
+    @field_validator("quorum")
+    @classmethod
+    def _reachable(cls, quorum: int | None, info: ValidationInfo) -> int | None:
+        members = len(info.data["of"].members) if "of" in info.data else 0
+        if quorum and members and quorum > members:
+            raise ValueError(f"--quorum {quorum} is more than the {members} members: lower it")
+        return quorum
 
 
 class CascadeOptions(ComposedOptions):

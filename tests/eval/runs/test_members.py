@@ -85,6 +85,22 @@ def test_members_that_fail_are_absent_and_the_quorum_decides() -> None:
     assert "1 of 2 members answered, quorum 2" in strict[0].detail
 
 
+def test_a_quorum_of_more_than_the_members_costs_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer(text=GOOD) as server:
+        words = ["--judge", "panel", "--members", "simplified:m-a,simplified:m-b", "--quorum", "3"]
+        assert run(server, *words) == 2
+        assert server.stats.requests == 0
+    assert "--quorum 3 is more than the 2 members: lower it" in capsys.readouterr().err
+
+
+def test_no_more_workers_are_begun_than_there_are_judgments() -> None:
+    with LlmServer(text=GOOD) as server:
+        assert run(server, "--judge", "simplified", "--model", "m", "--concurrency", "999999") == 0
+    assert len(judgments()) == 4
+
+
 def test_a_panel_may_mix_models_and_rules() -> None:
     with LlmServer(text=GOOD) as server:
         words = ["--judge", "panel", "--members", "simplified,heuristic", "--model", "m-a"]
