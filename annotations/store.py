@@ -96,7 +96,10 @@ def _check_header(path: Path, line: bytes) -> None:
     except orjson.JSONDecodeError:
         header = None
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
-        raise UserError(f"{path}, line 1: is not the header of a {_FORMAT} file")
+        raise UserError(
+            f"{path}, line 1: is not the header of a {_FORMAT} file: begin it with the line  "
+            f"{header_line().decode().strip()}"
+        )
     if header.get("version") != VERSION:
         raise UserError(
             f"{path}: is of version {header.get('version')!r}, and this trajudge reads version "

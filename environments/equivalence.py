@@ -38,16 +38,17 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable, write_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
 
+    save = savable(options.save)
     cases, tries = read_cases(options.cases), options.attempts
     tried = over_cases(
         cases, options.seed, "attempting", lambda recorder, case: attempts(recorder, case, tries)
     )
     rows = summary(tried, tries)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
-    write_bytes(options.save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    write_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
         for row in rows

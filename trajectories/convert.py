@@ -42,10 +42,12 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories import store  # noqa: PLC0415 - --help needs none of it
     from trajudge.trajectories.goals import read_goals  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415
+    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
 
-    store.check_target(options.target, parse_source(options.source)[1])
+    source = f"trajudge:{sample_path()}" if options.source == "sample" else options.source
+    store.check_target(options.target, parse_source(source)[1])
     goals = read_goals(options.goals) if options.goals else None
-    read = _Readable(open_source(options.source, goals=goals))
+    read = _Readable(open_source(source, goals=goals))
     file = store.write(options.target, read)
     noun = "trajectory" if read.converted == 1 else "trajectories"
     sys.stdout.write(f"{file}: {read.converted:,} {noun}\n")

@@ -95,6 +95,8 @@ def _variants_of(config: RecordConfig) -> list[RunVariant]:
 
 def plan_of(config: RecordConfig) -> RecordingPlan:
     """Open the model, if one is named, and plan the recording. Raises UserError."""
+    if config.text_only and config.faults is None:
+        raise UserError("--text-only: goes with --faults PLAN: add it, or leave --text-only out")
     settings, agents = _model_of(config), _agents_of(config)
     seen = Representation(config.representation)
     model = Model(model_side(settings), seen, config.attempts) if settings else None

@@ -15,6 +15,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import KINDS, open_source
 from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
+from trajudge.trajectories.sample import sample_path
 
 FORMATS = {
     "browser-use": "browser_use_0_1/AgentHistoryList.json",
@@ -113,3 +114,9 @@ def test_nothing_is_overwritten_and_nothing_is_written_into_what_is_read(
         assert main(["data", "convert", str(source), str(target)]) == 2
         assert "name another folder" in capsys.readouterr().err
     assert sorted(path.name for path in log.parent.iterdir()) == ["a.json"]
+
+
+def test_the_bundled_sample_is_a_source(tmp_path: Path) -> None:
+    assert main(["data", "convert", "sample", str(tmp_path / "own")]) == 0
+    kept, bundled = store.read(tmp_path / "own"), store.read(sample_path())
+    assert [run.key for run in kept] == [run.key for run in bundled]

@@ -10,6 +10,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, cast
 
+from trajudge.trajectories.util.errors import UserError
+
 BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too many
 
 
@@ -45,3 +47,17 @@ def write_bytes(path: Path, content: bytes | bytearray) -> None:
     OSError."""
     with replacing(path, durable=False) as file:
         file.write(content)
+
+
+def savable(path: Path) -> Path:
+    """Return the path of a file that the user named, its folders made: before the work whose result
+    it is to hold. Raises UserError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a file that can be written") from error
+    if path.is_dir():
+        raise UserError(f"{path}: is a folder: name a file")
+    if not os.access(path.parent, os.W_OK):
+        raise UserError(f"{path}: its folder cannot be written: name another file")
+    return path

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.atomic import replacing, write_bytes
+from trajudge.trajectories.util.atomic import replacing, savable, write_bytes
+from trajudge.trajectories.util.errors import UserError
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -38,3 +39,12 @@ def test_the_permissions_are_those_of_an_ordinary_new_file(tmp_path: Path) -> No
     (tmp_path / "ordinary").write_bytes(b"")
     write_bytes(tmp_path / "whole", b"")
     assert (tmp_path / "whole").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+
+def test_what_a_user_names_is_looked_at_before_the_work(tmp_path: Path) -> None:
+    assert savable(tmp_path / "new" / "x.json").parent.is_dir()
+    with pytest.raises(UserError, match="is a folder: name a file"):
+        savable(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"x.json: .*: name a file that can be written"):
+        savable(tmp_path / "file" / "x.json")
