@@ -17,6 +17,7 @@ from tests.eval.judge_command import SAMPLE
 from tests.forked import Forked, start
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.waiting import wait_until
 from trajudge.judges.engine import Cache
 
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
@@ -60,14 +61,7 @@ def kept(cache: Path) -> int:
 
 def wait_for(condition: int, server: LlmServer, process: Forked) -> None:
     """Until the server has seen so many requests, or the run has ended."""
-    deadline = time.monotonic() + 120
-    while server.stats.requests < condition:
-        assert time.monotonic() < deadline
-        try:
-            process.wait(timeout=0.005)
-        except subprocess.TimeoutExpired:
-            continue
-        return
+    wait_until(lambda: server.stats.requests >= condition or process.poll() is not None)
 
 
 @pytest.mark.slow

@@ -6,7 +6,6 @@ import re
 import signal
 import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ import pytest
 from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.waiting import wait_until
 from trajudge.eval.data.folder_lock import LOCK
 
 TOGETHER = 8
@@ -29,13 +29,6 @@ def shared(server: LlmServer, tmp_path: Path, name: str) -> Command:
         command.words[command.words.index(option) + 1] = value
     command.words += ["--limit", str(LIMIT)]
     return command
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from tests.proxy.site import Site, events_of, open_site
 from tests.screens import one_screen
+from tests.waiting import wait_until
 from trajudge.eval.cli import main
 
 # Standard library alone: it knows nothing of the proxy but the environment.
@@ -157,10 +157,7 @@ def test_serve_ends_with_the_program_that_started_it(plan: Path, tmp_path: Path)
         assert process.stdout
         assert "control" in json.loads(process.stdout.readline())
         process.kill()
-    deadline = time.monotonic() + 120
-    while not events_of(out, "end") and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert events_of(out, "end")
+    assert wait_until(lambda: events_of(out, "end"), every=0.05)
 
 
 def test_an_agent_trusts_https_by_its_environment_alone(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
+from tests.waiting import wait_until
 from trajudge.app.runs import scoring
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
@@ -81,12 +81,7 @@ def test_it_shows_the_figures_of_score(site: Served, capsys: pytest.CaptureFixtu
 
 def told_in_time(site: Served, path: str, text: str) -> bool:
     """Whether a page that waits for nothing says it at last."""
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        if text in site.ask(path).text:
-            return True
-        time.sleep(0.05)
-    return False
+    return wait_until(lambda: text in site.ask(path).text, every=0.05)
 
 
 def test_a_growing_run_is_scored_anew(tmp_path: Path) -> None:

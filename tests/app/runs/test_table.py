@@ -7,7 +7,6 @@ import html
 import io
 import json
 import re
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -16,6 +15,7 @@ import pytest
 
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
+from tests.waiting import wait_until
 from trajudge.app.server.workspace import open_workspace
 
 TASKS = [
@@ -179,11 +179,12 @@ def test_the_whole_reasoning_is_searched_beside_the_pages(tmp_path: Path) -> Non
 
 def without(site: Served, notice: str) -> str:
     """Wait until the table shows the notice no longer, and return its page."""
-    end = time.monotonic() + 120
-    while notice in (page := site.ask(TABLE).text):
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    return page
+
+    def page() -> str:
+        text = site.ask(TABLE).text
+        return "" if notice in text else text
+
+    return wait_until(page, every=0.02)
 
 
 def tasks_of(site: Served, text: str) -> list[int]:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.eval.shards.sharing import wait_until
 from tests.pinned import pinned_python
+from tests.waiting import wait_until
 from trajudge.trajectories.util.local.pinned import PinnedPackage
 
 BUCKET = "runs"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from collections import Counter
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -63,9 +62,6 @@ def requests(server: LlmServer) -> Counter[bytes]:
     return Counter(seen.body for seen in server.seen)
 
 
-def wait_until(condition: object, process: Forked | subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 300
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()[1]
-        time.sleep(0.005)
+def has_seen(server: LlmServer, count: int) -> bool:
+    """Whether the server was asked so often."""
+    return len(server.seen) >= count

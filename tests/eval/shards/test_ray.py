@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE
 
@@ -18,14 +19,15 @@ from tests.eval.shards.sharing import (
     RUNS,
     check_same,
     ended,
+    has_seen,
     merged,
     requests,
-    wait_until,
     words,
     work,
 )
 from tests.llm_server import LlmServer
 from tests.trainers import packages
+from tests.waiting import wait_until
 from trajudge.eval.cli import main
 from trajudge.eval.runs.workers import workers_for
 
@@ -64,7 +66,7 @@ def test_actors_of_ray_finish_a_run_though_one_is_killed(
     driver = subprocess.Popen(
         command, cwd=ROOT, env={**os.environ, **settings}, stdout=PIPE, stderr=PIPE
     )
-    wait_until(lambda: len(server.seen) >= 20, driver)
+    wait_until(partial(has_seen, server, 20), driver)
     pid = holder(run)
     assert pid is not None
     assert pid != driver.pid, "an actor is a process of its own"

@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import orjson
@@ -17,14 +18,15 @@ from tests.eval.shards.sharing import (
     RUNS,
     check_same,
     ended,
+    has_seen,
     merged,
     requests,
-    wait_until,
     words,
     worker,
 )
 from tests.eval.test_inputs import tree
 from tests.llm_server import LlmServer
+from tests.waiting import wait_until
 from trajudge.eval.cli import main
 from trajudge.eval.runs.workers import workers_for
 from trajudge.eval.shards.claims import ShardClaims
@@ -65,9 +67,9 @@ def test_a_killed_worker_costs_what_was_in_flight(
     own = ("--shard-size", "30", "--claim", "1.5")
     killed = 0
     for n in range(3):
-        before = len(server.seen)
+        enough = len(server.seen) + 20
         first = worker(run, words(server, tmp_path / f"killed{n}.sqlite"), *own)
-        wait_until(lambda b=before: len(server.seen) >= b + 20, first)
+        wait_until(partial(has_seen, server, enough), first)
         first.send_signal(signal.SIGKILL)
         killed += first.wait() == -signal.SIGKILL
     assert killed == 3
@@ -84,7 +86,7 @@ def test_a_killed_worker_costs_what_was_in_flight(
 def test_an_interrupted_worker_gives_its_shard_back(server: LlmServer, tmp_path: Path) -> None:
     run = str(tmp_path / "run")
     first = worker(run, words(server, tmp_path / "a.sqlite"), "--shard-size", "60")
-    wait_until(lambda: len(server.seen) >= 10, first)
+    wait_until(partial(has_seen, server, 10), first)
     first.send_signal(signal.SIGINT)
     assert "start a worker again" in ended(first, 130)
     begun = time.monotonic()
@@ -101,7 +103,7 @@ def test_a_worker_whose_shard_is_taken_over_goes_on_with_the_next(
     monkeypatch.setattr(server, "latency", lambda _: 0.5 if len(server.seen) < 20 else 0.0)
     run, own = tmp_path / "run", ("--shard-size", "45", "--claim", "1")
     first = worker(str(run), words(server, tmp_path / "replies.sqlite"), *own)
-    wait_until(lambda: len(server.seen) >= 10, first)
+    wait_until(partial(has_seen, server, 10), first)
     other = ShardClaims(open_store(str(run)), "other", 0.5, now=lambda: time.time() + 1.1)
     assert other.claim("00000"), "by a clock that is ahead the claim has run out"
     assert "shard 00000: another worker has taken it over" in ended(first)
