@@ -168,7 +168,7 @@ class _Rounds:
             again = self.refresh.get((job.key, job.sample), frozenset())
             return await until_parked(partial(session._judge_one, job, self.engines, again))
 
-        width = min(workers_for(session.planned.calls.concurrency), max(1, session.total))
+        width = workers_for(session.planned.calls.concurrency)
         await judge_all(jobs, judge_one, width=width, record=record, stop=session.stop)
 
     async def _submit(self) -> bool:

@@ -226,7 +226,6 @@ class RunSession:
         plan, width = self.plan, self.planned.calls.concurrency
         if engines:  # whose limiter keeps to --concurrency
             width = workers_for(width)
-        width = min(width, max(1, self.total))
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import count, islice
 from typing import Any, Generic, TypeVar
 
 from trajudge.judges.engine.budget import BudgetSpent
@@ -83,17 +83,22 @@ async def judge_all(
 ) -> None:
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
-    The iterator is advanced in a thread where that takes long, so that reading files does not hold
-    up replies. Once ``stop`` has a reason no job is begun; what was under way is still recorded.
-    Raises the first error of a job or of the iterator that is not itself a reason to stop.
+    Workers are begun as jobs come, so that a width beyond the jobs costs nothing. The iterator is
+    advanced in a thread where that takes long, so that reading files does not hold up replies. Once
+    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to stop.
     """
-    queue = _Queue(jobs, ahead=width // 2)
+    queue, begun = _Queue(jobs, ahead=width // 2), count(1)
 
     async def work() -> None:
+        may_begin = next(begun) < width
         while stop.reason is None:
             job = await queue.next()
             if job is None:
                 return
+            if may_begin:
+                group.create_task(work())
+                may_begin = False
             try:
                 record(await judge_one(job))
             except (BudgetSpent, Interrupted) as reason:
@@ -103,8 +108,7 @@ async def judge_all(
     try:
         with rare_collections():
             async with asyncio.TaskGroup() as group:
-                for _ in range(width):
-                    group.create_task(work())
+                group.create_task(work())
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
 
