@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
-from trajudge.eval.reporting.formatting import benchmark_name
+from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -105,19 +105,15 @@ def _precision_without_interval(scores: ScoreReport) -> list[str]:
     for s in scores.scores:
         if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
             places = missing.setdefault((s.label, s.no_interval["precision"]), {})
-            places.setdefault(_evaluator(s), []).append(benchmark_name(s.benchmark))
+            places.setdefault(evaluator_name(s), []).append(benchmark_name(s.benchmark))
     lines = []
     for (label, reason), places in sorted(
         missing.items(), key=lambda each: LABELS.index(each[0][0])
     ):
-        scored = {_evaluator(s) for s in scores.scores if s.label == label and s.n}
+        scored = {evaluator_name(s) for s in scores.scores if s.label == label and s.n}
         of = LABEL_TITLES[label].lower() + _where(places, scored)
         lines.append(f"warning: precision without an interval ({of}): {reason}")
     return lines
-
-
-def _evaluator(score: Score) -> str:
-    return "rule-based" if score.baseline else score.judge
 
 
 def _where(places: Mapping[str, Sequence[str]], scored: Set[str]) -> str:

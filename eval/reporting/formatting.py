@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Rate, Score, ScoreRate
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    OVERALL,
+    RULE_BASED,
+    Limits,
+    Rate,
+    Score,
+    ScoreRate,
+)
 
 UNDEFINED = "–"
 
@@ -11,6 +19,11 @@ UNDEFINED = "–"
 def benchmark_name(benchmark: str) -> str:
     """As the paper's tables name it."""
     return "Overall" if benchmark == OVERALL else BENCHMARKS.get(benchmark, benchmark)
+
+
+def evaluator_name(score: Score) -> str:
+    """Name whose figures the row holds."""
+    return RULE_BASED if score.baseline else score.judge
 
 
 def percent(rate: float | None) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trajudge.eval.reporting.formatting import benchmark_name
+from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, ScoreReport
 from trajudge.eval.stats.interval import Floats
@@ -192,7 +192,7 @@ def draw_profiles(axes: Axes, detailed: ScoreReport) -> bool:
     for s in detailed.scores:
         whole = s.benchmark == OVERALL or s.agent == ALL_AGENTS or s.label != "success"
         if not whole and s.precision is not None and s.counts.accepted:
-            cells.setdefault(_name(s), {}).setdefault((s.benchmark, s.agent), s.precision)
+            cells.setdefault(evaluator_name(s), {}).setdefault((s.benchmark, s.agent), s.precision)
     if not cells:
         return False
     thresholds = np.linspace(0, 1, 201)
@@ -211,12 +211,8 @@ def _by_place(scores: ScoreReport) -> dict[tuple[str, str], Score]:
     by_place: dict[tuple[str, str], Score] = {}
     for s in scores.scores:
         if s.label == "success" and s.agent == ALL_AGENTS:
-            by_place.setdefault((_name(s), s.benchmark), s)
+            by_place.setdefault((evaluator_name(s), s.benchmark), s)
     return by_place
-
-
-def _name(score: Score) -> str:
-    return "rule-based" if score.baseline else score.judge
 
 
 def threshold_curve(seen: Observations) -> Floats | None:

@@ -13,6 +13,7 @@ from trajudge.eval.reporting.finding import finding, ordered_judges, score_rows
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     benchmark_name,
+    evaluator_name,
     percent,
     precision_cell,
     rate_cell,
@@ -148,9 +149,8 @@ def _trivial(scores: ScoreReport, label: Label, benchmark: str) -> list[tuple[st
 
 
 def _row(score: Score) -> tuple[str, ...]:
-    name = "rule-based" if score.baseline else score.judge
     rates = (precision_cell(score), percent(score.recall), percent(score.f1))
-    return (name, *rates, str(score.n))
+    return (evaluator_name(score), *rates, str(score.n))
 
 
 def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> list[str]:
