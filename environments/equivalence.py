@@ -38,7 +38,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
 
     save = savable(options.save)
@@ -48,7 +48,7 @@ def main(options: argparse.Namespace) -> int:
     )
     rows = summary(tried, tries)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
-    write_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
         for row in rows

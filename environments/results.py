@@ -35,13 +35,13 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
     from trajudge.environments.analysis.agent_tables import screen, tables  # noqa: PLC0415
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     save = savable(options.save)
     content = results(read_outcomes(options.folders, options.cases), options.seed)
-    write_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     notes = sorted({note for entry in content.values() for note in entry["summary"]["notes"]})
     if not options.full:
         rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"

@@ -37,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.environments.recheck.rechecking import other_goals, rechecked  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     wrong, goals = 0, list[bytes]()
@@ -55,7 +55,7 @@ def main(options: argparse.Namespace) -> int:
             lines = other_goals(folder, options.other_goals)
             goals += [orjson.dumps(line) + b"\n" for line in lines]
     if options.other_goals:
-        write_bytes(options.save, b"".join(goals))
+        save_bytes(options.save, b"".join(goals))
         sys.stdout.write(f"{options.save}: other goals of {len(goals):,} runs\n")
     return FAILURES if wrong else OK
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
@@ -43,11 +43,7 @@ class Case(Record):
 def write_cases(path: Path, cases: Iterable[Case]) -> None:
     """Write one line a case, in the order given. Raises UserError if the file cannot be written."""
     lines = (orjson.dumps(case.model_dump(mode="json")) + b"\n" for case in cases)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, b"".join(lines))
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+    save_bytes(path, b"".join(lines))
 
 
 def read_cases(path: Path) -> list[Case]:

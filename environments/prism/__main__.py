@@ -50,7 +50,7 @@ def main(options: argparse.Namespace) -> int:
 
     from trajudge.environments.prism.own import own_report  # noqa: PLC0415
     from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, write_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     save = savable(options.save)
@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> int:
     graded = [grade(report) for report in reports]
     pairs = list(zip(reports, graded, strict=True))
     content = [_content(*pair) for pair in pairs]
-    write_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
+    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
     print_tables(tables)
     return OK if all(map(satisfied, graded)) else FAILURES

@@ -22,8 +22,7 @@ from trajudge.rules.verified.dataset import (
     published_record,
     task_record,
 )
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.atomic import save_bytes
 
 
 def specification(case: Case) -> Task:
@@ -67,8 +66,4 @@ def write_tasks(path: Path, cases: Iterable[Case], *, published: bool = False) -
     Raises UserError if the file cannot be written."""
     form = published_record if published else task_record
     records = [form(specification(case)) for case in cases]
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, orjson.dumps(records, option=orjson.OPT_INDENT_2) + b"\n")
-    except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+    save_bytes(path, orjson.dumps(records, option=orjson.OPT_INDENT_2) + b"\n")

@@ -12,8 +12,7 @@ import orjson
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.specifications.tasks import write_tasks
 from trajudge.environments.stages import GenerationPlan, Produced, SuiteSpecification
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.tables import Table
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
@@ -124,8 +123,4 @@ def write_report(out: Path, counted: dict[str, Any], produced: Produced) -> None
         write_cases(out, produced.cases)
         write_tasks(out.with_suffix(".tasks.json"), produced.cases)
     beside = out.with_suffix(".summary.json")
-    try:
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(beside, orjson.dumps(counted, option=orjson.OPT_INDENT_2) + b"\n")
-    except OSError as error:
-        raise UserError(f"{beside}: cannot be written ({error.strerror or error})") from error
+    save_bytes(beside, orjson.dumps(counted, option=orjson.OPT_INDENT_2) + b"\n")

@@ -61,3 +61,12 @@ def savable(path: Path) -> Path:
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"{path}: its folder cannot be written: name another file")
     return path
+
+
+def save_bytes(path: Path, content: bytes) -> None:
+    """Write a file that the user named, its folders made. Raises UserError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, content)
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
