@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.annotations.model import Annotation
-from trajudge.trajectories.plugins import Door, is_mistake, mistake
+from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.trajectories.util.errors import UserError
 
 DOOR = Door(group="trajudge.annotations", option="--annotations")
@@ -21,19 +21,13 @@ def load_with(name: str, path: Path) -> list[Annotation]:
             f"--annotations {name}: defines no source: write  def load(path)  that gives "
             "annotations"
         )
-    try:
+    with mistakes_said(f"--annotations {name}: the source failed", load, "correct it"):
         loaded = load(path)
         if not hasattr(loaded, "__iter__"):
             raise UserError(
                 f"--annotations {name}: load gave {type(loaded).__name__}, not annotations"
             )
         annotations = list(loaded)
-    except Exception as error:
-        if not is_mistake(error):
-            raise
-        raise UserError(
-            f"--annotations {name}: the source failed: {mistake(error, load)}: correct it"
-        ) from error
     for one in annotations:
         if not isinstance(one, Annotation):
             raise UserError(

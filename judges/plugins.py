@@ -10,7 +10,6 @@ it.
 
 from __future__ import annotations
 
-import logging
 from functools import wraps
 from pathlib import Path
 from types import ModuleType
@@ -20,10 +19,9 @@ from trajudge.judges.model import Judge, ModelClient, Verdict
 from trajudge.judges.old_names import understood
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.plugins import Door, is_mistake, mistake
+from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.trajectories.util.errors import UserError
 
-log = logging.getLogger(__name__)
 DOOR = Door(group="trajudge.judges", option="--judge")
 
 
@@ -67,18 +65,11 @@ def explained(name: str, judge: Judge) -> Judge:
     The new judge raises UserError, with the judge's line, where the user's code raises an
     exception that is none of ours; the traceback is logged. Everything else passes.
     """
+    mend = "correct the judge; what was judged before is kept"
 
     @wraps(judge)
     async def guarded(trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        try:
+        with mistakes_said(f"judge {name} failed on {trajectory.key}", judge, mend):
             return await judge(trajectory, ask)
-        except Exception as error:
-            if not is_mistake(error):
-                raise
-            log.exception("judge %s failed on %s", name, trajectory.key)
-            raise UserError(
-                f"judge {name} failed on {trajectory.key}: {mistake(error, judge)}: correct the "
-                "judge; what was judged before is kept"
-            ) from error
 
     return guarded

@@ -5,10 +5,11 @@ Such code is run when it is named, never to list it.
 
 from __future__ import annotations
 
+import logging
 import sys
 import traceback
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from hashlib import sha256
 from importlib import metadata, util
 from pathlib import Path
@@ -16,6 +17,8 @@ from types import ModuleType
 from typing import NamedTuple
 
 from trajudge.trajectories.util.errors import UserError
+
+log = logging.getLogger(__name__)
 
 # What a mistake in a file raises while the file is loaded.
 _BROKEN = (
@@ -113,13 +116,23 @@ class Door(NamedTuple):
         return module
 
 
-def is_mistake(error: Exception) -> bool:
-    """Tell whether code of the user's raised what none of ours raises."""
-    return type(error).__module__.partition(".")[0] != OURS
+@contextmanager
+def mistakes_said(failed: str, code: object, mend: str) -> Iterator[None]:
+    """Say in one sentence what ``code``, a function of the user's, raises inside the block: what
+    ``failed``, why, on which line, and how to ``mend`` it.
+
+    Raises UserError; the traceback is logged. What our own code raises passes.
+    """
+    try:
+        yield
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == OURS:
+            raise
+        log.exception(failed)
+        raise UserError(f"{failed}: {_mistake(error, code)}: {mend}") from error
 
 
-def mistake(error: Exception, code: object) -> str:
-    """Say what the user's function ``code`` raised, and on which of its lines."""
+def _mistake(error: Exception, code: object) -> str:
     from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.trajectories.util.validation import first_error  # noqa: PLC0415

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trajudge.trajectories.loading import Loaded, Want
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.plugins import Door, is_mistake, mistake
+from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.trajectories.util.errors import UserError
 
 DOOR = Door(group="trajudge.loaders", option="--data")
@@ -35,18 +35,12 @@ def load_with(name: str, path: Path, want: Want) -> Loaded:
 
 
 def _guarded(name: str, load: Callable[..., object], path: Path, want: Want) -> Iterator[object]:
-    try:
+    mend = "correct it, or yield an Unreadable for what cannot be read"
+    with mistakes_said(f"--data {name}: the loader failed", load, mend):
         items = load(path, want)
         if not hasattr(items, "__iter__"):
             raise UserError(f"--data {name}: load gave {type(items).__name__}, not trajectories")
         yield from items
-    except Exception as error:
-        if not is_mistake(error):
-            raise
-        raise UserError(
-            f"--data {name}: the loader failed: {mistake(error, load)}: correct it, or yield an "
-            "Unreadable for what cannot be read"
-        ) from error
 
 
 def _checked(name: str, items: Iterable[object], want: Want) -> Loaded:
