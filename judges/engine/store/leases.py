@@ -205,8 +205,9 @@ class Leases:
             self._until = until
             return
         with self._guarded():
-            mine = [name for name in tuple(self._claimed) if self._is_mine(name)]
-            self._claimed.intersection_update(mine)
+            for name in tuple(self._claimed):
+                if not self._is_mine(name):
+                    self._claimed.discard(name)
             self._until = self._prolong()
 
     def _prolong(self) -> float:
