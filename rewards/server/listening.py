@@ -23,8 +23,6 @@ def listen(host: str, port: int, *, has_token: bool) -> socket.socket:
             f"--host {host} can be reached by others, who could spend your money: give "
             "--token-file FILE"
         )
-    if not 0 <= port <= 65_535:
-        raise UserError(f"--port is {port}: it is a number from 0 to 65535")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=_WAITING)
