@@ -34,6 +34,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         (["RUN", "--auth", "--host", "no such host"], "cannot be listened on"),
         (["RUN", "--port", "70000"], "the highest port is 65535"),
         (["RUN", "--port", "TAKEN"], "choose another --port"),
+        (["RUN", "--auth", "--host", "192.0.2.1"], "choose another --host"),
     ],
 )
 def test_bad_input_is_one_sentence(

@@ -109,6 +109,14 @@ def test_the_two_by_two_is_that_of_the_files(
     assert asked(server, f"a={first}&b={second}&preset=ab")["total"] == only[0]
 
 
+def test_judges_without_a_common_trajectory_are_not_called_alike(
+    shop: tuple[Served, list[Path]],
+) -> None:
+    page = shop[0].ask("/compare?runs=u,judge").text
+    assert "No labelled trajectory was judged by both." in page
+    assert "They are right and wrong" not in page
+
+
 def test_the_presets_keep_what_they_say(shop: tuple[Served, list[Path]]) -> None:
     server, runs = shop
     votes, truth = [raw(run)[0] for run in runs], raw(runs[0])[1]

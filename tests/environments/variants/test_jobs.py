@@ -119,6 +119,7 @@ def test_the_same_way_is_taken_in_another_theme() -> None:
         (["--variants", "themes"], "--variants themes: is unknown"),
         (["--variants", "page-native"], "name --payloads FILE"),
         (["--variants", "theme", "--faults", "plan.json"], "leave --faults out"),
+        (["--text-only"], "--text-only: goes with --faults PLAN"),
     ],
 )
 def test_a_mistake_is_said_in_one_sentence(
