@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +13,9 @@ from numpy.typing import NDArray
 from trajudge.annotations import primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.eval.data.inputs import find_source, open_spec
-from trajudge.eval.reporting.formatting import benchmark_name
+from trajudge.eval.reporting.formatting import benchmark_name, percent, with_limits
+from trajudge.eval.scoring.records import Limits
+from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.judges.methods.telemetry_judge import ended_by_environment, features
 from trajudge.judges.methods.telemetry_training import fit, folds_of
 from trajudge.trajectories.loaders import open_source
@@ -21,7 +24,7 @@ from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table, text
 
-_RESAMPLES = 100
+OVERALL_ROW = "Overall"
 ENDED = "ended by environment"
 OTHERS = "all others"
 
@@ -55,16 +58,26 @@ class FeatureTable:
         return FeatureTable(**{field: values[kept] for field, values in vars(self).items()})
 
 
+class Share(NamedTuple):
+    """A rate over all seeds, None where it is not defined; its 95 % limits and the lowest and
+    highest of single seeds, None where there are none."""
+
+    value: float | None = None
+    limits: Limits | None = None
+    of_seeds: Limits | None = None
+
+
 class HeldOutResult(NamedTuple):
-    """One row of the table. Rates: mean over the seeds, then the 95 % limits of a bootstrap that
-    draws tasks again within every seed (both kinds of chance in one); None: not defined."""
+    """One row of the table, of ``n`` runs. A run counts as accepted with the share of seeds that
+    accept it; ``accepted`` is the sum. Limits are Wilson's on the effective number of runs, tasks
+    as clusters within benchmarks, as for every precision and recall (docs/statistics.md)."""
 
     name: str
     n: int
     positives: int
     accepted: float
-    precision: tuple[float, float, float] | None
-    recall: tuple[float, float, float] | None
+    precision: Share
+    recall: Share
 
 
 def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
@@ -127,8 +140,7 @@ def evaluate(
             model = fit(*part, rng, names=names, target_precision=target_precision)
             scores = np.array([model.probability(row) for row in judged.rows[test].tolist()])
             accepted[place, test] = scores >= model.threshold
-    rng = np.random.default_rng(seeds[0])
-    return [_outcome(name, judged, kept, accepted, rng) for name, kept in _rows(judged)]
+    return [_outcome(name, judged, kept, accepted) for name, kept in _rows(judged)]
 
 
 def _parts(
@@ -144,55 +156,39 @@ def _rows(judged: FeatureTable) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     there = set(judged.benchmarks.tolist())
     for benchmark in [*(b for b in BENCHMARKS if b in there), *sorted(there - set(BENCHMARKS))]:
         yield benchmark_name(benchmark), judged.benchmarks == benchmark
-    yield "Overall", np.ones(len(judged.labels), dtype=bool)
+    yield OVERALL_ROW, np.ones(len(judged.labels), dtype=bool)
     yield ENDED, judged.ended_by_environment
     yield OTHERS, ~judged.ended_by_environment
 
 
 def _outcome(
-    name: str,
-    judged: FeatureTable,
-    kept: NDArray[np.bool_],
-    accepted: NDArray[np.bool_],
-    rng: np.random.Generator,
+    name: str, judged: FeatureTable, kept: NDArray[np.bool_], accepted: NDArray[np.bool_]
 ) -> HeldOutResult:
-    labels, verdicts = judged.labels[kept], accepted[:, kept]
-    tasks, task = np.unique(judged.groups[kept], return_inverse=True)
-    if not len(tasks):
-        return HeldOutResult(name, 0, 0, 0.0, None, None)
-
-    def by_task(values: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Count, per task, the runs for which a value holds: (..., tasks)."""
-        return np.stack([np.bincount(task, row, len(tasks)) for row in np.atleast_2d(values)])
-
-    hits, taken = by_task(verdicts & labels), by_task(verdicts)
-    positives = by_task(labels)
-    drawn = rng.multinomial(len(tasks), np.full(len(tasks), 1 / len(tasks)), size=_RESAMPLES)
+    labels, share = judged.labels[kept], accepted[:, kept].mean(axis=0)
+    if not len(labels):
+        return HeldOutResult(name, 0, 0, 0.0, Share(), Share())
+    hits = np.stack([share * labels] * 2, axis=1)
+    trials = np.stack([share, labels], axis=1)
+    found = rates_by_cluster(hits, trials, judged.groups[kept], judged.benchmarks[kept]).interval
+    right, taken = (accepted[:, kept] & labels).sum(axis=1), accepted[:, kept].sum(axis=1)
+    whole = (taken, np.full_like(taken, labels.sum()))
+    limits = zip(found.low.tolist(), found.high.tolist(), strict=True)
+    precision, recall = map(_rate, (right, right), whole, limits)
     return HeldOutResult(
-        name,
-        len(labels),
-        int(labels.sum()),
-        float(taken.sum(axis=1).mean()),
-        _rate(hits, taken, drawn),
-        _rate(hits, np.broadcast_to(positives, hits.shape), drawn),
+        name, len(labels), int(labels.sum()), float(share.sum()), precision, recall
     )
 
 
-def _rate(
-    parts: NDArray[np.int64], wholes: NDArray[np.int64], drawn: NDArray[np.int64]
-) -> tuple[float, float, float] | None:
-    """Mean over seeds and limits of sums of ``parts`` over sums of ``wholes`` (seeds, tasks)."""
-    point = _ratios(parts.sum(axis=1), wholes.sum(axis=1))
-    again = _ratios(parts @ drawn.T, wholes @ drawn.T)
-    if not len(point) or not len(again):
-        return None
-    low, high = np.quantile(again, (0.025, 0.975))
-    return float(point.mean()), float(low), float(high)
-
-
-def _ratios(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.float64]:
-    defined = wholes > 0
-    return parts[defined] / wholes[defined]
+def _rate(hits: NDArray[np.int64], trials: NDArray[np.int64], limits: Limits) -> Share:
+    """Pool ``hits`` and ``trials`` (seeds,); a seed without a trial has no rate of its own."""
+    if not trials.any():
+        return Share()
+    single = hits[trials > 0] / trials[trials > 0]
+    return Share(
+        float(hits.sum() / trials.sum()),
+        None if math.isnan(limits[0]) else limits,
+        (float(single.min()), float(single.max())),
+    )
 
 
 def rendered(outcomes: Sequence[HeldOutResult]) -> str:
@@ -201,16 +197,24 @@ def rendered(outcomes: Sequence[HeldOutResult]) -> str:
     rows = [
         (
             row.name,
-            _percent(row.precision),
-            _percent(row.recall),
+            with_limits(row.precision.value, row.precision.limits),
+            with_limits(row.recall.value, row.recall.limits),
             f"{row.accepted:.1f}",
             str(row.n),
             str(row.positives),
         )
         for row in outcomes
     ]
-    return text(Table("", head, rows, names=1)).lstrip("\n")
+    shown = text(Table("", head, rows, names=1)).lstrip("\n")
+    return shown + _seeds_line(next(row for row in outcomes if row.name == OVERALL_ROW))
 
 
-def _percent(rate: tuple[float, float, float] | None) -> str:
-    return "–" if rate is None else "{:.1f} [{:.1f}, {:.1f}]".format(*(100 * r for r in rate))
+def _seeds_line(overall: HeldOutResult) -> str:
+    """Say how far single seeds lie apart, which limits of their mean do not show."""
+    single = {"precision": overall.precision.of_seeds, "recall": overall.recall.of_seeds}
+    ranges = [
+        f"{name} {percent(limits[0])} to {percent(limits[1])}"
+        for name, limits in single.items()
+        if limits and limits[0] < limits[1]
+    ]
+    return f"Single seeds, overall: {', '.join(ranges)}.\n" if ranges else ""

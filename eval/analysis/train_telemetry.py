@@ -15,6 +15,7 @@ from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
 from trajudge.judges.methods.telemetry_training import fit
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import savable, save_bytes
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -51,6 +52,8 @@ def train_telemetry(config: TelemetryConfig) -> str:
     Raises UserError for settings that contradict each other and for too few labelled tasks.
     """
     _check(config)
+    if config.save:
+        savable(config.save)
     table = read_labelled(config.data, config.annotations)
     training = table.split(config.train_split) if config.train_split else table
     _require_both_kinds(training, config.folds)
@@ -75,7 +78,7 @@ def train_telemetry(config: TelemetryConfig) -> str:
         sys.stderr.write(f"the cross-fitted verdicts are in {config.cross_fit}\n")
     if config.save:
         model = _trained(training, config)
-        config.save.write_text(model.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
         sys.stderr.write(f"the model is in {config.save}\n")
     return rendered(evaluation)
 

@@ -179,16 +179,16 @@ def read_model(path: Path | None) -> TelemetryModel:
     if path is None:
         raise UserError(
             "--judge telemetry needs --judge-option model=FILE: train one with  "
-            "trajudge run telemetry --data KIND:PATH --out FILE"
+            "trajudge run telemetry --data KIND:PATH --save FILE"
         )
     try:
         return TelemetryModel.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UserError(
-            f"{path}: {error.strerror}: name the file of --out of  trajudge run telemetry"
+            f"{path}: {error.strerror}: name the file of --save of  trajudge run telemetry"
         ) from error
     except ValidationError as error:
         raise UserError(
             f"{path}: holds no telemetry model ({refused_value(error).why}): train it again with  "
-            "trajudge run telemetry --out FILE"
+            "trajudge run telemetry --save FILE"
         ) from error

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
@@ -64,6 +66,36 @@ def test_cross_validates_and_writes_a_model(
     assert precision > 80
     assert overall.split()[-2:] == ["60", "30"]
     assert read_model(out).trained_on == 60
+
+
+def _interval(cell: str) -> tuple[float, ...]:
+    return tuple(map(float, re.findall(r"[0-9.]+", cell)))
+
+
+def test_limits_are_wilsons_by_task_and_never_of_width_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every run that spoke succeeded, so every accepted run is right: 15 tasks of 1 run each."""
+    keys = [TrajectoryKey(benchmark="shop", agent="a", task_id=f"shop.{n}") for n in range(60)]
+    write(tmp_path, [_run(key, bool(n % 2)) for n, key in enumerate(keys)])
+    labels = [
+        Annotation(
+            key=key,
+            raw_task_id=key.task_id,
+            annotator="e",
+            success=bool(n % 2),
+            split="dev" if n < 30 else "test",
+        )
+        for n, key in enumerate(keys)
+    ]
+    write_annotations(tmp_path / "labels.jsonl", labels)
+    words = ["--data", f"trajudge:{tmp_path}", "--seeds", "2", "--folds", "3"]
+    assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
+    overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
+    quantile = stats.t.ppf(0.975, 14)
+    low = 100 * 15 / (15 + quantile**2)  # Wilson's lower end at 15 of 15, Student's for 1.96
+    precision = _interval(" ".join(overall.split()[1:4]))
+    assert precision == pytest.approx((100.0, low, 100.0), abs=0.05)
 
 
 def test_trains_on_one_split_and_applies_to_the_other(
