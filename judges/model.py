@@ -188,8 +188,8 @@ class Judgment(Record):
     success: bool | None = None
     side_effect: bool | None = None
     repetition: bool | None = None
-    optimality: int | None = None
-    score: float | None = None
+    optimality: int | None = Field(default=None, ge=1, le=4)
+    score: float | None = Field(default=None, ge=0, le=1)
     scores: dict[str, float] = Field(default_factory=dict)
     reasoning: str = ""
     fallback: str = ""
@@ -197,7 +197,7 @@ class Judgment(Record):
     calls: tuple[Call, ...] = ()
     record: dict[str, JsonValue] | None = Field(default=None, repr=False)
     process: bool | None = added(None)
-    failure_step: int | None = added(None)
+    failure_step: int | None = added(None, ge=0)
     failure_type: str | None = added(None)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -46,6 +46,11 @@ class CallFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     cached: bool = False
 
 
+_Optimality = Annotated[int, msgspec.Meta(ge=1, le=4)]
+_Score = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Index = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class JudgmentFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """The fields of Judgment. UNSET: an added field that the line leaves out."""
 
@@ -56,8 +61,8 @@ class JudgmentFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     success: bool | None = None
     side_effect: bool | None = None
     repetition: bool | None = None
-    optimality: int | None = None
-    score: float | None = None
+    optimality: _Optimality | None = None
+    score: _Score | None = None
     scores: dict[str, float] = {}
     reasoning: str = ""
     fallback: str = ""
@@ -65,7 +70,7 @@ class JudgmentFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     calls: tuple[CallFields, ...] = ()
     record: dict[str, Any] | None = None
     process: bool | UnsetType | None = UNSET
-    failure_step: int | UnsetType | None = UNSET
+    failure_step: _Index | UnsetType | None = UNSET
     failure_type: str | UnsetType | None = UNSET
 
 

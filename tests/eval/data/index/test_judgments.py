@@ -97,12 +97,26 @@ def test_a_bad_line_is_named(folder: Path) -> None:
         read(folder)
 
 
+@pytest.mark.parametrize("value", ["7.0", "-0.5", "NaN", "1e400"])
+def test_a_score_that_is_no_probability_is_named_with_its_line(folder: Path, value: str) -> None:
+    """A file that another tool wrote; JSON of Python's ``json`` may hold NaN."""
+    line = judgment_line(said(4, True, score=0.5)).replace(
+        b'"score":0.5', f'"score":{value}'.encode()
+    )
+    with (folder / JUDGMENTS).open("ab") as file:
+        file.write(line)
+    with pytest.raises(UserError, match=r"judgments\.jsonl, line 5: score is (7|-0|nan|inf)"):
+        read(folder)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     st.fixed_dictionaries(
         {
             "success": st.sampled_from([True, False, None, 1, 0, "yes", "x"]),
-            "score": st.sampled_from([None, 0, 1, 0.5, "0.5", "x", True]),
+            "score": st.sampled_from([None, 0, 1, 0.5, 1.5, -0.5, "0.5", "x", True]),
+            "optimality": st.sampled_from([None, 0, 1, 4, 5]),
+            "failure_step": st.sampled_from([None, 0, -1]),
             "sample": st.sampled_from([0, 1, 1.0, -1, "2", None]),
             "reasoning": st.sampled_from(["", "é\u2028", 1, None]),
             "unknown": st.sampled_from([None, 1]),
