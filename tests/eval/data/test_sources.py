@@ -10,6 +10,7 @@ import pytest
 from tests.eval.cases import key
 from trajudge.eval.data.sources import read_published_folder
 from trajudge.eval.score import main
+from trajudge.judges.model import Status
 
 
 def put(folder: Path, judge: str, task_id: str, success: bool, reward: float | None) -> None:
@@ -33,6 +34,22 @@ def test_the_first_reward_that_is_known_counts_whichever_judge_tells_it(tmp_path
     one, two = (key(task, "visualwebarena") for task in (1, 2))
     assert source.rewards == {one: 1.0, two: None}
     assert {j.key for j in source.judgments} == {one, two}
+
+
+@pytest.mark.parametrize("with_index", [False, True])
+def test_a_broken_file_is_named_however_often_the_folder_is_read(
+    tmp_path: Path, with_index: bool
+) -> None:
+    for task in (1, 2, 3):
+        put(tmp_path, "a", f"webarena.{task}", True, 1.0)
+    broken = tmp_path / "judgments" / "webarena" / "agent" / "a" / "webarena.2.json"
+    broken.write_bytes(broken.read_bytes()[:40])
+    for _ in range(2):
+        source = read_published_folder(tmp_path, with_labels=False, with_index=with_index)
+        (note,) = source.notes
+        assert "1 file of a cannot be read" in note
+        assert f"{broken}: cannot be read: " in note
+        assert [j.status for j in source.judgments].count(Status.SKIPPED) == 1
 
 
 def test_judges_are_compared_benchmark_by_benchmark_where_asked(

@@ -118,7 +118,7 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
     judgments = [*(said(n, True) for n in range(9)), failed(9, Status.REFUSED)]
     lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
     warnings = [line for line in lines if line.startswith("warning: ")]
-    assert warnings[0] == "warning: 1 failed judgments of judge counted as not accepted"
+    assert warnings[0] == "warning: 1 failed judgment of judge counted as not accepted"
 
 
 @pytest.mark.slow
