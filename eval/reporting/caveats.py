@@ -65,7 +65,7 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
     failed = {s.judge: s.missing for s in whole if s.missing and not s.baseline}
     lines = [
-        f"warning: {count} failed judgment{'' if count == 1 else 's'} of {judge} {_FAILED[scores.missing]}"
+        f"warning: {_failed_judgments(count)} of {judge} {_FAILED[scores.missing]}"
         for judge, count in failed.items()
     ]
     lines += [*beaten_by_baselines(scores), *_few_positives(scores), *scores.remarks]
@@ -97,6 +97,10 @@ def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
         f"({100 * one.baseline_precision:.1f} %)"
         for one in filter(chosen, scores.equal_recall)
     )
+
+
+def _failed_judgments(count: int) -> str:
+    return f"{count} failed judgment{'' if count == 1 else 's'}"
 
 
 def _precision_without_interval(scores: ScoreReport) -> list[str]:
