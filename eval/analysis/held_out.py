@@ -169,10 +169,11 @@ def _outcome(
         return HeldOutResult(name, 0, 0, 0.0, Share(), Share())
     hits = np.stack([share * labels] * 2, axis=1)
     trials = np.stack([share, labels], axis=1)
-    found = rates_by_cluster(hits, trials, judged.groups[kept], judged.benchmarks[kept]).interval
+    tasks, benchmarks = judged.groups[kept], judged.benchmarks[kept]
+    interval = rates_by_cluster(hits, trials, tasks, benchmarks).interval
     right, taken = (accepted[:, kept] & labels).sum(axis=1), accepted[:, kept].sum(axis=1)
     whole = (taken, np.full_like(taken, labels.sum()))
-    limits = zip(found.low.tolist(), found.high.tolist(), strict=True)
+    limits = zip(interval.low.tolist(), interval.high.tolist(), strict=True)
     precision, recall = map(_rate, (right, right), whole, limits)
     return HeldOutResult(
         name, len(labels), int(labels.sum()), float(share.sum()), precision, recall

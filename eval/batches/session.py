@@ -126,7 +126,13 @@ class _Rounds:
         self.engines = CollectingEngines(engines, models, self.collector)
         self.effective = EffectiveParameters(plan.folder, engines.sent)
         earlier = work.journal.judgments().columns
-        self.done = jobs_done(plan.keys, run.samples, earlier, retry_failed=run.retry_failed)
+        self.done = jobs_done(
+            plan.keys,
+            run.samples,
+            earlier,
+            retry_failed=run.retry_failed,
+            strict=session.planned.data.strict,
+        )
         self.row = {key: place for place, key in enumerate(plan.keys)}
         self.asked: set[str] = set()
         self.budget = engines[models[0]].budget if session.is_limited else None

@@ -24,7 +24,7 @@ from trajudge.eval.data.index.saved_labels import SavedKeys
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.store import find_file
 from trajudge.trajectories.user_loaders import DOOR
@@ -37,6 +37,14 @@ NO_SPLITS = (
     "pip install --no-deps agent-reward-bench"
 )
 FETCH_HINT = "trajudge data fetch agentrewardbench [--benchmark ...]"
+
+
+class DataIndex(NamedTuple):
+    """The keys of all trajectories, in their order; ``unreadable`` is what could not be read so
+    far that its key is known."""
+
+    keys: KeyColumns
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 class DataSource(NamedTuple):
@@ -58,17 +66,18 @@ class DataSource(NamedTuple):
             return (one for one in self.trajectories if want(one.key))
         return open_source(open_spec(self.spec), want, needs, self.goals)
 
-    def keys(self) -> KeyColumns:
-        """Read the keys of all trajectories, in their order; a trajectory is passed over where its
-        key is in its path or its line begins with it. The keys of a large file of ours are kept in
-        the user's cache. Raises UserError as ``read``."""
+    def read_index(self) -> DataIndex:
+        """Read the keys of all trajectories; a trajectory is passed over where its key is in its
+        path or its line begins with it. The keys of a large file of ours of which every line is
+        readable are kept in the user's cache. Raises UserError as ``read``."""
         saved = self._saved_keys()
         known = saved.load() if saved else None
-        if known is None:
-            known = self._read_keys()
-            if saved:
-                saved.keep(known)
-        return known
+        if known is not None:
+            return DataIndex(known)
+        index = self._read_keys()
+        if saved and not index.unreadable:
+            saved.keep(index.keys)
+        return index
 
     def _saved_keys(self) -> SavedKeys | None:
         """Return where the keys are kept: None for other data than one file of ours."""
@@ -78,16 +87,17 @@ class DataSource(NamedTuple):
         file = find_file(path) if kind == store.KIND and path is not None else None
         return SavedKeys(file) if file else None
 
-    def _read_keys(self) -> KeyColumns:
+    def _read_keys(self) -> DataIndex:
         found = KeyColumnsBuilder()
 
         def note(key: TrajectoryKey) -> bool:
             found.add(key)
             return False
 
-        for _ in self.read(note):
-            pass
-        return found.build()
+        without_key = tuple(
+            item for item in self.read(note) if isinstance(item, Unreadable) and item.key is None
+        )
+        return DataIndex(found.build(), without_key)
 
     @property
     def loader_digest(self) -> str | None:

@@ -1,14 +1,15 @@
 """The files of a run's folder: enough to score it again without a call and without the data.
 
 ``manifest.json`` (a JSON object), ``judgments.jsonl`` (a Judgment a line), ``labels.jsonl`` (our
-annotation format, the run's trajectories only), ``rewards.jsonl`` (key and official reward), and
+annotation format, the run's trajectories only), ``rewards.jsonl`` (key and official reward),
+``unreadable.jsonl`` (what the data held beside its trajectories and no loader could read), and
 ``records/``, a JSON file for each judgment of a judge that keeps what its verdict rests on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from itertools import chain
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import msgspec
 import orjson
 from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -27,7 +29,7 @@ from trajudge.eval.data.index.labels import RewardColumns, RunLabels
 from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
-from trajudge.trajectories.model import Record, TrajectoryKey, compacted
+from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compacted
 from trajudge.trajectories.util.atomic import replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
@@ -37,6 +39,7 @@ MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"
 LABELS = "labels.jsonl"
 REWARDS = "rewards.jsonl"
+UNREADABLE = "unreadable.jsonl"
 RECORDS = "records"
 
 # Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
@@ -54,6 +57,14 @@ class OfficialReward(Record):
 
     key: TrajectoryKey
     official_reward: float | None = None
+
+
+class UnreadableRecord(msgspec.Struct):
+    """A line of ``unreadable.jsonl``: a record whose key is not known, so that no judgment tells of
+    it; that of a trajectory with a key is a skipped one."""
+
+    source: str
+    reason: str
 
 
 @contextmanager
@@ -223,3 +234,35 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
     disk; the file then stays as it was."""
     with writing(path.parent), replacing(path, durable=False) as file:
         file.writelines(lines)
+
+
+_UNREADABLE = msgspec.json.Decoder(UnreadableRecord)
+
+
+def write_unreadable(folder: Path, items: Sequence[Unreadable]) -> None:
+    """Write what could not be read, a line each; without any there is no file. Raises UserError for
+    a folder that cannot be written."""
+    path = folder / UNREADABLE
+    lines = [UnreadableRecord(one.source, one.reason) for one in items]
+    with writing(folder):
+        if lines:
+            write_bytes(path, msgspec.json.Encoder().encode_lines(lines))
+        else:
+            path.unlink(missing_ok=True)
+
+
+def unreadable_note(folder: Path) -> list[str]:
+    """Say how much of the data was not read when the run was judged: one sentence, or none."""
+    try:
+        lines = _UNREADABLE.decode_lines((folder / UNREADABLE).read_bytes())
+    except FileNotFoundError:
+        return []
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
+        return [f"{folder / UNREADABLE}: cannot be read: {error}"]
+    return [f"{folder}: judged without {unreadable_said(lines)}"] if lines else []
+
+
+def unreadable_said(items: Sequence[Unreadable | UnreadableRecord]) -> str:
+    """Count what could not be read and name the first."""
+    what = "1 record that" if len(items) == 1 else f"{len(items)} records that"
+    return f"{what} cannot be read; the first is {items[0].source}: {items[0].reason}"

@@ -39,6 +39,7 @@ from trajudge.eval.data.run_folder import (
     read_labels,
     read_manifest,
     read_rewards,
+    unreadable_note,
 )
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
@@ -105,7 +106,7 @@ def read_run(folder: Path) -> Source:
         representations=dict.fromkeys(judges, shown) if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
         training=trained_on(manifest, judgments),
-        notes=list(guesses(recorded_windows(manifest))),
+        notes=[*unreadable_note(folder), *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
     )

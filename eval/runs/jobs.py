@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.data.index.columns import STATUS_CODE, JudgmentColumns
 from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, places_among
 from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.runs.plan import RunPlan
@@ -68,12 +68,16 @@ def jobs_done(
     judgments: JudgmentColumns,
     *,
     retry_failed: bool,
+    strict: bool,
 ) -> Bools:
-    """Tell which of the samples of ``keys`` need not be judged again, (K, samples)."""
+    """Tell which of the samples of ``keys`` need not be judged again, (K, samples). ``strict``
+    reads what was skipped again, which may still be unreadable."""
     row = places_among(judgments.keys, keys)
     counted = (row >= 0) & (judgments.sample < samples)
     if retry_failed:
         counted &= judgments.ok()
+    if strict:
+        counted &= judgments.status != STATUS_CODE[Status.SKIPPED]
     done = np.zeros((len(keys), samples), dtype=bool)
     done[row[counted], judgments.sample[counted]] = True
     return done

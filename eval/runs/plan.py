@@ -15,8 +15,9 @@ from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.labels import RunLabels, labels_of, splits_of
-from trajudge.eval.data.inputs import DataSource
+from trajudge.eval.data.inputs import DataIndex, DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
+from trajudge.eval.data.run_folder import unreadable_said
 from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
 from trajudge.judges.defences.options import own_options, read_defences
@@ -24,7 +25,7 @@ from trajudge.judges.model import Judge
 from trajudge.judges.registry import find_judge, make_judge, needs_of
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
 
@@ -32,10 +33,11 @@ from trajudge.trajectories.util.errors import UserError
 @dataclass(frozen=True)
 class RunPlan:
     """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
-    what the judge must see of each."""
+    what the judge must see of each; ``unreadable`` is what the data holds beside them."""
 
     source: DataSource
     keys: KeyColumns
+    unreadable: tuple[Unreadable, ...]
     known: Labels
     judge_id: str
     judge: Judge
@@ -107,7 +109,8 @@ def make_plan(
     the manifest says of the model (model, endpoint, parameters). Raises UserError."""
     labels = labels_of(source.annotations)
     split = _split(data.split, labels)
-    keys = _keys(data, source, labels, split, seed)
+    index = _index(source, strict=data.strict)
+    keys = _keys(data, index.keys, labels, split, seed)
     made = made_judge(config, judge_options)
     manifest = RunManifest(
         judge=made.id,
@@ -129,7 +132,17 @@ def make_plan(
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
-    return RunPlan(source, keys, labels, made.id, made.judge, made.needs, manifest, folder)
+    return RunPlan(
+        source=source,
+        keys=keys,
+        unreadable=index.unreadable,
+        known=labels,
+        judge_id=made.id,
+        judge=made.judge,
+        needs=made.needs,
+        manifest=manifest,
+        folder=folder,
+    )
 
 
 def _split(asked: str | None, labels: Labels) -> str:
@@ -141,12 +154,25 @@ def _split(asked: str | None, labels: Labels) -> str:
     return asked or ("test" if has_splits else "all")
 
 
-def _keys(
-    data: DataConfig, source: DataSource, labels: Labels, split: str, seed: int
-) -> KeyColumns:
+def _index(source: DataSource, *, strict: bool) -> DataIndex:
+    """Read the keys. Raises UserError where there are none, and under ``--strict`` where anything
+    could not be read."""
+    index = source.read_index()
+    if strict and index.unreadable:
+        first = index.unreadable[0]
+        raise UserError(f"{first.source}: {first.reason} (--strict stops here)")
+    if not len(index.keys):
+        why = f", only {unreadable_said(index.unreadable)}" if index.unreadable else ""
+        raise UserError(
+            f"--data {source.spec}: holds no trajectory that can be read{why}: name other data"
+        )
+    return index
+
+
+def _keys(data: DataConfig, keys: KeyColumns, labels: Labels, split: str, seed: int) -> KeyColumns:
     """Return the selected keys."""
     return select(
-        source.keys(),
+        keys,
         Filters(
             benchmarks=data.benchmark,
             agents=data.agent,

@@ -46,8 +46,6 @@ def select(
     or task that the data does not have, and if nothing is left.
     """
     found = keys.at(first_of_each(keys))
-    if not len(found):
-        raise UserError("--data: holds no trajectory that can be read: name another folder")
     wanted = np.ones(len(found), dtype=bool)
     if filters.benchmarks:
         named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})

@@ -14,7 +14,13 @@ from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.data.manifest import open_folder
-from trajudge.eval.data.run_folder import REWARDS, read_rewards, write_labels, write_rewards
+from trajudge.eval.data.run_folder import (
+    REWARDS,
+    read_rewards,
+    write_labels,
+    write_rewards,
+    write_unreadable,
+)
 from trajudge.eval.data.run_log import run_log
 from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
 from trajudge.eval.runs.jobs import (
@@ -169,6 +175,7 @@ class RunSession:
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
+        write_unreadable(plan.folder, plan.unreadable)
         if has_rewards := (plan.folder / REWARDS).is_file():
             self.report.earlier = read_rewards(plan.folder)
         with JudgmentJournal(plan.folder) as journal:
@@ -190,9 +197,11 @@ class RunSession:
     async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan
         samples, retry_failed = planned.run.samples, planned.run.retry_failed
-        earlier = journal.judgments()
-        done = jobs_done(plan.keys, samples, earlier.columns, retry_failed=retry_failed)
-        jobs = jobs_of(plan, samples, done, self.report, strict=planned.data.strict)
+        strict, earlier = planned.data.strict, journal.judgments()
+        done = jobs_done(
+            plan.keys, samples, earlier.columns, retry_failed=retry_failed, strict=strict
+        )
+        jobs = jobs_of(plan, samples, done, self.report, strict=strict)
         if self.model and samples > 1:
             jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
         if self.is_limited:
@@ -291,7 +300,8 @@ class RunSession:
 
     def _warnings(self, judgments: RunJudgments) -> Iterator[str]:
         """Say what could not be read, file by file, and why judgments failed, once per status."""
-        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in self.report.unreadable)
+        unread = (*self.plan.unreadable, *self.report.unreadable)
+        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in unread)
         yield from named
         yield from guesses(self.plan.manifest.windows)
         for key in self.report.repeated:

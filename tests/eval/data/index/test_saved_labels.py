@@ -106,23 +106,25 @@ def test_keys_of_our_files_are_read_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compress: store.Compression
 ) -> None:
     source = find_source(trajectories(tmp_path / "data", [*KEYS, KEYS[0]], compress), None)
-    assert [*source.keys()] == [*KEYS, KEYS[0]]
+    assert [*source.read_index().keys] == [*KEYS, KEYS[0]]
     with monkeypatch.context() as patched:
         patched.delattr(inputs, "open_source")
-        assert [*source.keys()] == [*KEYS, KEYS[0]]
+        assert [*source.read_index().keys] == [*KEYS, KEYS[0]]
     trajectories(tmp_path / "data", KEYS[:2], compress)
-    assert [*source.keys()] == KEYS[:2]
+    assert [*source.read_index().keys] == KEYS[:2]
 
 
-def test_a_line_without_a_key_is_no_key(tmp_path: Path) -> None:
+def test_a_line_without_a_key_is_told_of_at_every_reading(tmp_path: Path) -> None:
     source = find_source(trajectories(tmp_path / "data", KEYS), None)
     with (tmp_path / "data" / "trajectories.jsonl").open("ab") as file:
         file.write(b'{"format":1}\nno JSON\n')
     for _ in range(2):
-        assert [*source.keys()] == KEYS
+        index = source.read_index()
+        assert [*index.keys] == KEYS
+        assert [one.source.rpartition(":")[2] for one in index.unreadable] == ["4", "5"]
 
 
 def test_keys_of_other_files_are_not_kept(tmp_path: Path, cache: Path) -> None:
     source = inputs.in_memory([Trajectory(key=KEYS[0], raw_task_id="1", goal="go")])
-    assert [*source.keys()] == KEYS[:1]
+    assert [*source.read_index().keys] == KEYS[:1]
     assert not cache.exists()
