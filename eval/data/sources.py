@@ -83,9 +83,20 @@ class Source:
     policies: set[str] = field(default_factory=set)
 
     def restrict(self, split: str) -> None:
-        """Keep the trajectories whose annotation is in ``split``."""
-        self.labels = {key: label for key, label in self.labels.items() if label.split == split}
-        self.judgments = judgments_of(self.judgments, self.labels)
+        """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
+        none of those is judged."""
+        kept = {key: label for key, label in self.labels.items() if label.split == split}
+        if not kept:
+            counts = Counter(label.split for label in self.labels.values())
+            has = ", ".join(f"{n} in {name or 'no split'}" for name, n in counts.most_common())
+            raise UserError(
+                f"--split {split}: no label is in it ({has or 'there are none'}): leave it out, or "
+                "name labels that have splits with --annotations"
+            )
+        self.labels = kept
+        self.judgments = judgments_of(self.judgments, kept)
+        if not len(self.judgments):
+            raise UserError(f"--split {split}: none of its {len(kept)} trajectories was judged")
         self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
 
 

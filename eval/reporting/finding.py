@@ -36,12 +36,26 @@ def finding(scores: ScoreReport, label: Label | None) -> list[str]:
             f"Every judgment of {', '.join(failed)} failed: the rates say nothing about the judge"
         )
     elif label is None:
-        lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), NO_LABELS]
+        lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores)]
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
         lines += _ranking(scores, label)
     return lines
+
+
+def unscored(scores: ScoreReport) -> str:
+    """Say why no judge has a rate: nothing was judged, its training set was, or no labels are
+    there."""
+    whole = [c for c in scores.coverage if c.benchmark == OVERALL]
+    if any(c.judged for c in whole):
+        return NO_LABELS
+    if trained := [c for c in whole if c.training]:
+        return (
+            f"All {_trajectories(trained[0].training)} are the training set of {trained[0].judge}, "
+            "so nothing is left to score it on: judge others"
+        )
+    return "Nothing was judged yet"
 
 
 def _verdicts(coverage: Coverage) -> str:

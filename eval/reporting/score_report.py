@@ -137,6 +137,11 @@ def read_sources(config: ScoreConfig) -> Source:
             )
         )
     combined = combine(sources)
+    if not len(combined.judgments):
+        raise UserError(
+            f"{', '.join(one.name for one in sources)}: no judgment was made yet: judge first, the "
+            "command that made the folder goes on"
+        )
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:

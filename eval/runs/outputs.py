@@ -9,7 +9,7 @@ from pathlib import Path
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.finding import NO_LABELS
+from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain, renderable
@@ -74,7 +74,7 @@ def show(
             terminal_console().print(renderable(scores, seconds))
         else:
             sys.stdout.write(plain(scores, seconds))
-        unlabelled = [] if any(map(is_labelled, scores.scores)) else [NO_LABELS]
+        unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
         after = [*unlabelled, *warnings, *notes]
     else:
         after = first_warnings(warnings, width, rest="--full")

@@ -110,6 +110,19 @@ def test_published_judgments_are_scored_beside_a_run(
     assert set(found) == {"judge", "other"}
 
 
+def test_a_run_that_has_nothing_to_score_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Not that labels are missing: these have some."""
+    run = make_run(tmp_path / "run")
+    write_labels(run, [one.model_copy(update={"split": None}) for one in LABELS])
+    assert main([str(run), "--split", "test"]) == 2
+    assert "--split test: no label is in it (3 in no split)" in capsys.readouterr().err
+    (run / "judgments.jsonl").write_bytes(b"")
+    assert main([str(run)]) == 2
+    assert f"{run}: no judgment was made yet" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [[], ["absent"], ["--judgments", "absent"]])
 def test_a_mistake_is_one_sentence(
     arguments: list[str], capsys: pytest.CaptureFixture[str]

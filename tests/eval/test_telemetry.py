@@ -164,7 +164,10 @@ def test_a_judge_scored_on_its_training_set_alone_has_no_metrics(
         found = json.loads((run / "results.json").read_text())
         assert found["scores"] == []
         assert {row["training"] for row in found["coverage"]} == {60}
-    assert "training set 60 (left out)" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "training set 60 (left out)" in shown
+    assert "All 60 trajectories are the training set of telemetry" in shown
+    assert "No expert labels" not in shown
     words = [str(tmp_path / "alone"), "--target-precision", "0.7", "--out", str(tmp_path / "s")]
     assert select(words) == 2
     assert "trained on them" in capsys.readouterr().err
