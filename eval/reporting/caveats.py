@@ -17,6 +17,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import one_line
 
 FEW_POSITIVES = 20
@@ -51,7 +52,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     lines = [*_few_positives(scores), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
-            lines += _left_out(score, _FAILED[scores.missing])
+            lines += _left_out(score, scores)
     lines += _without_interval(scores)
     if wall_seconds is not None:
         lines.append(f"wall time: {wall_seconds:.1f} s")
@@ -63,10 +64,10 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     that a trivial baseline equals, too few positives, precision without an interval, judges on
     different trajectories."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
-    failed = {s.judge: s.missing for s in whole if s.missing and not s.baseline}
+    failed = {s.judge: s for s in whole if s.missing and not s.baseline}
     lines = [
-        f"warning: {_failed_judgments(count)} of {judge} {_FAILED[scores.missing]}"
-        for judge, count in failed.items()
+        f"warning: {_missing(s, scores)} of {s.judge} {_FAILED[scores.missing]}"
+        for s in failed.values()
     ]
     lines += [*beaten_by_baselines(scores), *_few_positives(scores), *scores.remarks]
     lines += _precision_without_interval(scores)
@@ -99,8 +100,18 @@ def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
     )
 
 
-def _failed_judgments(count: int) -> str:
-    return f"{count} failed judgment{'' if count == 1 else 's'}"
+def _missing(score: Score, scores: ScoreReport) -> str:
+    """Count the labelled trajectories without a prediction: their judgments failed, or ended well
+    and left the label open."""
+    (judged,) = (
+        c
+        for c in scores.coverage
+        if (c.judge, c.benchmark, c.agent) == (score.judge, score.benchmark, score.agent)
+    )
+    ok = judged.statuses.get(Status.OK, 0)
+    kinds = {"failed": judged.judged > ok, "undecided": judged.verdicts.get(score.label, 0) < ok}
+    kind = " or ".join(name for name, some in kinds.items() if some)
+    return f"{score.missing} {kind} judgment{'' if score.missing == 1 else 's'}"
 
 
 def _precision_without_interval(scores: ScoreReport) -> list[str]:
@@ -242,7 +253,7 @@ def _first(lines: list[str], kind: str, column: str) -> list[str]:
     return [*lines[:SHOWN], f"and {rest} more {kind}: see {column} in results.csv"]
 
 
-def _left_out(score: Score, policy: str) -> list[str]:
+def _left_out(score: Score, scores: ScoreReport) -> list[str]:
     """Say what one overall row does not count, or counts by policy."""
     name, where = score.judge, LABEL_TITLES[score.label]
     if score.baseline:
@@ -250,7 +261,7 @@ def _left_out(score: Score, policy: str) -> list[str]:
         return [f"rule-based beside {name}: {sentence}"] if score.without_reward else []
     lines = []
     if score.missing:
-        lines.append(f"{name}, {where}: {score.missing} failed judgments {policy}")
+        lines.append(f"{name}, {where}: {_missing(score, scores)} {_FAILED[scores.missing]}")
     if score.unsure:
         lines.append(f"{name}, {where}: {score.unsure} labels unsure, left out")
     return lines

@@ -121,6 +121,16 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
     assert warnings[0] == "warning: 1 failed judgment of judge counted as not accepted"
 
 
+@pytest.mark.parametrize(("failing", "kind"), [(0, "2 undecided"), (1, "3 failed or undecided")])
+def test_a_judge_that_leaves_the_label_open_did_not_fail(failing: int, kind: str) -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    judgments = [said(n, True) for n in range(9)] + [said(n, None) for n in (9, 10)]
+    judgments += [failed(11, Status.REFUSED)] * failing
+    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
+    warnings = [line for line in lines if line.startswith("warning: ")]
+    assert warnings[0] == f"warning: {kind} judgments of judge counted as not accepted"
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not os.environ.get("TRAJUDGE_REAL_DATA"), reason="TRAJUDGE_REAL_DATA")
 @narrow

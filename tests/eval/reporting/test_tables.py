@@ -45,7 +45,7 @@ def test_coverage_and_spending_are_shown() -> None:
     assert "$0.4900" in text
     assert "5,880" in text
     assert "wall time: 12.3 s" in text
-    assert "judge, Success: 1 failed judgments counted as not accepted" in text
+    assert "judge, Success: 1 failed judgment counted as not accepted" in text
 
 
 def test_few_positives_are_warned_of() -> None:
