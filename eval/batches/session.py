@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from trajudge.eval.batches.settings import BatchConfig
@@ -22,6 +23,7 @@ from trajudge.eval.runs.session import RunSession, SessionWork
 from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all, workers_for
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
+from trajudge.judges.batch.file_batches import output_of
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.batch.limits import batch_limits, batch_times, read_batch_options
 from trajudge.judges.batch.rounds import BatchDesk
@@ -231,9 +233,19 @@ class _Rounds:
     def _say(self, made: int, planned: int) -> None:
         most = sum(spool.reserved for spool in self.collector.spools.values())
         files = "file" if made == 1 else "files"
+        price = f"for at most ${most:.2f}" if self._is_priced() else "at an unknown price"
+        when = "" if self.session.config.batch_files else "; ended within 24 hours, most within one"
         sys.stderr.write(
-            f"batch: {planned:,} requests in {made} {files}, for at most ${most:.2f}; ended within "
-            "24 hours, most within one. Ctrl-C is safe: the same command goes on from there\n"
+            f"batch: {planned:,} requests in {made} {files}, {price}{when}. Ctrl-C is safe: the "
+            "same command goes on from there\n"
+        )
+
+    def _is_priced(self) -> bool:
+        """Tell whether the prices of all models are known."""
+        model, usage = self.session.model, Usage(input=1)
+        return model is not None and all(
+            model.price(name, usage) is not None or model.batch_price(name, usage) is not None
+            for _, name in self.desk.services
         )
 
 
@@ -244,8 +256,8 @@ def _pending(desk: BatchDesk) -> str:
     if not files:
         return f"{len(rows)} batches are submitted"
     commands = "; ".join(
-        f"vllm run-batch -i {row.provider_id} -o "
-        f"{row.provider_id.removesuffix('.in.jsonl')}.out.jsonl --model {row.model}"
+        f"vllm run-batch -i {quote(row.provider_id)} -o "
+        f"{quote(str(output_of(row.provider_id)))} --model {quote(row.model)}"
         for row in files
     )
     return f"run  {commands}"

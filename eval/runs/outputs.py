@@ -69,7 +69,10 @@ def show(
     """Print the scores on standard output, the run's warnings and notes on standard error:
     together one screen, or with ``full`` all of them."""
     width = screen_width()
-    if full:
+    if not any(c.judged or c.training for c in scores.coverage):
+        after = [*warnings, *(line for note in notes for line in folded(note, width))]
+        sys.stdout.write(f"{unscored(scores)}\n")
+    elif full:
         if sys.stdout.isatty():
             terminal_console().print(renderable(scores, seconds))
         else:

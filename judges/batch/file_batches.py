@@ -13,6 +13,7 @@ from trajudge.judges.batch.service import BatchMatch, chat_result, json_lines
 from trajudge.trajectories.util.errors import UserError
 
 WAITING = "waiting for its output"
+GONE = "its file is not there any more; start the same command again, which writes it anew"
 
 
 class FileBatches:
@@ -41,22 +42,19 @@ class FileBatches:
             part.replace(path)
         except OSError as error:
             raise UserError(f"{path}: cannot be written ({error.strerror})") from error
-        return str(path)
+        return str(path.resolve())
 
     async def find(
         self, row: BatchRow, requests: Collection[str], known: Collection[str]
     ) -> BatchMatch:
         """Look whether the file was written."""
         path = self.folder / f"{row.id}.in.jsonl"
-        return BatchMatch(str(path) if path.is_file() else "")
+        return BatchMatch(str(path.resolve()) if path.is_file() else "")
 
     async def state(self, provider_id: str) -> ProviderState:
-        """Look whether the output is there, a line for every request."""
-        output = output_of(provider_id)
-        lines = _count_lines(Path(provider_id))
-        through = _count_lines(output) if output.is_file() else 0
-        ended = through >= lines
-        return ProviderState(ended, "completed" if ended else WAITING, through, lines)
+        """Look whether the output is there, a line for every request. Without file and output the
+        batch has failed: nobody will run it."""
+        return _state(Path(provider_id), output_of(provider_id))
 
     async def results(self, provider_id: str) -> BatchResults:
         """Read the output. Raises BadReply for a line that is cut."""
@@ -72,6 +70,15 @@ class FileBatches:
 def output_of(provider_id: str) -> Path:
     """Return where the output of a written file is expected."""
     return Path(provider_id.removesuffix(".in.jsonl") + ".out.jsonl")
+
+
+def _state(written: Path, output: Path) -> ProviderState:
+    if not written.is_file() and not output.is_file():
+        return ProviderState(False, "gone", 0, 0, failed=GONE)
+    lines = _count_lines(written) if written.is_file() else 0
+    through = _count_lines(output) if output.is_file() else 0
+    ended = through >= lines
+    return ProviderState(ended, "completed" if ended else WAITING, through, lines)
 
 
 def _count_lines(path: Path) -> int:

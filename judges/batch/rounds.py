@@ -122,7 +122,7 @@ class BatchDesk:
         if state.failed:
             self.ledger.release(row.id, state.failed)
             if not state.is_full:
-                raise UserError(f"batch {row.provider_id} was refused: {state.failed}")
+                raise UserError(f"batch {row.provider_id} failed: {state.failed}")
             self._refused()
             return None
         if not state.ended:

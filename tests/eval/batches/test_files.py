@@ -35,7 +35,11 @@ def test_files_are_written_and_read_back(capsys: pytest.CaptureFixture[str]) -> 
         judgments = live(server)
         assert judge(server, "batch", "--batch-files", "files") == 130
         (written,) = Path("files").glob("*.in.jsonl")
-        assert f"vllm run-batch -i {written}" in " ".join(capsys.readouterr().err.split())
+        captured = capsys.readouterr()
+        files = f"-i {written.resolve()} -o {output_of(str(written.resolve()))}"
+        assert f"vllm run-batch {files} --model" in " ".join(captured.err.split())
+        assert "8 requests in 1 file, at an unknown price. Ctrl-C" in captured.err
+        assert captured.out.endswith("\nNothing was judged yet\n")
         calls = server.live
         assert judge(server, "batch", "--batch-files", "files") == 130  # no output yet
         run_file(written, "\nScore: 4\nStatus: success")
@@ -43,6 +47,19 @@ def test_files_are_written_and_read_back(capsys: pytest.CaptureFixture[str]) -> 
         assert server.live == calls and server.submissions == 0
     assert len(list(Path("files").glob("*.in.jsonl"))) == 1
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+def test_a_file_that_somebody_removed_is_written_anew(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        written.unlink()
+        assert judge(server, "batch", "--batch-files", "files") == 2
+        assert "its file is not there any more; start the same command again" in (
+            capsys.readouterr().err
+        )
+        assert judge(server, "batch", "--batch-files", "files") == 130
+    assert len(list(Path("files").glob("*.in.jsonl"))) == 1
 
 
 def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
