@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from trajudge import __version__
 from trajudge.trajectories.util.errors import did_you_mean
+from trajudge.trajectories.util.exits import user_errors
 from trajudge.trajectories.util.local.threads import limit_threads
 
 
@@ -160,6 +161,7 @@ def group_usage(name: str) -> str:
     return "\n".join([*lines, "", f"trajudge {name} COMMAND --help shows a command's options"])
 
 
+@user_errors
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (2: no such command)."""
     words = _renewed(list(sys.argv[1:] if argv is None else argv))

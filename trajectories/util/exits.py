@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import functools
 import os
 import select
@@ -84,8 +85,9 @@ class TextParser(Parser):
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
     """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
-    Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141. Everything else is a
-    defect and keeps its traceback. What a command puts in place of standard error ends with it."""
+    Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141, a full disk
+    2. Everything else is a defect and keeps its traceback. What a command puts in place of
+    standard error ends with it."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -101,6 +103,15 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
             if not _output_is_closed():
                 raise
             return BROKEN_PIPE
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
+            _give_up_full_output()
+            sys.stderr.write(
+                f"error: {error.filename or 'the output'}: cannot be written ({error.strerror}): "
+                "make room and start the same command again\n"
+            )
+            return USAGE_ERROR
         except Exception as error:
             # Imported late: a command's --help must not wait for the data model.
             from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -138,5 +149,17 @@ def _output_is_closed() -> bool:
     waiting.register(sys.stdout.fileno(), 0)
     if not any(event & select.POLLERR for _, event in waiting.poll(0)):
         return False
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _discard_output()
     return True
+
+
+def _give_up_full_output() -> None:
+    """Write what standard output still holds; where it has no room, it goes nowhere, as above."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

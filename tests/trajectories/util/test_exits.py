@@ -51,3 +51,22 @@ def test_a_reader_that_has_gone_is_no_traceback() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == BROKEN_PIPE == 141
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full")
+@pytest.mark.parametrize("words", [("--help",), ("judges", "list")])
+def test_a_full_disk_under_the_output_is_one_sentence(words: tuple[str, ...]) -> None:
+    command = [sys.executable, "-m", "trajudge.eval.cli", *words]
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            command,
+            cwd=Path(__file__).parents[3],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: the output: cannot be written (No space left on")
+    assert ended.stderr.count("\n") == 1
