@@ -207,14 +207,37 @@ def test_a_verdict_that_is_none_is_one_sentence(
     """
     x = 1                                           | defines no adapter
     def adapter(model, **settings): return object() | no  async def send
+    def adapter(model, **settings): return 1/0      | adapter() failed: ZeroDivisionError
     """,
 )
 def test_an_adapter_that_cannot_work_is_one_sentence(
     folder: Path, content: str, sentence: str
 ) -> None:
     (folder / "bad.py").write_text(content)
-    with pytest.raises(UserError, match=sentence):
+    with pytest.raises(UserError, match=re.escape(sentence)):
         make_adapter("m", adapter="bad.py")
+
+
+@table(
+    "body sentence",
+    """
+    return "yes"       | send gave str where a response belongs: end it with  return Adapter
+    return None        | send gave NoneType where a response belongs
+    raise KeyError(1)  | send failed: KeyError: 1 (
+    """,
+)
+def test_an_adapter_that_fails_is_one_sentence(
+    folder: Path, body: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "bad.py").write_text(
+        "class Bad:\n    name = endpoint = 'bad'\n"
+        f"    async def send(self, request):\n        {body}\n"
+        "    async def close(self): pass\n\n"
+        "def adapter(model, **settings): return Bad()\n"
+    )
+    words = ["--adapter", "bad.py", "--model", "m", "--context", "20000", "--yes"]
+    assert main(["--data", "sample", "--limit", "1", *words]) == USAGE_ERROR
+    assert f"error: --adapter bad.py: {sentence}" in capsys.readouterr().err
 
 
 def test_what_a_loader_was_not_asked_for_is_left_out(folder: Path) -> None:

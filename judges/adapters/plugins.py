@@ -8,12 +8,15 @@ sends nothing, and needs no key.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from functools import wraps
 
-from trajudge.judges.adapters.base import Adapter
-from trajudge.trajectories.plugins import Door
+from trajudge.judges.adapters.base import Adapter, AdapterResponse
+from trajudge.judges.model import Reply, Request
+from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.trajectories.util.errors import UserError
 
+Send = Callable[[Request], Awaitable[AdapterResponse]]
 DOOR = Door(group="trajudge.adapters", option="--adapter")
 
 
@@ -27,14 +30,35 @@ def adapter_factory(name: str) -> Callable[..., Adapter]:
         )
 
     def checked(model: str, **settings: object) -> Adapter:
-        made = make(model, **settings)
+        with mistakes_said(f"--adapter {name}: adapter() failed", make, "correct it"):
+            made = make(model, **settings)
         for part in ("send", "close"):
             if not inspect.iscoroutinefunction(getattr(made, part, None)):
                 raise UserError(f"--adapter {name}: has no  async def {part}: see Adapter")
         for part in ("name", "endpoint"):
             if not isinstance(getattr(made, part, None), str):
                 raise UserError(f"--adapter {name}: has no {part}, a str: see Adapter")
+        made.send = _explained(name, made.send)
         adapter: Adapter = made
         return adapter
 
     return checked
+
+
+def _explained(name: str, send: Callable[[Request], Awaitable[object]]) -> Send:
+    """Return ``send`` as it ends a run in one sentence where the user's code has a mistake: an
+    exception that is none of ``judges.adapters.errors``, or something else than a response."""
+    mend = "raise an error of judges/adapters/errors.py; what was judged before is kept"
+
+    @wraps(send)
+    async def guarded(request: Request) -> AdapterResponse:
+        with mistakes_said(f"--adapter {name}: send failed", send, mend):
+            sent = await send(request)
+        if not isinstance(sent, AdapterResponse) or not isinstance(sent.reply, Reply):
+            raise UserError(
+                f"--adapter {name}: send gave {type(sent).__name__} where a response belongs: end "
+                "it with  return AdapterResponse(Reply(text=..., model=...))"
+            )
+        return sent
+
+    return guarded

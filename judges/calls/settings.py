@@ -27,7 +27,7 @@ class CallConfig(Record):
     extra_body: str | None = None
     extra_headers: str | None = None
     models: str | None = None
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=2**63 - 1)
     concurrency: int = Field(default=32, ge=1)
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)

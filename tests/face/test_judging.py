@@ -283,3 +283,9 @@ def test_every_setting_of_a_run_is_a_keyword() -> None:
     fields = {name for kind in kinds for name in kind.model_fields}
     assert set(JudgeSettings.__annotations__) == fields - own - elsewhere | {"yes"}
     assert "yes" in RunRequest.model_fields
+
+
+@pytest.mark.parametrize("seed", [10**30, -1, "x"])
+def test_a_seed_that_no_manifest_holds_is_refused(seed: object) -> None:
+    with pytest.raises(tj.UserError, match=r"judge: seed is (1000|-1|'x')"):
+        tj.judge("sample", "heuristic", limit=1, seed=seed)  # type: ignore[arg-type]

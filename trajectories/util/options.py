@@ -149,7 +149,8 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
     """Return the entries of the file that ``--config`` names as command-line words, without those
     that the command line names itself.
 
-    Raises UserError for a file that cannot be read or names an option that ``made`` has not.
+    Raises UserError for a file that cannot be read, names an option that ``made`` has not, or has
+    a value that the option does not take.
     """
     only = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     only.add_argument("--config", type=Path)
@@ -165,6 +166,10 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
             raise UserError(f"{file}: no option {name!r}: see  {made.prog} --help")
         if option not in named:
             words += _words(file, option, value, known[option])
+    try:
+        made.parse_args(words)
+    except UserError as error:
+        raise UserError(f"{file}: {error}") from error
     return words
 
 

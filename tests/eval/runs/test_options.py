@@ -42,6 +42,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     [
         ("modell: gpt-4o\n", "no option 'modell'"),
         ("strict: maybe\n", "neither true nor false"),
+        ("limit: -3\n", "--limit: '-3' is not a whole number"),
         ("- model\n", "no mapping of options"),
         ("model: [\n", "not YAML"),
     ],
