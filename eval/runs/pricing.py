@@ -20,7 +20,7 @@ from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.calls.known_facts import known_facts
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.model import Call, Usage
+from trajudge.judges.model import Call, Status, Usage
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
@@ -29,12 +29,15 @@ from trajudge.trajectories.util.terminal import one_line
 
 ASK_ABOVE = 1.0
 SAMPLED = 40
+# How a judgment may end before a model is asked; how others end, only replies tell.
+_KNOWN_BEFORE = (Status.CONTEXT_OVERFLOW, Status.SKIPPED)
 
 
 class CostEstimate(NamedTuple):
     """``judgments`` would make ``calls`` for ``cost`` dollars (None: price not known);
     ``cached`` of the calls are answered already, or by an earlier one of them: a caption, key
-    points of a task. In batches they take at most ``rounds``, one after the other."""
+    points of a task. In batches they take at most ``rounds``, one after the other. ``failing``
+    says of which judgments nothing would come, once per status."""
 
     judgments: int
     calls: int
@@ -42,6 +45,7 @@ class CostEstimate(NamedTuple):
     usage: Usage
     cost: float | None
     rounds: int = 0
+    failing: tuple[str, ...] = ()
 
     def times(self, judgments: int) -> CostEstimate:
         """Return the same for ``judgments`` of that kind; the usage stays that of the sample."""
@@ -54,6 +58,7 @@ class CostEstimate(NamedTuple):
             self.usage,
             cost,
             self.rounds,
+            self.failing,
         )
 
 
@@ -77,6 +82,9 @@ async def dry_run(runs: Sequence[PlannedRun], *, batch: bool = False) -> int:
         model: one for planned in runs for model, one in planned.plan.manifest.windows.items()
     }
     sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
+    for planned, found in rows:
+        for sentence in found.failing:
+            sys.stderr.write(f"warning: {planned.plan.judge_id}: {one_line(sentence)}\n")
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return OK
@@ -193,6 +201,7 @@ async def _price(
 ) -> CostEstimate:
     cache = model.open_cache()
     calls: list[Call] = []
+    failed: dict[Status, list[str]] = {status: [] for status in _KNOWN_BEFORE}
     judged = rounds = 0
     try:
         for job in jobs:
@@ -200,14 +209,21 @@ async def _price(
             if isinstance(job.item, Trajectory):
                 ask = model.dry_ask(cache, job.draw, batch=batch)
                 with counting_for(encoding_of(model.model)):
-                    await judge_trajectory(
+                    judgment = await judge_trajectory(
                         plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
                     )
+                if judgment.status in failed:
+                    failed[judgment.status].append(judgment.detail)
                 calls += ask.calls
                 rounds = max(rounds, sum(not call.cached for call in ask.calls))
     finally:
         await cache.close()
-    return priced(judged, calls, asked)._replace(rounds=rounds)
+    failing = tuple(
+        f"{len(why)} of {judged} judgments would be {status}, the first because: {why[0]}"
+        for status, why in failed.items()
+        if why
+    )
+    return priced(judged, calls, asked)._replace(rounds=rounds, failing=failing)
 
 
 def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:

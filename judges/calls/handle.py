@@ -52,6 +52,7 @@ from trajudge.trajectories.tokens import (
     image_tokens,
     likely_tokens,
 )
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.cache import cache_folder
 
 # What a judgment's reply was seen to take, with room: for predictions and the token limit.
@@ -299,7 +300,13 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
     window = find_window(model, adapter, calls, folder, of_file=entry.context)
     priced = own.price(named) or find_price(named, adapter, folder)
     known = known.model_copy(update={"context": window.tokens})
-    return ModelHandle(model, adapter, known, window, asked.parameters, priced, calls)
+    handle = ModelHandle(model, adapter, known, window, asked.parameters, priced, calls)
+    if handle.max_tokens >= window.tokens:
+        raise UserError(
+            f"{named}: its window of {window.tokens:,} tokens has no room for a prompt beside "
+            f"--max-tokens {handle.max_tokens}: lower --max-tokens, or raise --context"
+        )
+    return handle
 
 
 def cache_path(named: str | None) -> Path:

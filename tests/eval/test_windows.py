@@ -124,6 +124,21 @@ def test_a_window_that_nobody_tells_is_said_to_be_a_guess(
         assert "guess" not in capsys.readouterr().err
 
 
+def test_a_window_without_room_for_a_prompt_is_refused_before_a_call(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with LlmServer() as server:
+        assert model(server, "--context", "500", "--max-tokens", "800", name="mine") == 2
+        assert "its window of 500 tokens has no room for a prompt beside --max-tokens 800" in (
+            capsys.readouterr().err
+        )
+        assert model(server, "--context", "500", "--max-tokens", "300", "--dry-run") == 0
+        assert "judgments would be context_overflow, the first because: the prompt does not" in (
+            capsys.readouterr().err
+        )
+        assert not any(asked.prompt for asked in server.seen)
+
+
 def test_what_was_cut_is_counted_by_rung(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer() as server:
         assert model(server, "--context", "3000", *WORDS) == 0
