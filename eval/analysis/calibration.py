@@ -37,6 +37,11 @@ AUTO = "auto"
 # Isotonic regression of fewer dev trajectories, or of so few of a class, fits steps to noise.
 ENOUGH, ENOUGH_OF_A_CLASS = 200, 30
 
+_FIRST_SCREEN = 4  # judges
+_BRIEF = (
+    *("calibrated on test", "map", "fitted on", "error before", "after"),
+    *("Brier before", "after", "n"),
+)
 _HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
 
 
@@ -178,6 +183,24 @@ def _table(reliability: Reliability) -> ReliabilityTable:
         brier=reliability.brier,
         bins=tuple(bins),
     )
+
+
+def calibration_table(calibrations: Sequence[Calibration]) -> Table:
+    """Build one table of all judges for the first screen: the errors before and after."""
+    rows = [
+        (
+            each.judge,
+            each.map.method,
+            str(each.fitted_on),
+            *map(percent, (each.raw.calibration_error, each.calibrated.calibration_error)),
+            *(f"{table.brier:.3f}" for table in (each.raw, each.calibrated)),
+            str(each.raw.n),
+        )
+        for each in calibrations[:_FIRST_SCREEN]
+    ]
+    if more := len(calibrations) - len(rows):
+        rows.append((f"and {more} more: --full", *[""] * (len(_BRIEF) - 1)))
+    return Table("", _BRIEF, rows, names=1)
 
 
 def calibration_tables(calibrations: Sequence[Calibration]) -> list[Table]:

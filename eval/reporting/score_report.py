@@ -191,12 +191,11 @@ def _print(
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
-    full = config.full or config.by is not None or config.compare == "benchmark"
-    if not (full or chosen or config.format != "table"):
+    if _is_one_screen(config):
         from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
 
-        more = ["\n" + render([table], "table") for table in kinds]
-        sys.stdout.write("".join([summary(scores), *more]))
+        more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
+        sys.stdout.write(summary(scores, also=more.count("\n")) + more)
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
@@ -209,6 +208,12 @@ def _print(
         terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
     else:
         sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+
+
+def _is_one_screen(config: ScoreConfig) -> bool:
+    """Tell whether the first screen is asked for, not all tables or some."""
+    rest = config.full or config.by is not None or config.compare == "benchmark"
+    return not (rest or config.table or config.format != "table")
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
@@ -253,6 +258,7 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
         return []
     from trajudge.eval.analysis.calibration import (  # noqa: PLC0415 - only where it is asked for
         calibrate,
+        calibration_table,
         calibration_tables,
         with_configurations,
         write_calibrations,
@@ -262,6 +268,8 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
     if config.calibration_out is not None:
         configured = with_configurations(calibrations, config.runs)
         write_calibrations(config.calibration_out, configured)
+    if _is_one_screen(config):
+        return [calibration_table(calibrations)]
     return calibration_tables(calibrations)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,10 @@ def test_the_map_is_fitted_on_dev_and_measured_on_test(
 ) -> None:
     run, out = make_run(tmp_path / "run"), tmp_path / "map.json"
     assert main([str(run), "--calibration", method, "--calibration-out", str(out)]) == 0
+    screen = capsys.readouterr().out
+    assert screen.count("\n") <= 40
+    assert re.search(rf"^judge +{method} +98 .* 101$", screen, re.M)
+    assert main([str(run), "--calibration", method, "--full"]) == 0
     text = capsys.readouterr().out
     assert "Calibration of judge on 101 test trajectories, fitted on 98 of dev" in text
     found = Calibrations.model_validate_json(out.read_text()).calibrations[0]
