@@ -38,6 +38,10 @@ def audit(config: AuditConfig) -> Audit:
     rule_name, rule = _rule(config.evaluator, source, judges)
     expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
     keys = sorted((key for key in expert if key in rule), key=lambda key: key.order)
+    if not expert:
+        raise UserError(
+            "no trajectory has an expert label: name labels with --annotations KIND:PATH"
+        )
     if not keys:
         raise UserError(f"no trajectory has both an expert label and a verdict of {rule_name}")
     facets = read_facets(_task_folder(config), config.templates)

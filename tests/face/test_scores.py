@@ -75,6 +75,19 @@ def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Judgm
     assert everything.count("<table>") > 5
 
 
+def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments) -> None:
+    lines = str(tj.score(two)).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert any(line.startswith("Overall") for line in lines)
+    assert not any("--full" in line for line in lines)
+    compared = str(tj.compare(two))
+    assert "first      second" in compared
+    assert "MetricDifference(" not in compared
+    audited = str(tj.audit(two))
+    assert "Audit(" not in audited
+    assert "scripted-p" in audited
+
+
 def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
     frame = two.to_frame()
     assert len(frame) == len(two) == 260

@@ -25,6 +25,7 @@ from trajudge.face.html import tables_html
 from trajudge.face.judgments import Judgments
 from trajudge.face.settings import check_keywords, settings
 from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.tables import text as table_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -121,6 +122,11 @@ class RuleAudit(Audit):
     def to_frame(self) -> DataFrame:
         """Return a row per group of trajectories: the evaluator's errors with their limits."""
         return _frame(self.errors)
+
+    def __str__(self) -> str:
+        """Return the findings, then the tables, as text."""
+        shown = [table_text(table).strip("\n") for table in tables(self)]
+        return "\n\n".join(["\n".join(sentences(self)), *shown])
 
     def _repr_html_(self) -> str:
         return tables_html(tables(self), sentences(self))

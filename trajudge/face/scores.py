@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 from trajudge.eval.reporting.caveats import notes
 from trajudge.eval.reporting.comparison_tables import comparison_tables
 from trajudge.eval.reporting.results import COLUMNS, result_rows
-from trajudge.eval.reporting.summary import summary_parts
-from trajudge.eval.reporting.tables import plain, tables
+from trajudge.eval.reporting.summary import summary, summary_parts
+from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring import records
 from trajudge.face.html import tables_html
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.tables import text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,8 +62,9 @@ class Scores(records.ScoreReport):
         return axes
 
     def __str__(self) -> str:
-        """Return all tables as text."""
-        return plain(self)
+        """Return the first screen of ``trajudge score``: finding, table, what weakens it."""
+        screen = summary(self, rest="All tables: --full").rstrip("\n")
+        return screen.replace(": --full", ": to_frame()")  # where the command has an option
 
     def _repr_html_(self) -> str:
         above, table, below = summary_parts(self)
@@ -86,6 +88,11 @@ class JudgeComparison(records.Comparison):
 
         columns = list(records.MetricDifference.model_fields)
         return DataFrame([one.model_dump() for one in self.differences], columns=columns)
+
+    def __str__(self) -> str:
+        """Return the tables of differences, then the warnings, as text."""
+        tables = [text(table).strip("\n") for table in comparison_tables(self)]
+        return "\n".join(["\n\n".join(tables), *self.warnings])
 
     def _repr_html_(self) -> str:
         return tables_html(comparison_tables(self), list(self.warnings))
