@@ -12,7 +12,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from trajudge.proxy.options import add_proxy, checked_horizon, proxy_settings
+from trajudge.proxy.options import add_proxy, proxy_settings
 from trajudge.trajectories.util.exits import Parser, user_errors
 
 
@@ -35,8 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
 
     command = options.pop("command")
-    settings = proxy_settings(**options)
-    checked_horizon(settings.plan, settings.horizon, options["faults"])
+    settings = proxy_settings(**options, one_task=True)
     gc.freeze()  # as in trajudge.proxy.serve
     code, tasks = asyncio.run(run_agent(settings, command))
     write_summary(settings, tasks)

@@ -196,3 +196,24 @@ def test_an_agent_keeps_the_threads_that_its_user_gave_it(
             monkeypatch.setenv("OPENBLAS_NUM_THREADS", number)
         assert main(["proxy", "run", "--out", str(tmp_path / f"run-{number}"), "--", *show]) == 0
         assert capfd.readouterr().out.startswith(f"{number}\n")
+
+
+def test_runs_of_one_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("time.strftime", lambda form: "20260101-120000")
+    for _ in range(3):
+        assert main(["proxy", "run", "--", "true"]) == 0
+    folders = sorted(path.name for path in Path("proxy-runs").iterdir())
+    assert folders == ["20260101-120000", "20260101-120000-2", "20260101-120000-3"]
+    assert all(Path("proxy-runs", name, "summary.json").exists() for name in folders)
+
+
+def test_a_default_folder_that_cannot_be_made_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("proxy-runs").write_text("")
+    assert main(["proxy", "run", "--", "true"]) == 2
+    assert "name a folder with --out" in capfd.readouterr().err
