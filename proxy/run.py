@@ -31,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import asyncio  # noqa: PLC0415
 
     from trajudge.proxy.agents import run_agent  # noqa: PLC0415
+    from trajudge.proxy.mitm.trust import inherited_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
 
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.freeze()  # as in trajudge.proxy.serve
     code, tasks = asyncio.run(run_agent(settings, command))
     write_summary(settings, tasks)
-    sys.stdout.write(run_screen(settings.out, tasks))
+    sys.stdout.write(run_screen(settings.out, tasks, inherited_use(settings.backend)))
     return code
 
 

@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import signal  # noqa: PLC0415
 
     from trajudge.proxy.agents import serve  # noqa: PLC0415
+    from trajudge.proxy.mitm.trust import announced_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.freeze()  # a request never waits for a search of all modules for garbage (28 ms)
     tasks = asyncio.run(until_interrupted())
     write_summary(settings, tasks)
-    sys.stderr.write(run_screen(settings.out, tasks))
+    sys.stderr.write(run_screen(settings.out, tasks, announced_use(settings.backend)))
     return OK
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,9 +15,11 @@ from pathlib import Path
 import pytest
 
 from tests.proxy.site import Site, events_of, open_site
-from tests.screens import one_screen
+from tests.screens import on_one_line, one_screen
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
+from trajudge.proxy.mitm.trust import announced_use
+from trajudge.proxy.server.settings import Backend
 
 # Standard library alone: it knows nothing of the proxy but the environment.
 AGENT = """
@@ -217,3 +220,56 @@ def test_a_default_folder_that_cannot_be_made_is_one_sentence(
     Path("proxy-runs").write_text("")
     assert main(["proxy", "run", "--", "true"]) == 2
     assert "name a folder with --out" in capfd.readouterr().err
+
+
+PROGRAM = """
+import sys, urllib.error, urllib.request
+proxies = urllib.request.ProxyHandler(None if sys.argv[1] == "by the proxy" else {})
+try:
+    urllib.request.build_opener(proxies).open(sys.argv[2]).close()
+except urllib.error.HTTPError:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "address", "sentence"),
+    [
+        ("past it", "SITE/a", "nothing came through the proxy: programs use it by HTTP_PROXY"),
+        ("by the proxy", "SITE/a", "none of 1 requests through the proxy loads a page"),
+        ("by the proxy", "http://other.test/", "refused all 1 requests: name their hosts with"),
+    ],
+)
+def test_a_program_without_page_loads_is_told_how_to_use_the_proxy(
+    way: str,
+    address: str,
+    sentence: str,
+    site: Site,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It need not be a browser, and what came instead of page loads decides what is to be done."""
+    agent = [sys.executable, "-c", PROGRAM, way, address.replace("SITE", site.address)]
+    assert main(["proxy", "run", "--out", str(tmp_path / "run"), "--", *agent]) == 0
+    shown = one_screen(capfd.readouterr().out.replace(str(tmp_path), ""), 100)
+    assert sentence in on_one_line("\n".join(shown))
+
+
+def test_programs_behind_mitmproxy_are_told_the_variables_of_its_certificate(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
+) -> None:
+    show = "import os; print(*os.environ)"
+    words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--"]
+    assert main([*words, sys.executable, "-c", show]) == 0
+    names, _, screen = capfd.readouterr().out.partition("\n")
+    told = screen.partition("nothing came through the proxy")[2]
+    named = set(re.findall(r"[A-Z]+(?:_[A-Z]+)+", told))
+    assert {"HTTPS_PROXY", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "TRAJUDGE_PROXY_CHROMIUM"} <= named
+    assert named <= set(names.split())
+
+
+@pytest.mark.parametrize(("backend", "trusts"), [("embedded", False), ("mitm", True)])
+def test_serve_names_the_fields_of_its_first_line(backend: Backend, trusts: bool) -> None:
+    told = announced_use(backend)
+    assert "`proxy` of the first line as HTTP_PROXY" in told
+    assert ("HTTPS_PROXY" in told) == ("`certificate`" in told) == trusts
