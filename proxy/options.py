@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import OptionAdder, count, port, whole
+from trajudge.trajectories.util.options import OptionAdder, count, open_port, port, whole
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
@@ -96,7 +97,7 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "PORT",
         "debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
         "what is a page",
-        type=port,
+        type=open_port,
     )
     add.number("--port", "port to listen on (default: any free)", port, default=0)
     add.folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
@@ -117,14 +118,18 @@ def proxy_settings(
     out: Path | None,
     one_task: bool = False,
 ) -> ProxySettings:
-    """Read the plan and, without ``out``, make the folder of a run. Raises UserError, with
-    ``one_task`` also for a plan that needs the horizon which no task can state any more."""
+    """Read the plan and, without ``out``, make the folder of a run; a note on stderr says that no
+    browser is at ``cdp`` yet. Raises UserError, with ``one_task`` also for a plan that needs the
+    horizon which no task can state any more."""
+    from trajudge.proxy.browser.probing import browser_listens, not_yet  # noqa: PLC0415
     from trajudge.proxy.plans.plan import FaultPlan, read_plan  # noqa: PLC0415
     from trajudge.proxy.server.model_api import model_api  # noqa: PLC0415
     from trajudge.proxy.server.settings import ProxySettings, boundary  # noqa: PLC0415
     from trajudge.proxy.server.sites import open_sites  # noqa: PLC0415
 
     plan = read_plan(faults) if faults else FaultPlan()
+    if cdp is not None and not browser_listens(cdp):
+        sys.stderr.write(f"note: {not_yet(cdp)}\n")
     if one_task:
         checked_horizon(plan, horizon, faults)
     names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}

@@ -2,7 +2,8 @@
 
 The agent needs nothing but an HTTP proxy: HTTP_PROXY is set, and a browser takes it as
 proxy={"server": os.environ["TRAJUDGE_PROXY"]}. With --api its model calls are measured as well, by
-OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's.
+OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's, but 2
+for one that succeeded although no browser came to the port that --cdp names.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = options.pop("command")
     settings = proxy_settings(**options, one_task=True)
     gc.freeze()  # as in trajudge.proxy.serve
-    code, tasks = asyncio.run(run_agent(settings, command))
-    write_summary(settings, tasks)
-    sys.stdout.write(run_screen(settings.out, tasks, inherited_use(settings.backend)))
-    return code
+    run = asyncio.run(run_agent(settings, command))
+    write_summary(settings, run.tasks)
+    sys.stdout.write(run_screen(settings.out, run, inherited_use(settings.backend)))
+    return run.exit_code
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from trajudge.proxy.agents import ProxyRun
+from trajudge.proxy.browser.probing import never
 from trajudge.trajectories.util.tables import Table, folded, render, screen_width
 from trajudge.trajectories.util.terminal import one_line
 
@@ -13,11 +15,13 @@ _ROWS = 9  # of one table
 _UNKNOWN = "–"
 
 
-def run_screen(out: Path | None, tasks: Sequence[dict[str, Any]], use: str) -> str:
+def run_screen(out: Path | None, run: ProxyRun, use: str) -> str:
     """Return at most 40 lines. ``use`` says how an agent is made to use the proxy."""
+    tasks = run.tasks
     parts = [table for table in (_tasks(tasks), _faults(tasks)) if table.rows]
     lines = [render(parts, "table"), *_costs(tasks)]
-    for warning in _warnings(tasks, use):
+    absent = [] if run.unwatched is None else [never(run.unwatched)]
+    for warning in (*absent, *_warnings(tasks, use)):
         lines += folded(f"warning: {warning}", screen_width())
     if out is not None:
         files = one_line(str(out / "events.jsonl"))

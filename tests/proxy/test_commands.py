@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.site import Site, events_of, open_site
+from tests.proxy.site import Site, events_of, free_port, open_site
 from tests.screens import on_one_line, one_screen
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
@@ -273,3 +273,36 @@ def test_serve_names_the_fields_of_its_first_line(backend: Backend, trusts: bool
     told = announced_use(backend)
     assert "`proxy` of the first line as HTTP_PROXY" in told
     assert ("HTTPS_PROXY" in told) == ("`certificate`" in told) == trusts
+
+
+def test_a_browser_that_never_comes_is_said_at_the_start_and_at_the_end(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It starts after the proxy, so that only the end shows a wrong port: then nothing that was
+    asked of the browser is known, and a success would hide it."""
+    port = free_port()
+    fix = f"let the agent start its Chromium with --remote-debugging-port={port}"
+    for number, (code, seen) in enumerate(((0, 2), (5, 5))):
+        words = ["proxy", "run", "--cdp", str(port), "--out", str(tmp_path / str(number)), "--"]
+        assert main([*words, sys.executable, "-c", f"import sys; sys.exit({code})"]) == seen
+        shown = capfd.readouterr()
+        assert f"127.0.0.1:{port} yet: {fix}" in shown.err
+        assert f"no browser listened at 127.0.0.1:{port} during" in on_one_line(shown.out)
+        assert fix in on_one_line(shown.out)
+
+
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_debugging_port_of_another_program_is_refused_at_the_start(
+    command: str,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = ["--", "true"] if command == "run" else []
+    for port, sentence in ((site.port, "is no Chromium: name the port"), (0, "'0' is no port")):
+        assert main(["proxy", command, "--cdp", str(port), *agent]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert sentence in line
+    assert not list(tmp_path.iterdir())
