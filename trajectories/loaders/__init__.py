@@ -112,7 +112,10 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
             return head, None
         path = Path(tail).expanduser()
         if not tail or not path.exists():
-            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
+            raise UserError(
+                f"--data {spec!r}: there is no file or folder {tail!r}: write the path of the data "
+                "after the first colon"
+            )
         return head, path
     path = Path(spec).expanduser()
     if path.exists():
@@ -121,7 +124,10 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
         kind, tail = named
         path = Path(tail).expanduser()
         if not tail or not path.exists():
-            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
+            raise UserError(
+                f"--data {spec!r}: there is no file or folder {tail!r}: write the path of the data "
+                "after the first colon"
+            )
         return kind, path
     kinds = ", ".join([*KINDS, *(name for name, _ in user_loaders.DOOR.installed())])
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
