@@ -69,6 +69,9 @@ function openHelp() {
   );
   document.getElementById("keys-switch").textContent = keysOff() ? "Turn keys on" : "Turn keys off";
   help.showModal();
+  // Browsers focus the first button, which stands below the keys: a long list would open at its end.
+  document.getElementById("help-title").focus();
+  help.scrollTop = 0;
 }
 
 function act(event) {
