@@ -17,7 +17,9 @@ const writesText = (element) =>
   element.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=range])");
 const keyed = () => [...document.querySelectorAll("[data-key]")];
 const shown = (element) => element.getClientRects().length > 0;
-const named = (element) => element.getAttribute("aria-label") || element.textContent.trim() || element.title;
+// What a field holds is no name of it; its label is.
+const words = (element) => (writesText(element) ? element.labels?.[0] : element)?.textContent.trim();
+const named = (element) => element.getAttribute("aria-label") || words(element) || element.title;
 
 function press(element) {
   if (element.matches("a, button, summary, input[type=checkbox], input[type=radio]")) element.click();

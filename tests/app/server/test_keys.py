@@ -153,6 +153,7 @@ def test_the_keys_of_a_telephone_open_at_their_beginning(browser: Browser, tmp_p
             page.keyboard.press("?")
             assert dialog.evaluate("one => one.scrollHeight > one.clientHeight")
             assert dialog.evaluate("one => one.scrollTop") == 0
+            assert "" not in page.locator("#help-list dd").all_inner_texts()
             title, frame = page.locator("#help-title").bounding_box(), dialog.bounding_box()
             assert title and frame and title["y"] >= frame["y"] >= 0
             page.keyboard.press("Tab")  # the buttons are reached as before
