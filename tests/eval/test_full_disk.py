@@ -74,3 +74,14 @@ def test_an_export_that_cannot_be_written_is_said(
     assert f"error: {out}: cannot be written (" in shown
     assert "): make it a folder that can be written and" in shown
     assert (tmp_path / "run" / "results.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_run_in_place_of_a_file_asks_for_another_folder(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert main([*WORDS, str(tmp_path / name)]) == 2
+    shown = capsys.readouterr().err
+    assert f"error: --out {tmp_path / name}: cannot be written (" in shown
+    assert shown.endswith("): name another folder\n")
