@@ -291,6 +291,7 @@ def test_a_browser_that_never_comes_is_said_at_the_start_and_at_the_end(
         assert fix in on_one_line(shown.out)
 
 
+@pytest.mark.timeout(60)  # a proxy that is not refused serves on
 @pytest.mark.parametrize("command", ["run", "serve"])
 def test_a_debugging_port_of_another_program_is_refused_at_the_start(
     command: str,
