@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 
 from trajudge.app.server.options import server_options, shown_options
 from trajudge.trajectories.util.exits import OK, TextParser, user_errors
@@ -46,13 +47,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise UserError("nothing to look at: give the folder of a run")
     check_extra("trajudge inspect")
     from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415
+    from trajudge.app.server.inputs import check_annotations, check_data, check_queues  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
 
-    data = options.data or ()
+    check_data(data := options.data or ())
+    if options.annotations is not None:
+        check_annotations(options.annotations)
+    if options.queues is not None:
+        check_queues(options.queues)
+    queues = options.queues or Path("queues")
     workspace = open_workspace(
-        options.runs, data, options.annotations, options.queues, search=options.search
+        options.runs, data, options.annotations, queues, search=options.search
     )
     serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
     return OK

@@ -46,12 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.people import people, person_by_token  # noqa: PLC0415
     from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
+    from trajudge.app.server.inputs import check_data  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
     from trajudge.eval.audit.rule_texts import read_rule_texts  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
+    check_data(options.data or ())
     rules = read_rule_texts(options.tasks) if options.tasks else {}
     store = LabelStore(options.queue)
     if options.auth and not people(store):

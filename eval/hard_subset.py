@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     add.number("--cap-easy", "tasks of a very easy category", default=2)
     add.number("--min-agents", "that attempted a task", default=4)
     add.number("--budget", "step cap of the agents", default=30)
-    add.number("--resamples", "of tasks, for validation", whole, default=500)
+    add.number("--resamples", "of tasks, for validation: at least 1", whole, default=500)
     add.number("--seed", "seed of what is drawn (default: 0)", whole, default=0)
     add.choice(
         "--fit",

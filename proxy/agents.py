@@ -7,13 +7,14 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from trajudge.proxy.backends import running
 from trajudge.proxy.mitm.trust import chromium_flags, trusting
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 from trajudge.trajectories.util.local.threads import users_environment
 
 _END_PATIENCE = 10.0  # seconds that an interrupted agent has to end by itself
@@ -39,10 +40,22 @@ def agent_environment(proxy: EmbeddedProxy, inherited: Mapping[str, str]) -> dic
     }
 
 
-async def run_agent(
-    settings: ProxySettings, command: Sequence[str]
-) -> tuple[int, list[dict[str, Any]]]:
-    """Run a command behind a proxy; return its exit code and the figures of its tasks.
+class ProxyRun(NamedTuple):
+    """What a proxy carried: the figures of its ``tasks``; ``unwatched`` is the debugging port at
+    which no browser came, None where one did or none was to. ``code`` is the agent's, 0 without."""
+
+    tasks: list[dict[str, Any]]
+    unwatched: int | None
+    code: int = OK
+
+    @property
+    def exit_code(self) -> int:
+        """The agent's, but for an agent that succeeded without the browser that was to come."""
+        return self.code or (OK if self.unwatched is None else USAGE_ERROR)
+
+
+async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun:
+    """Run a command behind a proxy.
 
     Raises UserError for a command that cannot be started.
     """
@@ -59,8 +72,12 @@ async def run_agent(
         except asyncio.CancelledError:
             await _end(process)
             raise
-    summaries = proxy.context.tasks.summaries
-    return code, summaries
+    return _ended(proxy, code)
+
+
+def _ended(proxy: EmbeddedProxy, code: int = OK) -> ProxyRun:
+    missed = proxy.watch is not None and not proxy.watch.attached
+    return ProxyRun(proxy.context.tasks.summaries, proxy.settings.cdp if missed else None, code)
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -73,7 +90,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
             process.terminate()
 
 
-async def serve(settings: ProxySettings, stop: asyncio.Event) -> list[dict[str, Any]]:
+async def serve(settings: ProxySettings, stop: asyncio.Event) -> ProxyRun:
     """Run a proxy until ``stop`` is set; its first line on standard output says where it is."""
     async with running(settings) as proxy:
         ready = {
@@ -87,4 +104,4 @@ async def serve(settings: ProxySettings, stop: asyncio.Event) -> list[dict[str, 
         }
         print(json.dumps(ready), flush=True)  # noqa: T201 - the line that callers wait for
         await stop.wait()
-    return proxy.context.tasks.summaries
+    return _ended(proxy)

@@ -25,8 +25,8 @@ async def running(settings: ProxySettings) -> AsyncIterator[EmbeddedProxy]:
     try:
         await proxy.start()
         if settings.cdp is not None:
-            watch = BrowserWatch(settings.cdp, settings.token, proxy.navigated)
-            watching = asyncio.create_task(watch.run())
+            proxy.watch = BrowserWatch(settings.cdp, settings.token, proxy.navigated)
+            watching = asyncio.create_task(proxy.watch.run())
         yield proxy
     finally:
         if watching is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import OptionAdder, count, port, whole
+from trajudge.trajectories.util.options import OptionAdder, count, open_port, port, whole
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
@@ -96,10 +97,10 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "PORT",
         "debugging port of the agent's Chromium (--remote-debugging-port): it says itself "
         "what is a page",
-        type=port,
+        type=open_port,
     )
     add.number("--port", "port to listen on (default: any free)", port, default=0)
-    add.folder("--out", "where events and traces go (default: proxy-runs/ and the time)")
+    add.folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
 
 
 def proxy_settings(
@@ -115,14 +116,22 @@ def proxy_settings(
     port: int,
     cdp: int | None,
     out: Path | None,
+    one_task: bool = False,
 ) -> ProxySettings:
-    """Read the plan and prepare the folder of a run. Raises UserError."""
+    """Read the plan and, without ``out``, make the folder of a run; a note on stderr says that no
+    browser is at ``cdp`` yet. Raises UserError, with ``one_task`` also for a plan that needs the
+    horizon which no task can state any more."""
+    from trajudge.proxy.browser.probing import browser_listens, not_yet  # noqa: PLC0415
     from trajudge.proxy.plans.plan import FaultPlan, read_plan  # noqa: PLC0415
     from trajudge.proxy.server.model_api import model_api  # noqa: PLC0415
     from trajudge.proxy.server.settings import ProxySettings, boundary  # noqa: PLC0415
     from trajudge.proxy.server.sites import open_sites  # noqa: PLC0415
 
     plan = read_plan(faults) if faults else FaultPlan()
+    if cdp is not None and not browser_listens(cdp):
+        sys.stderr.write(f"note: {not_yet(cdp)}\n")
+    if one_task:
+        checked_horizon(plan, horizon, faults)
     names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
     bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
     return ProxySettings(
@@ -136,5 +145,20 @@ def proxy_settings(
         boundary=boundary(task_signature) if task_signature else None,
         port=port,
         cdp=cdp,
-        out=out or Path("proxy-runs") / time.strftime("%Y%m%d-%H%M%S"),
+        out=out or _new_folder(),
     )
+
+
+def _new_folder() -> Path:
+    """Make a folder that is named by the time; a run of the same second gets a number as well.
+    Raises UserError."""
+    runs, now = Path("proxy-runs"), time.strftime("%Y%m%d-%H%M%S")
+    for name in (now, *(f"{now}-{number}" for number in range(2, 1000))):
+        try:
+            (runs / name).mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise UserError(f"{runs / name}: {error.strerror}: name a folder with --out") from error
+        return runs / name
+    raise UserError(f"{runs / now} and 998 more hold runs already: name a folder with --out")

@@ -2,7 +2,8 @@
 
 The agent needs nothing but an HTTP proxy: HTTP_PROXY is set, and a browser takes it as
 proxy={"server": os.environ["TRAJUDGE_PROXY"]}. With --api its model calls are measured as well, by
-OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's.
+OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's, but 2
+for one that succeeded although no browser came to the port that --cdp names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import gc
 import sys
 from collections.abc import Sequence
 
-from trajudge.proxy.options import add_proxy, checked_horizon, proxy_settings
+from trajudge.proxy.options import add_proxy, proxy_settings
 from trajudge.trajectories.util.exits import Parser, user_errors
 
 
@@ -31,17 +32,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import asyncio  # noqa: PLC0415
 
     from trajudge.proxy.agents import run_agent  # noqa: PLC0415
+    from trajudge.proxy.mitm.trust import inherited_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
 
     command = options.pop("command")
-    settings = proxy_settings(**options)
-    checked_horizon(settings.plan, settings.horizon, options["faults"])
+    settings = proxy_settings(**options, one_task=True)
     gc.freeze()  # as in trajudge.proxy.serve
-    code, tasks = asyncio.run(run_agent(settings, command))
-    write_summary(settings, tasks)
-    sys.stdout.write(run_screen(settings.out, tasks))
-    return code
+    run = asyncio.run(run_agent(settings, command))
+    write_summary(settings, run.tasks)
+    sys.stdout.write(run_screen(settings.out, run, inherited_use(settings.backend)))
+    return run.exit_code
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.proxy.options import add_proxy, proxy_settings
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import asyncio  # noqa: PLC0415
     import signal  # noqa: PLC0415
 
-    from trajudge.proxy.agents import serve  # noqa: PLC0415
+    from trajudge.proxy.agents import ProxyRun, serve  # noqa: PLC0415
+    from trajudge.proxy.mitm.trust import announced_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with_stdin = options.pop("stop_with_stdin")
     settings = proxy_settings(**options)
 
-    async def until_interrupted() -> list[dict[str, object]]:
+    async def until_interrupted() -> ProxyRun:
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
         for name in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(name, stop.set)
@@ -61,10 +62,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return await serve(settings, stop)
 
     gc.freeze()  # a request never waits for a search of all modules for garbage (28 ms)
-    tasks = asyncio.run(until_interrupted())
-    write_summary(settings, tasks)
-    sys.stderr.write(run_screen(settings.out, tasks))
-    return OK
+    run = asyncio.run(until_interrupted())
+    write_summary(settings, run.tasks)
+    sys.stderr.write(run_screen(settings.out, run, announced_use(settings.backend)))
+    return run.exit_code
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from trajudge.trajectories.util.options import OptionAdder, port
@@ -19,7 +18,6 @@ def shown_options(parser: Any) -> None:
     add.folder(
         "--queues",
         "where queues to label are written that are made from ticked rows (default: queues)",
-        default=Path("queues"),
     )
     add.switch(
         "--search", "search the whole reasoning of runs with more than 100,000 judgments, too"

@@ -17,7 +17,9 @@ const writesText = (element) =>
   element.matches("textarea, select, input:not([type=checkbox]):not([type=radio]):not([type=range])");
 const keyed = () => [...document.querySelectorAll("[data-key]")];
 const shown = (element) => element.getClientRects().length > 0;
-const named = (element) => element.getAttribute("aria-label") || element.textContent.trim() || element.title;
+// What a field holds is no name of it; its label is.
+const words = (element) => (writesText(element) ? element.labels?.[0] : element)?.textContent.trim();
+const named = (element) => element.getAttribute("aria-label") || words(element) || element.title;
 
 function press(element) {
   if (element.matches("a, button, summary, input[type=checkbox], input[type=radio]")) element.click();
@@ -69,6 +71,9 @@ function openHelp() {
   );
   document.getElementById("keys-switch").textContent = keysOff() ? "Turn keys on" : "Turn keys off";
   help.showModal();
+  // Browsers focus the first button, which stands below the keys: a long list would open at its end.
+  document.getElementById("help-title").focus();
+  help.scrollTop = 0;
 }
 
 function act(event) {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -50,11 +50,13 @@ def covered(
 ) -> tuple[AcceptanceFilter, list[str]]:
     """Complete the choice with the benchmarks and agents that it may be applied to, and what the
     user has to know. Raises UserError for another judge."""
+    source = config.decision or Path()
+    _check_present(choice.rule, inputs.configurations, source)
     warnings = check_judges(
         decision,
         choice.rule,
         inputs.configurations,
-        source=config.decision or Path(),
+        source=source,
         assume_same=config.assume_same_judge,
     )
     obstacles = transfer_obstacles(
@@ -68,6 +70,21 @@ def covered(
     agents = frozenset(known.agents) if known and config.agents == "same" else None
     benchmarks = None if config.any_benchmark else choice.benchmarks
     return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), warnings
+
+
+def _check_present(rule: Rule, judged: Collection[str], source: Path) -> None:
+    """Raise UserError for a decision for a judge whose judgments are not there at all."""
+    absent = [judge for judge in rule.judges if judge not in judged]
+    if absent:
+        raise UserError(
+            f"{source}: the decision is for {_judges(absent)}, while the run is of "
+            f"{_judges(sorted(judged))}: name the run of {', '.join(absent)} with --run, or select "
+            "anew"
+        )
+
+
+def _judges(names: Sequence[str]) -> str:
+    return f"{'judge' if len(names) == 1 else 'judges'} {', '.join(names)}"
 
 
 def new_agents(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
 from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
 from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
@@ -35,7 +36,7 @@ class HardSubsetConfig(SubsetRules, Record):
     attempts: Path
     save: Path | None = None
     budget: int = 30
-    resamples: int = 500
+    resamples: int = Field(default=500, ge=1)
     seed: int = 0
     fit: Literal["laplace", "nuts"] = "laplace"
     chains: int = 4

@@ -212,13 +212,15 @@ def _ranking(
     }
     values = {name: _value(metric, observations) for name, observations in group.judges.items()}
     order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
+    undefined = [name for name in order if np.isnan(values[name])]
     return Ranking(
         benchmark=group.benchmark,
         label=group.label,
         metric=metric,
         judges=tuple(order),
-        ties=tuple(_ties(order, apart)),
+        ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
         apart=tuple(sorted(apart)),
+        undefined=tuple(undefined),
     )
 
 

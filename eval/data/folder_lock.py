@@ -34,7 +34,9 @@ def locked_folder(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
+        raise UserError(
+            f"--out {folder}: cannot be written ({error.strerror}): name another folder"
+        ) from error
     with writing(folder):
         descriptor = _locked(path)
     try:

@@ -113,7 +113,9 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         write_manifest(folder, manifest.model_dump(mode="json"))
     except OSError as error:
-        raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
+        raise UserError(
+            f"--out {folder}: cannot be written ({error.strerror}): name another folder"
+        ) from error
 
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:

@@ -8,6 +8,7 @@ annotation format, the run's trajectories only), ``rewards.jsonl`` (key and offi
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ RECORDS = "records"
 # Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.
 _OF_EXECUTION = frozenset(("seconds", "cached"))
 _EXECUTION: Any = {"calls": {"__all__": set(_OF_EXECUTION)}, "record": True}
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # A file system takes names of 255 bytes; a longer one ends with a hash.
 _LONGEST_NAME = 200
 
@@ -69,12 +71,14 @@ class UnreadableRecord(msgspec.Struct):
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """Around every write below ``folder``: a full disk becomes UserError, one sentence."""
+    """Around every write below ``folder``: a full disk, or a folder that cannot be written, becomes
+    UserError, one sentence."""
     try:
         yield
     except OSError as error:
+        mend = "make room" if error.errno in _NO_ROOM else "make it a folder that can be written"
         raise UserError(
-            f"{folder}: cannot be written ({error.strerror}): make room and start the same "
+            f"{folder}: cannot be written ({error.strerror}): {mend} and start the same "
             "command again; nothing that was answered is lost"
         ) from error
 

@@ -159,7 +159,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
         LABEL_TITLES[ranking.label],
         benchmark_name(ranking.benchmark),
         _METRICS[ranking.metric],
-        " > ".join(ranking.judges),
+        ranking.order,
         "; ".join(" = ".join(tie) for tie in ranking.ties) or "none",
     )
 

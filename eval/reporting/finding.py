@@ -32,10 +32,13 @@ def finding(scores: ScoreReport, label: Label | None) -> list[str]:
     lines = [scores.titled(f"{named} on {_trajectories(count)} of {places}")]
     failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
     if failed:
+        them = "the judge" if len(failed) == 1 else "these judges"
         lines.append(
-            f"Every judgment of {', '.join(failed)} failed: the rates say nothing about the judge"
+            f"Every judgment of {', '.join(failed)} failed: the rates say nothing about {them}"
         )
-    elif label is None:
+    if failed and len(failed) == len(judges):
+        return lines
+    if label is None:
         lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores)]
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
@@ -97,7 +100,7 @@ def _ranking(scores: ScoreReport, label: Label) -> list[str]:
     for ranking in scores.comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
             ties = "; ".join(" = ".join(tie) for tie in ranking.ties) or "none"
-            return [f"Precision: {' > '.join(ranking.judges)}; ties (Holm, α = .05): {ties}"]
+            return [f"Precision: {ranking.order}; ties (Holm, α = .05): {ties}"]
     return []
 
 

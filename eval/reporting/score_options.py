@@ -133,8 +133,9 @@ def _output(group: Any) -> None:
     )
     add.switch("--full", "print all tables and notes instead of one screen")
     add_format(group, "tables")
-    add.switch("--csv", "print results.csv instead of tables")
-    add.switch("--json", "print results.json instead of tables")
+    instead = OptionAdder(group.add_mutually_exclusive_group())
+    instead.switch("--csv", "print results.csv instead of tables")
+    instead.switch("--json", "print results.json instead of tables")
     add.choice(
         "--calibration",
         ("auto", "isotonic", "platt", "log-odds", "verdict"),

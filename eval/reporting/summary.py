@@ -43,12 +43,25 @@ _REST = "All tables: --full"
 
 
 class BenchmarkRows(NamedTuple):
-    """The rows of one benchmark: its judges, then the rule-based baseline; and those of the trivial
-    baselines, which stay where judges are left out."""
+    """The rows of one benchmark: its ``judges`` and the ``rules``, the rule-based baseline, then
+    those without precision (``empty``); and the trivial baselines, which stay where judges are left
+    out."""
 
     benchmark: str
-    rows: list[tuple[str, ...]]
+    judges: list[tuple[str, ...]]
+    rules: list[tuple[str, ...]]
+    empty: list[tuple[str, ...]]
     trivial: list[tuple[str, ...]]
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """All but the trivial baselines."""
+        return [*self.judges, *self.rules, *self.empty]
+
+    def first(self, most: int) -> list[tuple[str, ...]]:
+        """Return the first rows, the baseline among them where it has room beside a judge."""
+        judges = self.judges[: max(most - bool(self.rules), 1)]
+        return [*judges, *self.rules, *self.empty][:most]
 
     def named(self) -> list[tuple[str, ...]]:
         """Return all rows, with the benchmark's name in the first alone."""
@@ -125,7 +138,8 @@ def _label(scores: ScoreReport) -> Label | None:
 
 
 def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
-    """Overall first, then each benchmark; an equal baseline of several judges stands once."""
+    """Overall first, then each benchmark; an equal baseline of several judges stands once. Who
+    accepted nothing, or failed, is listed after those of whom there is something to say."""
     order = {judge: at for at, judge in enumerate(ordered_judges(scores))}
     shown = shown_benchmarks(scores)
     names = dict.fromkeys(s.benchmark for s in scores.scores if s.benchmark in shown)
@@ -135,11 +149,18 @@ def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
             filter(is_labelled, score_rows(scores, label, benchmark)),
             key=lambda s: (s.baseline, order.get(s.judge, 0)),
         )
-        cells = dict.fromkeys(_row(s) for s in rows)
-        if cells:
+        if rows:
+            judges, rules, empty = (
+                list(dict.fromkeys(_row(s) for s in rows if _part(s) == part)) for part in range(3)
+            )
             trivial = [] if groups else _trivial(scores, label, benchmark)
-            groups.append(BenchmarkRows(benchmark, list(cells), trivial))
+            groups.append(BenchmarkRows(benchmark, judges, rules, empty, trivial))
     return groups
+
+
+def _part(score: Score) -> int:
+    """0: a judge, 1: the rule-based baseline, 2: either without a precision."""
+    return int(score.baseline) if score.counts.accepted else 2
 
 
 def _trivial(scores: ScoreReport, label: Label, benchmark: str) -> list[tuple[str, ...]]:
@@ -168,7 +189,7 @@ def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> l
                 break
             cut = max(room_here - 1, 1)
             more = f"and {len(group.rows) - cut} more: --full"
-            kept = [*group.rows[:cut], (more, *[""] * (len(_HEAD) - 1)), *group.trivial]
+            kept = [*group.first(cut), (more, *[""] * (len(_HEAD) - 1)), *group.trivial]
             rows += _named(group.benchmark, kept)
         else:
             rows += group.named()

@@ -131,12 +131,20 @@ class ScoreConfig(Record):
     calls: CallConfig = CallConfig()
 
 
+def _check_export(form: str, folder: Path) -> None:
+    if form != "agentrewardbench":
+        raise UserError(f"--export: no format {form!r}: use agentrewardbench")
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise UserError(f"--export {form} {folder}: {there} is a file: name a folder")
+
+
 def check_request(request: RunRequest) -> None:
     """Check what no field refuses by itself. Raises UserError for settings that do not go together,
     and for an adapter that is not there."""
     judge, calls, run = request.judge, request.calls, request.run
-    if run.export and run.export[0] != "agentrewardbench":
-        raise UserError(f"--export: no format {run.export[0]!r}: use agentrewardbench")
+    if run.export:
+        _check_export(*run.export)
     if calls.adapter:
         from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415 - where it is named
 

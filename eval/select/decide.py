@@ -260,8 +260,8 @@ def _notes(
     notes = [] if (several := _several(plan, evidence)) is None else [several]
     if plan.threat is not None:
         notes.append(
-            "limits under attack hold for all attacks that were tried on one judge at once: not "
-            "for attacks that were not tried, and not for the best of several judges"
+            "limits under attack cover all attacks that were tried on one judge together; they do "
+            "not cover other attacks, or the best of several judges"
         )
     if evidence.unsure:
         notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from trajudge.proxy.browser.probing import HOST
 from trajudge.proxy.pages.loads import DOCUMENT_FIELD
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ Navigated = Callable[[str, str], None]
 
 
 class BrowserWatch:
-    """Attaches to all pages of the browser at a debugging port, now and later."""
+    """Attaches to all pages of the browser at a debugging port, now and later. ``attached``: it
+    has been there at least once."""
 
     def __init__(self, port: int, token: str, navigated: Navigated) -> None:
         self._port, self._token, self._navigated = port, token, navigated
+        self.attached = False
         self._socket: ClientWebSocketResponse
         self._number = 0
         self._tops: dict[str, str] = {}  # session -> the frame that is its page
@@ -49,9 +52,10 @@ class BrowserWatch:
                 await asyncio.sleep(_PAUSE)
 
     async def _watch(self, client: ClientSession) -> None:
-        async with client.get(f"http://127.0.0.1:{self._port}/json/version") as answer:
+        async with client.get(f"http://{HOST}:{self._port}/json/version") as answer:
             url = (await answer.json(content_type=None)).get("webSocketDebuggerUrl", "")
         async with client.ws_connect(url, max_msg_size=_LARGEST) as self._socket:
+            self.attached = True
             await self._send("", "Target.setAutoAttach", _ATTACH)
             while True:
                 await self._take(await self._socket.receive_json())

@@ -10,10 +10,12 @@ import ssl
 from pathlib import Path
 
 from trajudge.proxy.server.embedded import EmbeddedProxy
+from trajudge.proxy.server.settings import Backend
 from trajudge.trajectories.util.atomic import write_bytes
 
 # OpenSSL (and with it Python), requests, curl, Node and Deno.
 _VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DENO_CERT")
+_NODE = "NODE_EXTRA_CA_CERTS"
 
 
 def chromium_flags(proxy: EmbeddedProxy) -> list[str]:
@@ -35,9 +37,28 @@ def trusting(proxy: EmbeddedProxy) -> dict[str, str]:
         "HTTPS_PROXY": proxy.url,
         "https_proxy": proxy.url,
         **dict.fromkeys(_VARIABLES, bundle),
-        "NODE_EXTRA_CA_CERTS": str(authority.certificate),
+        _NODE: str(authority.certificate),
         "TRAJUDGE_PROXY_CERTIFICATE": str(authority.certificate),
     }
+
+
+def inherited_use(backend: Backend) -> str:
+    """Say by which variables of its environment an agent uses the proxy, whatever client it is."""
+    browser = "a browser by the flags in TRAJUDGE_PROXY_CHROMIUM or the address in TRAJUDGE_PROXY"
+    if backend == "embedded":
+        return f"programs use it by HTTP_PROXY (https:// needs --backend mitm), {browser}"
+    trust = ", ".join((*_VARIABLES, _NODE))
+    return f"programs use it by HTTP_PROXY and HTTPS_PROXY and trust it by {trust}; {browser}"
+
+
+def announced_use(backend: Backend) -> str:
+    """Say by what of the first line of ``serve`` an agent uses the proxy."""
+    names = "HTTP_PROXY" if backend == "embedded" else "HTTP_PROXY and HTTPS_PROXY"
+    trust = "" if backend == "embedded" else "; programs have to trust its `certificate`"
+    return (
+        f"start programs with the `proxy` of the first line as {names}, and a browser with the "
+        f"flags in its `chromium`{trust}"
+    )
 
 
 def _bundle(certificate: Path) -> Path:

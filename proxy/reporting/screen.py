@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from trajudge.trajectories.util.tables import Table, render
+from trajudge.proxy.agents import ProxyRun
+from trajudge.proxy.browser.probing import never
+from trajudge.trajectories.util.tables import Table, folded, render, screen_width
 from trajudge.trajectories.util.terminal import one_line
 
 _ROWS = 9  # of one table
 _UNKNOWN = "–"
 
 
-def run_screen(out: Path | None, tasks: Sequence[dict[str, Any]]) -> str:
-    """Return at most 40 lines."""
+def run_screen(out: Path | None, run: ProxyRun, use: str) -> str:
+    """Return at most 40 lines. ``use`` says how an agent is made to use the proxy."""
+    tasks = run.tasks
     parts = [table for table in (_tasks(tasks), _faults(tasks)) if table.rows]
-    lines = [render(parts, "table"), *_costs(tasks), *(f"warning: {w}" for w in _warnings(tasks))]
+    lines = [render(parts, "table"), *_costs(tasks)]
+    absent = [] if run.unwatched is None else [never(run.unwatched)]
+    for warning in (*absent, *_warnings(tasks, use)):
+        lines += folded(f"warning: {warning}", screen_width())
     if out is not None:
         files = one_line(str(out / "events.jsonl"))
         lines.append(f"written: {files}, traces/, summary.json and plan.json")
@@ -74,16 +80,16 @@ def _costs(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield "time: " + ", ".join(f"{part} {value:.2f} s" for part, value in seconds.items())
 
 
-def _warnings(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _warnings(tasks: Sequence[dict[str, Any]], use: str) -> Iterator[str]:
     totals = {
         name: sum(task[name] for task in tasks)
         for name in (
             *("uncertain_page_loads", "calls_of_unknown_usage", "failed_calls", "tunnels"),
-            "page_loads",
+            *("page_loads", "requests", "refused", "model_calls"),
         )
     }
     if not totals["page_loads"]:
-        yield "no page load came through the proxy: does the agent's browser use TRAJUDGE_PROXY?"
+        yield _no_page_load(totals, use)
     if number := totals["uncertain_page_loads"]:
         yield (
             f"{number} page loads were guessed, frames may be among them: serve the site below "
@@ -95,3 +101,19 @@ def _warnings(tasks: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"{number} model calls failed"
     if number := totals["tunnels"]:
         yield f"{number} connections (WebSockets) were carried unread"
+
+
+def _no_page_load(totals: Mapping[str, int], use: str) -> str:
+    """Say what came instead of page loads, and what to change."""
+    if number := totals["requests"]:
+        return (
+            f"none of {number} requests through the proxy loads a page: those do that ask for "
+            "text/html in Accept or say Sec-Fetch-Dest: document, as browsers do"
+        )
+    if number := totals["refused"]:
+        return (
+            f"the proxy refused all {number} requests: name their hosts with --site, and take "
+            "--backend mitm for https://"
+        )
+    calls = totals["model_calls"] or totals["tunnels"]
+    return f"{'no page load' if calls else 'nothing'} came through the proxy: {use}"

@@ -6,6 +6,7 @@ import asyncio
 import time
 from asyncio import StreamReader, StreamWriter
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from trajudge.proxy.http.bodies import BodyTooLarge, read_body, request_framing
 from trajudge.proxy.http.front import CarriedConnection, carried_connection, split_sender
@@ -27,17 +28,22 @@ from trajudge.proxy.server.settings import Authority, ProxySettings
 from trajudge.proxy.server.tunnels import tunnel
 from trajudge.trajectories.util.errors import UserError
 
+if TYPE_CHECKING:
+    from trajudge.proxy.browser.watching import BrowserWatch
+
 _MAX_BODY = 64 * 2**20  # bytes of a request, which is held whole
 
 
 class EmbeddedProxy:
-    """A proxy on loopback. ``backends.running`` starts and stops one."""
+    """A proxy on loopback. ``backends.running`` starts and stops one, and gives it the ``watch``
+    of the browser that the settings name."""
 
     def __init__(self, settings: ProxySettings) -> None:
         self.settings = settings
         self.context = ProxyContext(
             settings, OriginPool(), TaskRegistry(settings), open_port=self.open_port
         )
+        self.watch: BrowserWatch | None = None
         self._servers: list[asyncio.Server] = []
         self._connections: set[asyncio.Task[None]] = set()
 

@@ -19,7 +19,8 @@ TASKS = [Task(str(place), place > 3, place < 6) for place in range(9)]
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     run = write_run(tmp_path, TASKS)
     before = time.monotonic()
-    with started("inspect", str(run)) as page:
+    new = str(tmp_path / "queues")  # a folder of queues is made with the first of them
+    with started("inspect", str(run), "--data", "sample", "--queues", new) as page:
         # One second on an idle machine; a loaded one is no failure.
         assert time.monotonic() - before < 10
         assert b"/run/judge" in page
@@ -35,6 +36,14 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         (["RUN", "--port", "70000"], "the highest port is 65535"),
         (["RUN", "--port", "TAKEN"], "choose another --port"),
         (["RUN", "--auth", "--host", "192.0.2.1"], "choose another --host"),
+        (["RUN", "--data", "trajudge:absent"], "no file or folder 'absent': write the path"),
+        (["RUN", "--data", "sample", "--data", "absent"], "give a path, KIND:PATH"),
+        (["RUN", "--data", "agentrewardbench"], "write --data agentrewardbench:PATH"),
+        (["RUN", "--data", "sample::goals=absent"], "absent"),
+        (["RUN", "--annotations", "trajudge:absent"], "no file or folder 'absent': write KIND"),
+        (["RUN", "--annotations", "absent"], "absent: no such file"),
+        (["RUN", "--queues", "absent/queues"], "no folder 'absent' to make it in: name a folder"),
+        (["RUN", "--queues", "FILE"], "is a file: name a folder"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -44,7 +53,11 @@ def test_bad_input_is_one_sentence(
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        known = {"RUN": str(run), "TAKEN": str(taken.getsockname()[1])}
+        known = {
+            "RUN": str(run),
+            "FILE": str(run / "manifest.json"),
+            "TAKEN": str(taken.getsockname()[1]),
+        }
         assert trajudge(["inspect", *(known.get(word, word) for word in words)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert sentence in line

@@ -23,6 +23,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         (["serve", "absent"], "make one with  trajudge label build"),
         (["absent"], "no command 'label absent'"),
         (["QUEUE", "--auth"], "trajudge label people"),
+        (["QUEUE", "--data", "trajudge:absent"], "there is no file or folder 'absent'"),
         (["QUEUE", "--host", "0.0.0.0"], "--i-know-it-is-open"),
     ],
 )

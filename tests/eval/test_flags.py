@@ -37,7 +37,7 @@ MEANINGS = {
     "--cache": "FILE str",  # of replies
     "--cases": "FILE Path",  # the generated cases
     "--context": "N count",  # window in tokens
-    "--cdp": "PORT port",  # of the agent's browser
+    "--cdp": "PORT open_port",  # of the agent's browser
     "--concurrency": "N count",
     "--count": "N count",
     "--candidates": "FILE Path",  # the frozen plan of a selection

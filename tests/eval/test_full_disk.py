@@ -50,12 +50,38 @@ def test_is_one_sentence_at_every_write_and_loses_nothing(
         assert (folder / "judgments.jsonl").read_bytes() == wanted
 
 
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_an_export_into_a_file_is_refused_before_anything_is_judged(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(tmp_path / name)]
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert shown.endswith(f"{tmp_path / name}: {tmp_path / 'file'} is a file: name a folder\n")
+    assert not (tmp_path / "run").exists()
+
+
 def test_an_export_that_cannot_be_written_is_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "file").write_text("in the way")
-    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(tmp_path / "file")]
+    out = tmp_path / "published"
+    out.mkdir()
+    (out / "judgments").write_text("in the way")
+    words = [*WORDS, str(tmp_path / "run"), "--export", "agentrewardbench", str(out)]
     assert main(words) == 2
     shown = capsys.readouterr().err
-    assert f"error: {tmp_path / 'file'}: cannot be written" in shown
+    assert f"error: {out}: cannot be written (" in shown
+    assert "): make it a folder that can be written and" in shown
     assert (tmp_path / "run" / "results.json").is_file()
+
+
+@pytest.mark.parametrize("name", ["file", "file/below"])
+def test_a_run_in_place_of_a_file_asks_for_another_folder(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    assert main([*WORDS, str(tmp_path / name)]) == 2
+    shown = capsys.readouterr().err
+    assert f"error: --out {tmp_path / name}: cannot be written (" in shown
+    assert shown.endswith("): name another folder\n")

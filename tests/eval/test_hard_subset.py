@@ -97,6 +97,15 @@ def test_a_mistake_is_one_sentence_and_exit_code_two(
     assert captured.out == ""
 
 
+def test_a_validation_without_a_resample_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([str(write_attempts(tmp_path / "attempts.csv")), "--resamples", "0"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == ("error: --resamples is 0: input should be greater than or equal to 1\n")
+    assert captured.out == ""
+
+
 def test_a_missing_file_and_an_impossible_threshold(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

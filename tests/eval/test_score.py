@@ -57,6 +57,10 @@ def test_a_run_is_scored_from_its_folder(
     assert "rule-based" in text
     assert main([str(run), "--csv"]) == 0
     assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,agent,label,precision,")
+    assert main([str(run), "--csv", "--json"]) == 2
+    shown = capsys.readouterr()
+    assert "--json: not allowed with argument --csv" in shown.err
+    assert shown.out == ""
 
 
 def test_missing_and_protocol_come_from_the_command_line_or_the_run(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,10 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.site import Site, events_of, open_site
-from tests.screens import one_screen
+from tests.proxy.site import Site, events_of, free_port, open_site
+from tests.screens import on_one_line, one_screen
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
+from trajudge.proxy.mitm.trust import announced_use
+from trajudge.proxy.server.settings import Backend
 
 # Standard library alone: it knows nothing of the proxy but the environment.
 AGENT = """
@@ -196,3 +199,111 @@ def test_an_agent_keeps_the_threads_that_its_user_gave_it(
             monkeypatch.setenv("OPENBLAS_NUM_THREADS", number)
         assert main(["proxy", "run", "--out", str(tmp_path / f"run-{number}"), "--", *show]) == 0
         assert capfd.readouterr().out.startswith(f"{number}\n")
+
+
+def test_runs_of_one_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("time.strftime", lambda form: "20260101-120000")
+    for _ in range(3):
+        assert main(["proxy", "run", "--", "true"]) == 0
+    folders = sorted(path.name for path in Path("proxy-runs").iterdir())
+    assert folders == ["20260101-120000", "20260101-120000-2", "20260101-120000-3"]
+    assert all(Path("proxy-runs", name, "summary.json").exists() for name in folders)
+
+
+def test_a_default_folder_that_cannot_be_made_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("proxy-runs").write_text("")
+    assert main(["proxy", "run", "--", "true"]) == 2
+    assert "name a folder with --out" in capfd.readouterr().err
+
+
+PROGRAM = """
+import sys, urllib.error, urllib.request
+proxies = urllib.request.ProxyHandler(None if sys.argv[1] == "by the proxy" else {})
+try:
+    urllib.request.build_opener(proxies).open(sys.argv[2]).close()
+except urllib.error.HTTPError:
+    pass
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "address", "sentence"),
+    [
+        ("past it", "SITE/a", "nothing came through the proxy: programs use it by HTTP_PROXY"),
+        ("by the proxy", "SITE/a", "none of 1 requests through the proxy loads a page"),
+        ("by the proxy", "http://other.test/", "refused all 1 requests: name their hosts with"),
+    ],
+)
+def test_a_program_without_page_loads_is_told_how_to_use_the_proxy(
+    way: str,
+    address: str,
+    sentence: str,
+    site: Site,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """It need not be a browser, and what came instead of page loads decides what is to be done."""
+    agent = [sys.executable, "-c", PROGRAM, way, address.replace("SITE", site.address)]
+    assert main(["proxy", "run", "--out", str(tmp_path / "run"), "--", *agent]) == 0
+    shown = one_screen(capfd.readouterr().out.replace(str(tmp_path), ""), 100)
+    assert sentence in on_one_line("\n".join(shown))
+
+
+def test_programs_behind_mitmproxy_are_told_the_variables_of_its_certificate(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
+) -> None:
+    show = "import os; print(*os.environ)"
+    words = ["proxy", "run", "--backend", "mitm", "--out", str(tmp_path / "run"), "--"]
+    assert main([*words, sys.executable, "-c", show]) == 0
+    names, _, screen = capfd.readouterr().out.partition("\n")
+    told = screen.partition("nothing came through the proxy")[2]
+    named = set(re.findall(r"[A-Z]+(?:_[A-Z]+)+", told))
+    assert {"HTTPS_PROXY", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "TRAJUDGE_PROXY_CHROMIUM"} <= named
+    assert named <= set(names.split())
+
+
+@pytest.mark.parametrize(("backend", "trusts"), [("embedded", False), ("mitm", True)])
+def test_serve_names_the_fields_of_its_first_line(backend: Backend, trusts: bool) -> None:
+    told = announced_use(backend)
+    assert "`proxy` of the first line as HTTP_PROXY" in told
+    assert ("HTTPS_PROXY" in told) == ("`certificate`" in told) == trusts
+
+
+def test_a_browser_that_never_comes_is_said_at_the_start_and_at_the_end(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It starts after the proxy, so that only the end shows a wrong port: then nothing that was
+    asked of the browser is known, and a success would hide it."""
+    port = free_port()
+    fix = f"let the agent start its Chromium with --remote-debugging-port={port}"
+    for number, (code, seen) in enumerate(((0, 2), (5, 5))):
+        words = ["proxy", "run", "--cdp", str(port), "--out", str(tmp_path / str(number)), "--"]
+        assert main([*words, sys.executable, "-c", f"import sys; sys.exit({code})"]) == seen
+        shown = capfd.readouterr()
+        assert f"127.0.0.1:{port} yet: {fix}" in shown.err
+        assert f"no browser listened at 127.0.0.1:{port} during" in on_one_line(shown.out)
+        assert fix in on_one_line(shown.out)
+
+
+@pytest.mark.timeout(60)  # a proxy that is not refused serves on
+@pytest.mark.parametrize("command", ["run", "serve"])
+def test_a_debugging_port_of_another_program_is_refused_at_the_start(
+    command: str,
+    site: Site,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    agent = ["--", "true"] if command == "run" else []
+    for port, sentence in ((site.port, "is no Chromium: name the port"), (0, "'0' is no port")):
+        assert main(["proxy", command, "--cdp", str(port), *agent]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert sentence in line
+    assert not list(tmp_path.iterdir())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,17 +11,12 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
+from tests.proxy.site import Site, ThreadedProxy, events_of, free_port, settings_of
+from trajudge.eval.cli import main
 from trajudge.proxy.server.sites import open_sites
 
 pytestmark = pytest.mark.browser
 NEVER = {"kind": "status", "status": 503, "policy": "at(99)"}
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> list[tuple[str, str]]:
@@ -125,3 +120,32 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
     ]
     assert "/frame" in site.paths()
     assert not [h for _, _, h, _ in site.seen if any("trajudge" in name for name in h)]
+
+
+AGENT = """
+import os, sys
+from playwright.sync_api import sync_playwright
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(
+        executable_path=sys.argv[1],
+        args=["--no-sandbox", "--remote-debugging-port=" + sys.argv[2]],
+        proxy={"server": os.environ["TRAJUDGE_PROXY"]},
+    )
+    page = browser.new_page()
+    page.wait_for_timeout(1000)
+    page.goto(sys.argv[3])
+    browser.close()
+"""
+
+
+@pytest.mark.slow
+def test_a_browser_that_the_agent_starts_itself_is_in_time(
+    whole_chromium: Path, site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("playwright.sync_api")
+    port, out = str(free_port()), tmp_path / "run"
+    agent = [sys.executable, "-c", AGENT, str(whole_chromium), port, "http://shop.test/a"]
+    words = ["--cdp", port, "--site", f"shop.test=http://127.0.0.1:{site.port}", "--out", str(out)]
+    assert main(["proxy", "run", *words, "--", *agent]) == 0
+    assert "no browser listened" not in capfd.readouterr().out
+    assert [page["certain"] for page in events_of(out, "page")] == [True]

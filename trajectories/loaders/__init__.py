@@ -110,19 +110,13 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
     if head in KINDS and (colon or "/" not in spec):
         if not colon:
             return head, None
-        path = Path(tail).expanduser()
-        if not tail or not path.exists():
-            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
-        return head, path
+        return head, _existing(spec, tail)
     path = Path(spec).expanduser()
     if path.exists():
         return detect_kind(path), path
     if named := user_loaders.DOOR.split(spec):
         kind, tail = named
-        path = Path(tail).expanduser()
-        if not tail or not path.exists():
-            raise UserError(f"--data {spec!r}: there is no file or folder {tail!r}")
-        return kind, path
+        return kind, _existing(spec, tail)
     kinds = ", ".join([*KINDS, *(name for name, _ in user_loaders.DOOR.installed())])
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
     if close and "/" not in head:
@@ -131,6 +125,16 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
         f"--data {spec!r}: no such file or folder, and no kind of that name; give a path, "
         f"KIND:PATH, or a KIND of {kinds}"
     )
+
+
+def _existing(spec: str, tail: str) -> Path:
+    path = Path(tail).expanduser()
+    if not tail or not path.exists():
+        raise UserError(
+            f"--data {spec!r}: there is no file or folder {tail!r}: write the path of the data "
+            "after the first colon"
+        )
+    return path
 
 
 def detect_kind(path: Path) -> str:

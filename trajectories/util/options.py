@@ -40,10 +40,21 @@ def _from(least: int, text: str) -> int:
 
 def port(text: str) -> int:
     """Read a port to listen on; 0 is any."""
+    return _port_from(0, text)
+
+
+def open_port(text: str) -> int:
+    """Read a port at which another program listens."""
+    return _port_from(1, text)
+
+
+def _port_from(least: int, text: str) -> int:
     with suppress(ValueError):
-        if 0 <= (value := int(text)) <= HIGHEST_PORT:
+        if least <= (value := int(text)) <= HIGHEST_PORT:
             return value
-    raise argparse.ArgumentTypeError(f"{text!r} is no port: the highest port is {HIGHEST_PORT}")
+    raise argparse.ArgumentTypeError(
+        f"{text!r} is no port: the lowest is {least}, the highest port is {HIGHEST_PORT}"
+    )
 
 
 def amount(text: str) -> float:

@@ -48,8 +48,9 @@ class McNemarResult(Record):
 
 
 class Ranking(Record):
-    """Judges by one metric, best first. ``ties`` are the longest runs of neighbours of whom no
-    two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
+    """Judges by one metric, best first, those whose rate is ``undefined`` last. ``ties`` are the
+    longest runs of neighbours of whom no two are told apart (Demšar 2006's bars), ``apart`` the
+    pairs that are."""
 
     benchmark: str = OVERALL
     label: Label = "success"
@@ -57,6 +58,14 @@ class Ranking(Record):
     judges: tuple[str, ...]
     ties: tuple[tuple[str, ...], ...]
     apart: tuple[tuple[str, str], ...]
+    undefined: tuple[str, ...] = ()
+
+    @property
+    def order(self) -> str:
+        """The judges from best to worst, and apart from them those that have no place."""
+        placed = " > ".join(judge for judge in self.judges if judge not in self.undefined)
+        unplaced = f"undefined: {', '.join(self.undefined)}" if self.undefined else ""
+        return "; ".join(filter(None, (placed, unplaced)))
 
 
 class Comparison(Record):

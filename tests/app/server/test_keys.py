@@ -138,3 +138,26 @@ def test_an_item_is_labelled_with_other_keys(browser: Browser, tmp_path: Path) -
             assert (label.success, label.side_effect, label.optimality) == (True, False, 4)
             assert events == []
             page.context.close()
+
+
+@pytest.mark.browser
+def test_the_keys_of_a_telephone_open_at_their_beginning(browser: Browser, tmp_path: Path) -> None:
+    """They are longer than its screen, and the buttons below them are not what is to be seen."""
+    telephone = {"width": 390, "height": 844}
+    with queue_site(tmp_path, [Task("0", True, True)]) as site:
+        add_person(site.store, "Ann")
+        page, events = visited(browser, site, "Ann", viewport=telephone)
+        page.goto(site.served.address + "/queue/next")
+        dialog = page.locator("#help")
+        for _ in range(2):
+            page.keyboard.press("?")
+            assert dialog.evaluate("one => one.scrollHeight > one.clientHeight")
+            assert dialog.evaluate("one => one.scrollTop") == 0
+            assert "" not in page.locator("#help-list dd").all_inner_texts()
+            title, frame = page.locator("#help-title").bounding_box(), dialog.bounding_box()
+            assert title and frame and title["y"] >= frame["y"] >= 0
+            page.keyboard.press("Tab")  # the buttons are reached as before
+            assert page.evaluate("document.activeElement.id") == "keys-switch"
+            page.keyboard.press("Escape")
+        assert events == []
+        page.context.close()

@@ -129,6 +129,22 @@ def test_another_configuration_under_the_same_name_is_refused_by_what_differs(
     assert not (run / "accepted" / "accepted.jsonl").exists()
 
 
+@pytest.mark.slow
+def test_a_run_of_another_judge_is_said_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That it is not the decision's judge, and not how to call it the same."""
+    decision = decided(tmp_path, SETTINGS)
+    run = make_run(tmp_path / "other", [trajectory(1)], [said(1, True, judge="aer-c")])
+    capsys.readouterr()
+    for options in ((), ("--assume-same-judge",)):
+        assert accept(decision, run, *options) == 2
+        assert capsys.readouterr().err == (
+            f"error: {decision}: the decision is for judge {JUDGE}, while the run is of judge "
+            f"aer-c: name the run of {JUDGE} with --run, or select anew\n"
+        )
+
+
 def test_an_option_that_an_earlier_version_did_not_record_had_its_default(tmp_path: Path) -> None:
     """``prompts`` is an option of the judge ``simplified``; its default is our own prompts."""
     from trajudge.judges.registry import find_judge

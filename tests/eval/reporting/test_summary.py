@@ -165,3 +165,42 @@ def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:
     assert any("an interval (success; choosy on WebArena" in line for line in shown), shown
     shown = warnings_of(score(choosy, labels, rewards={}))
     assert any("an interval (success, WebArena" in line for line in shown), shown
+
+
+@cache
+def mostly_failed(failing: int, working: int) -> ScoreReport:
+    """A grid with judges of which none answered, by name before those that did."""
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
+    judgments = [
+        *(failed(n, Status.REFUSED, judge=f"a-{j:02}") for j in range(failing) for n in range(12)),
+        *(said(n, n % 3 != j, judge=f"z-{j}") for j in range(working) for n in range(12)),
+        *(said(n, False, judge="never") for n in range(12)),
+    ]
+    return score(judgments, labels, rewards=rewards)
+
+
+def test_judges_that_failed_stand_below_those_with_figures(width: int) -> None:
+    """However many there are, they hide neither a judge that worked nor the rule-based row."""
+    lines = one_screen(summary(mostly_failed(45, 2), width=width), width)
+    begin = next(n for n, line in enumerate(lines) if "precision [95 %]" in line)
+    shown = " ".join(lines[begin + 1 : begin + 4])
+    assert re.findall(r"z-\d", shown) == ["z-0", "z-1"]
+    assert "rule-based" in lines[begin + 3]
+    assert any(re.search(r"and \d+ more: --full", line) for line in lines)
+
+
+def test_the_rule_based_row_stays_where_judges_are_left_out(width: int) -> None:
+    lines = one_screen(summary(grid(45), seconds=1.0, also=2, width=width), width)
+    more = next(n for n, line in enumerate(lines) if "more: --full" in line)
+    assert "rule-based" in lines[more - 1]
+
+
+def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
+    lines = summary(mostly_failed(2, 2), width=1000).splitlines()
+    assert lines[1].startswith("Every judgment of a-00, a-01 failed: the rates say nothing about")
+    assert lines[2].startswith("Precision: z-0 > z-1; undefined: a-00, a-01, never; ties")
+    assert lines[2].endswith(": z-0 = z-1")
+    assert lines[1].endswith("these judges")
+    (alone,) = [line for line in summary(mostly_failed(0, 1)).splitlines() if "ties" in line]
+    assert alone.startswith("Precision: z-0; undefined: never; ties (Holm, α = .05): none")

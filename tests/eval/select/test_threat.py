@@ -74,6 +74,9 @@ def test_the_judge_that_withstands_is_chosen(
         "least 84.0 %." in shown
     )
     assert "36.0 [31.0]" in shown, "the other one's column"
+    (limits,) = (note for note in found.notes if note.startswith("limits under attack"))
+    assert limits.endswith("they do not cover other attacks, or the best of several judges")
+    assert limits.count("not") == 1
     assert "under attack [at least]" in (tmp_path / "attacked" / "decision.txt").read_text()
     assert "under attack" not in (out / "decision.txt").read_text()
 

@@ -1,0 +1,46 @@
+"""Whether what the command line names is there: asked once, at the start, and not page by page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from trajudge.annotations import parse_labels
+from trajudge.eval.data.inputs import SAMPLE, open_spec
+from trajudge.trajectories.goals import read_goals, split_goals
+from trajudge.trajectories.loaders import parse_source
+from trajudge.trajectories.util.errors import UserError
+
+
+def check_data(specs: Sequence[str]) -> None:
+    """Refuse data that could not be opened for a page. Raises UserError."""
+    for spec in specs:
+        goals = split_goals(spec)[1]
+        if goals is not None:
+            read_goals(goals)
+        if parse_source(open_spec(spec))[1] is None:
+            raise UserError(
+                f"--data {spec}: names no copy on this machine: write --data {spec}:PATH"
+            )
+
+
+def check_annotations(spec: str) -> None:
+    """Refuse labels whose file is not there. Raises UserError."""
+    path = None if spec == SAMPLE else parse_labels(spec).path
+    if path is not None and not path.exists():
+        raise UserError(
+            f"--annotations {spec}: there is no file or folder {str(path)!r}: write KIND:PATH with "
+            "the path of the labels"
+        )
+
+
+def check_queues(folder: Path) -> None:
+    """Refuse a folder of queues that could not be one. It is made with the first queue, but not
+    the folder that it is to lie in: that one would be misspelt. Raises UserError."""
+    if folder.exists() and not folder.is_dir():
+        raise UserError(f"--queues {folder}: is a file: name a folder")
+    if not folder.absolute().parent.is_dir():
+        raise UserError(
+            f"--queues {folder}: there is no folder {str(folder.parent)!r} to make it in: name a "
+            "folder that exists, or make that one"
+        )
