@@ -3,8 +3,8 @@
 Success by agent, the mean over applications of the mean over their scenarios, with the hierarchical
 bootstrap (Statistical Precipice, section 4.3): scenarios, levels of the axes and runs are drawn
 again, the applications stay fixed. Also success by level, application and difficulty dimension, how
-far each axis moves it (matched pairs, section 16), turns and cost. Runs whose success is open to
-argument are left out and counted. A folder or run that comes twice is refused.
+far each axis moves it (matched pairs, section 16), turns and cost. Runs whose success is
+ambiguous are left out and counted. A folder or run that comes twice is refused.
 """
 
 from __future__ import annotations

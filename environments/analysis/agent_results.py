@@ -36,7 +36,7 @@ def summary(agent: str, runs_of_agent: Sequence[RunOutcome], seed: int) -> dict[
     return {
         "agent": agent,
         "runs": len(runs_of_agent),
-        "open": sum(outcome.success is None for outcome in runs_of_agent),
+        "ambiguous": sum(outcome.success is None for outcome in runs_of_agent),
         "success": float(suite.estimate[0]),
         "low": _share(suite.low[0]),
         "high": _share(suite.high[0]),

@@ -21,7 +21,7 @@ _PAIRS_HEAD = (
 )
 
 
-_HEAD = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
+_HEAD = ("agent", "runs", "ambiguous", "success [95 %]", "turns", "cost a task")
 
 METHOD = (
     "success is the mean over applications of the mean over their scenarios, in %; for its "
@@ -42,11 +42,13 @@ def screen(
     rows = [_summary_row(row) for row in entries]
     above = ["No agent has a run whose success is known: all are left out"]
     if entries:
-        runs = sum(row["runs"] for row in entries)
+        number = sum(row["runs"] for row in entries)
+        runs = "1 run" if number == 1 else f"{number:,} runs"
         named = "1 agent" if len(rows) == 1 else f"{len(rows)} agents"
-        above = [f"{named}, {runs:,} runs; {_highest(entries)}"]
-    if left_out := sum(row["open"] for row in entries):
-        above.append(f"{left_out:,} runs whose success is open to argument are left out")
+        above = [f"{named}, {runs}; {_highest(entries)}"]
+    if left_out := sum(row["ambiguous"] for row in entries):
+        are = "1 run is" if left_out == 1 else f"{left_out:,} runs are"
+        above.append(f"{are} left out, for success is ambiguous")
     return first_screen(
         above,
         [Table("", _HEAD, rows, names=1)],
@@ -104,9 +106,8 @@ def tables(content: dict[str, Any]) -> list[Table]:
 
 def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
     cost = NONE if row["cost"] is None else f"${row['cost']:.4f}"
-    return (
-        row["agent"], str(row["runs"]), str(row["open"]), _success(row), f"{row['turns']:.1f}", cost
-    )  # fmt: skip
+    counts = (str(row["runs"]), str(row["ambiguous"]))
+    return (row["agent"], *counts, _success(row), f"{row['turns']:.1f}", cost)
 
 
 def _success(row: dict[str, Any]) -> str:

@@ -22,7 +22,7 @@ DIMENSIONS = ("depth", "breadth", "interaction", "visual", "information", "reaso
 
 
 class RunOutcome(NamedTuple):
-    """Outcome of one run: its key, case, whether it was a success (None: open), and its cost."""
+    """Outcome of one run: key, case, whether it was a success (None: ambiguous), and cost."""
 
     key: TrajectoryKey
     case: Case

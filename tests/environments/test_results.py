@@ -62,7 +62,7 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
     return folder, cases
 
 
-def test_success_is_counted_by_group_and_open_runs_are_left_out(
+def test_success_is_counted_by_group_and_ambiguous_runs_are_left_out(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
     folder, cases = recorded
@@ -70,7 +70,7 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
     assert main([str(folder), "--cases", str(cases), "--save", str(out)]) == OK
     content = orjson.loads(out.read_bytes())["a"]
     assert content["summary"]["runs"] == 5
-    assert content["summary"]["open"] == 1
+    assert content["summary"]["ambiguous"] == 1
     # Scenarios weigh alike: price 1/2, buy 1/1, wish 1/1.
     assert content["summary"]["success"] == pytest.approx(2.5 / 3)
     assert (content["summary"]["turns"], content["summary"]["cost"]) == (4.0, 0.5)
@@ -95,7 +95,7 @@ def test_the_success_of_all_agents_takes_one_screen(
     shown = capsys.readouterr().out.replace(str(tmp_path), "DIR")
     lines = one_screen(shown, width)
     assert lines[0].startswith("1 agent, 5 runs; highest success: a, 83.3 [")
-    assert "1 runs whose success is open to argument are left out" in lines
+    assert "1 run is left out, for success is ambiguous" in lines
     assert any(line.startswith("a ") and line.endswith("$0.5000") for line in lines)
     sentence = on_one_line(shown)
     assert "success is the mean over applications of the mean over their scenarios" in sentence
@@ -210,7 +210,7 @@ def test_one_scenario_has_no_interval_and_the_reason_is_told() -> None:
         "for there is one scenario"
     ]
     lines = screen(content, found["notes"], rest="", width=100).splitlines()
-    assert lines[0] == "1 agent, 1 runs; highest success: a, 100.0 %"
+    assert lines[0] == "1 agent, 1 run; highest success: a, 100.0 %"
 
 
 def test_agents_that_tie_are_all_named() -> None:
