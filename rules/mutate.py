@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
 
     path, rules, mode, tasks = open_tasks(options.tasks, options.kind, options.mode)
-    sites = sites_of(options.sites, options.site)
+    sites = sites_of(options.sites, options.site, tasks)
     suite = rules.mutations(tasks, options.runs, mode, sites)
     with progress_bar() as show:
         report = mutation_report(

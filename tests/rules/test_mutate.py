@@ -153,6 +153,7 @@ def test_original_tasks_have_built_runs_that_pass(tmp_path: Path) -> None:
     --mode original => --mode original: verified tasks have sound
     --runs /nonexistent => no such folder
     --site shopping => write SITE=URL
+    --site shoping=http://a.test => shoping=http://a.test: no task has such a site: use one of
     """
 )
 def test_a_mistake_is_one_sentence(
