@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 from trajudge.annotations.model import Annotation, Labels, Role, primary_labels
 from trajudge.annotations.user_sources import DOOR, load_with
+from trajudge.trajectories.sample import resolve_sample
 from trajudge.trajectories.util.errors import UserError
 
 __all__ = [
@@ -67,11 +68,7 @@ class LabelSpec(NamedTuple):
 def open_annotations(spec: str) -> list[Annotation]:
     """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
     a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``. Raises UserError."""
-    if spec == "sample":
-        from trajudge.trajectories.sample import sample_path  # noqa: PLC0415 - only where it is used
-
-        spec = f"trajudge:{sample_path() / 'labels.jsonl'}"
-    named = parse_labels(spec)
+    named = parse_labels(resolve_sample(spec, "labels.jsonl"))
     if named.kind not in KINDS and named.path is not None:
         return load_with(named.kind, named.path)
     if named.policy is None:

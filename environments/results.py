@@ -1,9 +1,10 @@
 """What agents reach: ``trajudge env results RECORDED... --cases CASES``.
 
-Success by agent over all applications with the hierarchical bootstrap over application, scenario,
-configuration and run (paper 001, section 4.3), by level, application and difficulty dimension, how
-far each axis moves it (matched pairs, section 16), turns and cost. Runs whose success is open to
-argument are left out and counted.
+Success by agent, the mean over applications of the mean over their scenarios, with the hierarchical
+bootstrap (Statistical Precipice, section 4.3): scenarios, levels of the axes and runs are drawn
+again, the applications stay fixed. Also success by level, application and difficulty dimension, how
+far each axis moves it (matched pairs, section 16), turns and cost. Runs whose success is
+ambiguous are left out and counted. A folder or run that comes twice is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
-    from trajudge.environments.analysis.agent_tables import screen, tables  # noqa: PLC0415
+    from trajudge.environments.analysis.agent_tables import METHOD, screen, tables  # noqa: PLC0415
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
@@ -48,7 +49,7 @@ def main(options: argparse.Namespace) -> int:
         sys.stdout.write(screen(content, notes, rest=rest))
         return OK
     print_tables(tables(content))
-    sys.stdout.writelines(f"note: {one_line(note)}\n" for note in notes)
+    sys.stdout.writelines(f"note: {one_line(note)}\n" for note in (METHOD, *notes))
     return OK
 
 

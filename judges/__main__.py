@@ -45,9 +45,9 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.judges.show import described  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
-    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
+    from trajudge.trajectories.sample import SAMPLE, resolve_sample  # noqa: PLC0415
 
-    read = open_source(f"trajudge:{sample_path()}")
+    read = open_source(resolve_sample(SAMPLE))
     sample = next(item for item in read if isinstance(item, Trajectory))
     sys.stdout.write(
         described(options.name, named_options("--judge-option", options.judge_option), sample)

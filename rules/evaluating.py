@@ -156,7 +156,7 @@ def _original_study(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task], wanted: set[str]
 ) -> list[TaskResult]:
     """Return the results of a study's runs by the original rules. Raises UserError."""
-    judge = _original_evaluator(config).evaluate
+    judge = _original_evaluator(config, tasks).evaluate
     return judge_study(
         read_study(config.runs, wanted),
         tasks,
@@ -168,15 +168,17 @@ def _verified_study(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
     """Return the results of a study's runs by Verified's rules. Raises UserError."""
-    hosts = sites_of(config.sites, config.site)
+    hosts = sites_of(config.sites, config.site, tasks.values())
     study = read_study(config.runs, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
     return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
 
 
-def _original_evaluator(config: EvaluateConfig) -> webarena.WebArenaEvaluator:
-    sites = {name: urls[0] for name, urls in sites_of(config.sites, config.site).items()}
-    return webarena.WebArenaEvaluator(sites=sites)
+def _original_evaluator(
+    config: EvaluateConfig, tasks: Mapping[str, webarena.Task]
+) -> webarena.WebArenaEvaluator:
+    hosts = sites_of(config.sites, config.site, tasks.values())
+    return webarena.WebArenaEvaluator(sites={name: urls[0] for name, urls in hosts.items()})
 
 
 def _original(
@@ -192,7 +194,7 @@ def _original(
     # Runs of no task stay, to be named.
     kept = [run for run in runs if str(run.task_id) in chosen or str(run.task_id) not in tasks]
     results, start = [], time.perf_counter()
-    evaluator = _original_evaluator(config)
+    evaluator = _original_evaluator(config, tasks)
     for task_id, verdict in webarena.evaluate_runs(tasks.values(), kept, evaluator):
         now = time.perf_counter()
         results.append(result_of(tasks[str(task_id)], verdict, None, now - start))
@@ -227,7 +229,9 @@ def _batch(
         folder=folder,
         ids=ids,
         evaluator=VerifiedEvaluator(
-            mode=mode, hosts=sites_of(config.sites, config.site), activity=config.require_activity
+            mode=mode,
+            hosts=sites_of(config.sites, config.site, tasks.values()),
+            activity=config.require_activity,
         ),
         steps=load_steps(config.steps) if config.steps else {},
         states=_states(config, [tasks[task_id] for task_id in ids]),

@@ -24,7 +24,6 @@ from trajudge.rules.options import (
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import OptionAdder, whole
-from trajudge.trajectories.util.terminal import one_line
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,7 +39,8 @@ def parser() -> argparse.ArgumentParser:
     add.value("--runs", "PATH", "correct runs (default: built from the tasks)", type=Path)
     add.switch("--passing-only", "leave out runs that the rule does not pass")
     add_site_options(made)
-    add.number("--show", "misjudgments shown (default: 10)", whole, default=10)
+    add.number("--show", "misjudgments shown, five without --full (default: 10)", whole, default=10)
+    add.switch("--full", "print all changes and --show misjudgments instead of one screen")
     add.folder("--out", "write mutation.json and mutation.csv")
     return made
 
@@ -48,13 +48,13 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
-    from trajudge.rules.mutation.report import show_report, write_report  # noqa: PLC0415
+    from trajudge.rules.mutation.report import print_report, write_report  # noqa: PLC0415
     from trajudge.rules.mutation.testing import mutation_report  # noqa: PLC0415
     from trajudge.rules.suites import open_tasks  # noqa: PLC0415
     from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
 
     path, rules, mode, tasks = open_tasks(options.tasks, options.kind, options.mode)
-    sites = sites_of(options.sites, options.site)
+    sites = sites_of(options.sites, options.site, tasks)
     suite = rules.mutations(tasks, options.runs, mode, sites)
     with progress_bar() as show:
         report = mutation_report(
@@ -66,10 +66,9 @@ def main(options: argparse.Namespace) -> int:
         raise UserError(f"{options.runs or path}: no run to change: add one that passes")
     if options.out:
         write_report(options.out, rules.kind, mode, report)
-    show_report(f"{path.name}, {mode} rules", report, options.show)
-    if options.out:
-        where = one_line(str(options.out / "mutation.json"))
-        sys.stdout.write(f"written: {where} and mutation.csv\n")
+    print_report(
+        f"{path.name}, {mode} rules", report, options.show, out=options.out, full=options.full
+    )
     return OK
 
 

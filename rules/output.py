@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.tables import Column, screen_width, terminal_table
 from trajudge.trajectories.util.terminal import terminal_console
 
@@ -67,8 +67,4 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object
 
 def write_text(path: Path, text: str) -> None:
     """Write text in UTF-8, with its folders. Raises UserError if the file cannot be written."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="surrogatepass", newline="")
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: name a folder that can be written") from error
+    save_bytes(path, text.encode("utf-8", errors="surrogatepass"))

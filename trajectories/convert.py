@@ -42,9 +42,9 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories import store  # noqa: PLC0415 - --help needs none of it
     from trajudge.trajectories.goals import read_goals  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415
-    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
+    from trajudge.trajectories.sample import resolve_sample  # noqa: PLC0415
 
-    source = f"trajudge:{sample_path()}" if options.source == "sample" else options.source
+    source = resolve_sample(options.source)
     store.check_target(options.target, parse_source(source)[1])
     goals = read_goals(options.goals) if options.goals else None
     read = _Readable(open_source(source, goals=goals))

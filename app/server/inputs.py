@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.annotations import parse_labels
-from trajudge.eval.data.inputs import SAMPLE, open_spec
+from trajudge.eval.data.inputs import open_spec
 from trajudge.trajectories.goals import read_goals, split_goals
 from trajudge.trajectories.loaders import parse_source
+from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.util.errors import UserError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,40 +12,70 @@ import numpy as np
 from trajudge.environments.analysis.agent_pairs import selection_regret
 from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, RunOutcome, tree
 from trajudge.environments.model.case import Case
+from trajudge.eval.stats.interval import Interval
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
+from trajudge.eval.stats.intervals.clustered_rates import clustered_limits, clustered_rates
 from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
+from trajudge.eval.stats.suites.tree import Tree, scenario_rates
+
+_NO_WIDTH = 1e-9  # of a share: what rounding may leave between two equal limits
 
 
 def summary(agent: str, runs_of_agent: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
-    """Return an agent's success over the suite with its interval, its turns and its cost;
-    ``t_low`` and ``t_high`` are the interval with scenarios as clusters, without resampling."""
+    """Return an agent's success over the suite with its interval, its turns and its cost.
+
+    ``interval`` names the method, None where there is no interval; ``t_low`` and ``t_high`` are
+    the interval with scenarios as clusters, without resampling, None where it has no width.
+    """
     runs = tree(runs_of_agent)
-    suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
+    suite, method = _suite_interval(agent, runs, seed)
     clusters = cluster_t_interval(runs)
+    spread = bool(clusters.width[0] > _NO_WIDTH)
     costs = [outcome.cost for outcome in runs_of_agent if outcome.cost is not None]
-    notes = list(suite.notes)
-    known = [outcome.success for outcome in runs_of_agent if outcome.success is not None]
-    if len(set(known)) == 1:
-        low, high = _limits(runs_of_agent)
-        notes.append(
-            f"{agent}: all runs ended alike, so the bootstrap has no width; Wilson's interval with "
-            f"scenarios as clusters is [{percent(low)}, {percent(high)}] %"
-        )
     return {
         "agent": agent,
         "runs": len(runs_of_agent),
-        "open": sum(outcome.success is None for outcome in runs_of_agent),
+        "ambiguous": sum(outcome.success is None for outcome in runs_of_agent),
         "success": float(suite.estimate[0]),
-        "low": float(suite.low[0]),
-        "high": float(suite.high[0]),
-        "t_low": _share(clusters.low[0]),
-        "t_high": _share(clusters.high[0]),
+        "low": _share(suite.low[0]),
+        "high": _share(suite.high[0]),
+        "interval": method,
+        "t_low": _share(clusters.low[0]) if spread else None,
+        "t_high": _share(clusters.high[0]) if spread else None,
         "turns": float(np.mean([outcome.turns for outcome in runs_of_agent])),
         "cost": sum(costs) / len(costs) if len(costs) == len(runs_of_agent) else None,
-        "notes": notes,
+        "notes": list(suite.notes),
     }
+
+
+def _suite_interval(agent: str, runs: Tree, seed: int) -> tuple[Interval, str | None]:
+    """Compute the interval of the suite's success, and name its method.
+
+    Where all runs of every application ended alike the bootstrap draws the same suite again and
+    again: it has no width, which says nothing of other scenarios. There Wilson's interval stands in
+    its place, with a scenario as one trial that weighs what it weighs in the estimate.
+    """
+    suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
+    if suite.width[0] > _NO_WIDTH:
+        return suite, "hierarchical bootstrap"
+    wilson = _wilson_interval(runs)
+    alike = f"{agent}: in every application all runs ended alike, so the bootstrap has no width"
+    undefined = bool(np.isnan(wilson.low[0]))
+    why = (
+        "no interval, for there is one scenario" if undefined else "Wilson's over scenarios instead"
+    )
+    wilson = replace(wilson, estimate=suite.estimate, notes=(f"{alike}; {why}",))
+    return wilson, None if undefined else "Wilson"
+
+
+def _wilson_interval(runs: Tree) -> Interval:
+    """Compute Wilson's interval of the suite's success; undefined for a single scenario."""
+    sizes = np.bincount(runs.scenario_app)
+    weights = 1 / sizes[runs.scenario_app]
+    # Kish's effective number of trials takes the place of their number.
+    trials = weights * weights.sum() / (weights**2).sum()
+    return clustered_rates((trials * scenario_rates(runs))[None], trials[None], sizes).interval
 
 
 def _share(value: float) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
+from trajudge.rules.output import first
 from trajudge.trajectories.util.tables import Table, first_screen
 
 _PAIRS = "Choosing an agent on half of the data (%)"
@@ -20,7 +21,12 @@ _PAIRS_HEAD = (
 )
 
 
-_HEAD = ("agent", "runs", "open", "success [95 %]", "turns", "cost a task")
+_HEAD = ("agent", "runs", "ambiguous", "success [95 %]", "turns", "cost a task")
+
+METHOD = (
+    "success is the mean over applications of the mean over their scenarios, in %; for its "
+    "interval scenarios, levels of the axes and runs are drawn again, applications stay fixed"
+)
 
 
 def screen(
@@ -36,18 +42,33 @@ def screen(
     rows = [_summary_row(row) for row in entries]
     above = ["No agent has a run whose success is known: all are left out"]
     if entries:
-        runs = sum(row["runs"] for row in entries)
+        number = sum(row["runs"] for row in entries)
+        runs = "1 run" if number == 1 else f"{number:,} runs"
         named = "1 agent" if len(rows) == 1 else f"{len(rows)} agents"
-        above = [
-            f"{named}, {runs:,} runs; highest success: {rows[0][0]}, {rows[0][3]} (%, 95 % "
-            "interval over application, scenario, configuration and run)"
-        ]
-    if left_out := sum(row["open"] for row in entries):
-        above.append(f"{left_out:,} runs whose success is open to argument are left out")
-    warnings = [f"note: {note}" for note in notes]
+        above = [f"{named}, {runs}; {_highest(entries)}"]
+    if left_out := sum(row["ambiguous"] for row in entries):
+        are = "1 run is" if left_out == 1 else f"{left_out:,} runs are"
+        above.append(f"{are} left out, for success is ambiguous")
     return first_screen(
-        above, [Table("", _HEAD, rows, names=1)], warnings=warnings, rest=rest, width=width
+        above,
+        [Table("", _HEAD, rows, names=1)],
+        [METHOD],
+        [f"note: {note}" for note in notes],
+        rest=rest,
+        width=width,
     )
+
+
+def _highest(entries: Sequence[dict[str, Any]]) -> str:
+    """Name the agent of the highest success, or those that tie at it, to the shown digit."""
+    highest = entries[0]
+    best = [
+        row["agent"] for row in entries if percent(row["success"]) == percent(highest["success"])
+    ]
+    if len(best) == 1:
+        return f"highest success: {best[0]}, {_success(highest)} %"
+    reached = percent(highest["success"])
+    return f"{len(best)} agents tie at the highest success, {reached} %: {first(best, 5)}"
 
 
 def tables(content: dict[str, Any]) -> list[Table]:
@@ -71,7 +92,12 @@ def tables(content: dict[str, Any]) -> list[Table]:
         for row in entry["regret"]
     ]
     return [
-        Table("Agents over the suite", _HEAD, agents, names=1),
+        Table(
+            "Agents over the suite: mean over applications and scenarios (%)",
+            _HEAD,
+            agents,
+            names=1,
+        ),
         _breakdown(content),
         Table("How far each axis moves success (%)", axes_head, axes),
         *([Table(_PAIRS, _PAIRS_HEAD, pairs)] if pairs else []),
@@ -80,14 +106,18 @@ def tables(content: dict[str, Any]) -> list[Table]:
 
 def _summary_row(row: dict[str, Any]) -> tuple[str, ...]:
     cost = NONE if row["cost"] is None else f"${row['cost']:.4f}"
-    success = f"{percent(row['success'])} [{percent(row['low'])}, {percent(row['high'])}]"
-    return (
-        row["agent"], str(row["runs"]), str(row["open"]), success, f"{row['turns']:.1f}", cost
-    )  # fmt: skip
+    counts = (str(row["runs"]), str(row["ambiguous"]))
+    return (row["agent"], *counts, _success(row), f"{row['turns']:.1f}", cost)
+
+
+def _success(row: dict[str, Any]) -> str:
+    """Return success with its interval, where there is one."""
+    limits = "" if row["low"] is None else f" [{percent(row['low'])}, {percent(row['high'])}]"
+    return percent(row["success"]) + limits
 
 
 def _breakdown(content: dict[str, Any]) -> Table:
-    """Success of every agent in every group, with the number of runs."""
+    """Share of successful runs of every agent in every group, with their number."""
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for agent, entry in content.items():
         for row in entry["accuracy"]:
@@ -100,4 +130,4 @@ def _breakdown(content: dict[str, Any]) -> Table:
             cells.items(), key=lambda cell: (order.index(cell[0][0]), cell[0])
         )
     ]
-    return Table("Success by group, % (runs)", ("by", "", *content), rows)
+    return Table("Share of successful runs by group, % (runs)", ("by", "", *content), rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.eval.stats.suites.tree import Tree, tree_from_rollouts
 from trajudge.trajectories import store
-from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
 AXES = ("instance", "profile", "theme", "ui")
@@ -22,13 +22,17 @@ DIMENSIONS = ("depth", "breadth", "interaction", "visual", "information", "reaso
 
 
 class RunOutcome(NamedTuple):
-    """Outcome of one run: agent, case, whether it was a success (None: open), and its cost."""
+    """Outcome of one run: key, case, whether it was a success (None: ambiguous), and cost."""
 
-    agent: str
+    key: TrajectoryKey
     case: Case
     success: bool | None
     turns: float
     cost: float | None
+
+    @property
+    def agent(self) -> str:
+        return self.key.agent
 
 
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
@@ -46,7 +50,7 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
                 "runs were recorded with"
             )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
-        runs.append(RunOutcome(entry.key.agent, case, labels.get(entry.key), turns, cost))
+        runs.append(RunOutcome(entry.key, case, labels.get(entry.key), turns, cost))
     return runs
 
 
@@ -69,6 +73,28 @@ def tree(outcomes: Sequence[RunOutcome]) -> Tree:
     )
 
 
-def read_outcomes(folders: Iterable[Path], cases: Path) -> list[RunOutcome]:
+def read_outcomes(folders: Sequence[Path], cases: Path) -> list[RunOutcome]:
+    """Return the runs of recorded folders. Raises UserError, also for a folder or a run that comes
+    twice, which would count twice."""
     known = {case.id: case for case in read_cases(cases)}
-    return [outcome for folder in folders for outcome in outcomes(folder, known)]
+    resolved = [folder.resolve() for folder in folders]
+    if twice := [f for number, f in enumerate(folders) if resolved[number] in resolved[:number]]:
+        raise UserError(f"{twice[0]}: is given twice: give each folder once")
+    runs = []
+    holders: dict[TrajectoryKey, Path] = {}
+    for folder in folders:
+        for run in outcomes(folder, known):
+            if run.key in holders:
+                raise UserError(_counts_twice(run.key, folder, holders[run.key]))
+            holders[run.key] = folder
+            runs.append(run)
+    return runs
+
+
+def _counts_twice(key: TrajectoryKey, folder: Path, holder: Path) -> str:
+    if folder == holder:
+        return f"{folder}: holds the run {key} twice, which would count twice: keep one of them"
+    return (
+        f"{folder}: the run {key} is in {holder} as well and would count twice: leave out one of "
+        "the folders; further runs of a case come from  trajudge env record --attempts N"
+    )

@@ -47,16 +47,23 @@ def write_cases(path: Path, cases: Iterable[Case]) -> None:
 
 
 def read_cases(path: Path) -> list[Case]:
-    """Return the cases of a file. Raises UserError that names the file and the line, or says that
-    it holds none."""
+    """Return the cases of a file. Raises UserError that names the file and the line, for a case
+    that comes twice too, or says that it holds none."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
-    cases = [_case(path, number, line) for number, line in enumerate(lines, 1) if line.strip()]
-    if not cases:
+    numbered = [(n, _case(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
+    if not numbered:
         raise UserError(f"{path} holds no case: write cases with  trajudge env generate")
-    return cases
+    first: dict[str, int] = {}
+    for number, case in numbered:
+        if (earlier := first.setdefault(case.id, number)) != number:
+            raise UserError(
+                f"{path}, line {number}: the case {case.id} is on line {earlier} already: keep one "
+                "of the lines"
+            )
+    return [case for _, case in numbered]
 
 
 def _case(path: Path, number: int, line: bytes) -> Case:

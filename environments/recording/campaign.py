@@ -164,7 +164,7 @@ def _ask(
 
 
 def table(counts: Mapping[str, Mapping[str, int]]) -> Table:
-    """Labels by agent; open are labels in the ambiguous band."""
+    """Labels by agent; ambiguous are runs of which the success is."""
     rows = []
     for agent, row in counts.items():
         base, mark, variant = agent.partition(MARK)

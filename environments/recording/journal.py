@@ -28,7 +28,7 @@ from trajudge.trajectories.util.errors import UserError
 ANNOTATOR = "final-state"
 RUNS = "runs.jsonl"
 COMPLETE = "recording.json"
-COUNTED = ("runs", "success", "side_effect", "repetition", "open")
+COUNTED = ("runs", "success", "side_effect", "repetition", "ambiguous")
 _FORMAT = "trajudge-recording"
 
 
@@ -52,10 +52,16 @@ class Journal:
     def counts(self) -> dict[str, dict[str, int]] | None:
         """Labels by agent, if the recording is complete."""
         path = self.folder / COMPLETE
-        counts: dict[str, dict[str, int]] | None = None
-        if path.exists():
-            counts = orjson.loads(path.read_bytes())["counts"]
-        return counts
+        if not path.exists():
+            return None
+        counts: dict[str, dict[str, int]] = orjson.loads(path.read_bytes())["counts"]
+        if all(row.keys() == set(COUNTED) for row in counts.values()):
+            return counts
+        # The version before counted other labels.
+        return _counted(
+            (label.key.agent, label.model_dump())
+            for label in annotation_store.load(self.folder / "labels.jsonl")
+        )
 
     def _begin(self) -> None:
         complete = self.folder / COMPLETE
@@ -130,7 +136,7 @@ def assemble(journal: Journal, names: Sequence[str]) -> dict[str, dict[str, int]
     done = journal.done()
     entries = [done[name] for name in names if name in done]
     folder = journal.folder
-    counts = _counted(entries)
+    counts = _counted((one["trajectory"]["key"]["agent"], one["labels"]) for one in entries)
     annotation_store.write(folder / "labels.jsonl", map(_annotation, entries))
     facts = ({"key": entry["trajectory"]["key"], **entry["facts"]} for entry in entries)
     write_bytes(folder / "facts.jsonl", b"".join(orjson.dumps(fact) + b"\n" for fact in facts))
@@ -140,17 +146,16 @@ def assemble(journal: Journal, names: Sequence[str]) -> dict[str, dict[str, int]
     return counts
 
 
-def _counted(entries: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """By agent: runs, and how many have each label; ``open`` are labels in the ambiguous band."""
+def _counted(runs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
+    """By agent: runs, how many have each label, and of how many the success is ambiguous, as
+    ``trajudge env results`` counts them; ``runs`` are agents with labels."""
     counts: dict[str, Counter[str]] = {}
-    for entry in entries:
-        row = counts.setdefault(
-            entry["trajectory"]["key"]["agent"], Counter(dict.fromkeys(COUNTED, 0))
-        )
+    for agent, labels in runs:
+        row = counts.setdefault(agent, Counter(dict.fromkeys(COUNTED, 0)))
         row["runs"] += 1
         for name in COUNTED[1:-1]:
-            row[name] += entry["labels"][name] is True
-            row["open"] += entry["labels"][name] is None
+            row[name] += labels[name] is True
+        row["ambiguous"] += labels["success"] is None
     return {agent: dict(row) for agent, row in sorted(counts.items())}
 
 

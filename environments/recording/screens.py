@@ -46,11 +46,11 @@ def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
     rows = []
     for arm in arms:
         agents = arm.recorded.counts.values()
-        totals = (sum(row[name] for row in agents) for name in ("runs", "success", "open"))
+        totals = (sum(row[name] for row in agents) for name in ("runs", "success", "ambiguous"))
         rows.append((arm.name, *map(str, totals)))
     failed = [job for arm in arms for job in arm.recorded.failed]
     summary = [f"{len(arms)} arms recorded, the first without faults", *_again(failed)]
-    head = ("arm", "runs", "success", "open")
+    head = ("arm", "runs", "success", "ambiguous")
     rest = f"compare them with  trajudge proxy results {out}"
     return first_screen(summary, [Table("Runs by arm", head, rows, names=1)], rest=rest)
 

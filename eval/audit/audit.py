@@ -33,6 +33,7 @@ def audit(config: AuditConfig) -> Audit:
     """
     if not config.runs and config.judgments is None:
         raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
+    task_folder = _task_folder(config)
     source = _source(config)
     judges = _by_judge(source.judgments)
     rule_name, rule = _rule(config.evaluator, source, judges)
@@ -44,7 +45,7 @@ def audit(config: AuditConfig) -> Audit:
         )
     if not keys:
         raise UserError(f"no trajectory has both an expert label and a verdict of {rule_name}")
-    facets = read_facets(_task_folder(config), config.templates)
+    facets = read_facets(task_folder, config.templates)
     opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
     evaluators = {rule_name: rule, **{name: _verdicts(js) for name, js in judges.items()}}
@@ -106,13 +107,17 @@ def _by_key(
 
 
 def _task_folder(config: AuditConfig) -> Path | None:
-    """Find the task tables, by default beside the published judgments. Raises UserError."""
-    for folder in (config.task_tables, config.judgments):
-        if folder and any((folder / f"{name}.csv").is_file() for name in TABLES):
-            return folder
+    """Find the task tables, by default beside the published judgments. Raises UserError for a
+    folder that was named and holds none."""
+    folder = config.task_tables or config.judgments
+    if folder and any((folder / f"{name}.csv").is_file() for name in TABLES):
+        return folder
     if config.task_tables:
-        tables = ", ".join(TABLES)
-        raise UserError(f"--task-tables {config.task_tables}: holds none of the tables {tables}")
+        tables = ", ".join(f"{name}.csv" for name in TABLES)
+        raise UserError(
+            f"--task-tables {config.task_tables}: holds none of the tables {tables}: name the "
+            "folder that holds them"
+        )
     return None
 
 

@@ -15,7 +15,8 @@ from trajudge.annotations import (
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.checking.findings import RunFinding, error, note, warning
 from trajudge.eval.checking.recorded import CheckedRun
-from trajudge.eval.data.inputs import MEMORY, SAMPLE, find_source
+from trajudge.eval.data.inputs import MEMORY, find_source
+from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources.register import card_of_kind
 from trajudge.trajectories.util.errors import UserError
 

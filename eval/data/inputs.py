@@ -26,11 +26,11 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.trajectories.store import find_file
 from trajudge.trajectories.user_loaders import DOOR
 from trajudge.trajectories.util.errors import UserError
 
-SAMPLE = "sample"
 MEMORY = "memory:"
 NO_SPLITS = (
     "the annotations have no splits, so the development split is judged too: they come with  "
@@ -160,14 +160,10 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         data, note = _default_data()
     data, recorded = split_goals(data)
     goals = goals or recorded
-    sample = data == SAMPLE
-    if sample:
-        from trajudge.trajectories.sample import sample_path  # noqa: PLC0415 - only where it is used
-
-        data = f"trajudge:{sample_path()}"
-    labels = annotations or _labels_of(data)
+    is_sample = data == SAMPLE
+    labels = annotations or _labels_of(resolve_sample(data))
     opened = _open_labels(labels) if labels else ()
-    if labels and labels != "sample" and (named := parse_labels(labels)).policy and opened:
+    if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
         # The manifest says which policy it was, also where it is the default.
         labels = str(named)
         note = "; ".join(filter(None, [note, policy_note(labels)]))
@@ -176,8 +172,8 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         if not _has_splits(opened):
             note = "; ".join(filter(None, [note, NO_SPLITS]))
     return DataSource(
-        join_goals(SAMPLE if sample else data, goals),
-        "sample" if sample else labels,
+        join_goals(data, goals),
+        SAMPLE if is_sample else labels,
         opened,
         note,
         goals=read_goals(goals) if goals else None,
@@ -186,7 +182,7 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
 
 def _open_labels(spec: str) -> Sequence[Annotation]:
     """Open annotations; those in files of our format stay there where all of them are labels."""
-    if spec != "sample":
+    if spec != SAMPLE:
         named = parse_labels(spec)
         if named.kind == store.KIND and named.path is not None and store.detect(named.path):
             labels = read_label_columns(named.path)
@@ -208,11 +204,7 @@ def open_spec(spec: str) -> str:
             "their files with --data KIND:PATH"
         )
     data, goals = split_goals(spec)
-    if data != SAMPLE:
-        return spec
-    from trajudge.trajectories.sample import sample_path  # noqa: PLC0415
-
-    return join_goals(f"trajudge:{sample_path()}", goals)
+    return join_goals(resolve_sample(data), goals)
 
 
 def open_recorded(spec: str) -> str:

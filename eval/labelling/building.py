@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -138,7 +139,8 @@ def plan_of_frame(
 
 def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
     """Write a planned queue into ``config.out``; return how many items it has. Raises UserError
-    where there is one already."""
+    where there is one already, and for guidelines that cannot be read."""
+    text = None if config.guidelines is None else _read_guidelines(config.guidelines)
     items = _items(plan, config)
     settings = QueueSettings(
         strategy=config.strategy,
@@ -156,13 +158,28 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
         create_queue(config.out, settings, items)
         write_frame(config.out, plan.frame)
         guidelines = config.out / GUIDELINES
-        if config.guidelines is not None:
-            guidelines.write_text(config.guidelines.read_text(encoding="utf-8"), encoding="utf-8")
+        if text is not None:
+            guidelines.write_text(text, encoding="utf-8")
         elif not guidelines.exists():
             guidelines.write_text(_GUIDELINES, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{error.filename}: {error.strerror}") from error
     return len(items)
+
+
+def _read_guidelines(file: Path) -> str:
+    """Read the guidelines before anything is written: a queue that is there is never built again.
+    Raises UserError."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = error.strerror or str(error)
+    except UnicodeDecodeError:
+        reason = "not UTF-8"
+    raise UserError(
+        f"--guidelines {file}: cannot be read ({reason}): name a Markdown file, or leave it out "
+        "for the guidelines that come with trajudge"
+    )
 
 
 def _items(plan: QueuePlan, config: BuildConfig) -> list[QueueItem]:

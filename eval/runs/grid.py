@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.annotations.model import Labels
 from trajudge.eval.data.index.keys import are_equal
-from trajudge.eval.data.inputs import MEMORY, SAMPLE, DataSource, find_source
+from trajudge.eval.data.inputs import MEMORY, DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
 from trajudge.eval.runs.plan import RunPlan, make_plan
@@ -24,6 +24,7 @@ from trajudge.judges.defences.options import OF_PROMPTS
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.registry import find_judge
 from trajudge.trajectories.loaders import parse_source
+from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources.register import check_redistribution
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.data.inputs import SAMPLE, find_source
+from trajudge.eval.data.inputs import find_source
 from trajudge.robustness.facts import FACTS
+from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources.register import card_of_kind
 
 

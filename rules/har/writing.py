@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.atomic import save_bytes
 
 SECRET_HEADERS = frozenset({"cookie", "set-cookie", "authorization", "proxy-authorization"})
 """Headers by which somebody could act in the agent's name; lower case."""
@@ -140,11 +140,7 @@ def write_har(path: Path, document: Mapping[str, Any]) -> None:
         data = gzip.compress(data, mtime=0)
     elif path.suffix == ".zip":
         data = _zipped(data)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: name a folder that can be written") from error
+    save_bytes(path, data)
 
 
 def _zipped(data: bytes) -> bytes:

@@ -6,19 +6,21 @@ from pathlib import Path
 
 import orjson
 import pytest
+import scipy.stats
 
-from tests.screens import one_screen
+from tests.screens import on_one_line, one_screen
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
+from trajudge.environments.analysis.agent_results import results
 from trajudge.environments.analysis.agent_tables import screen
-from trajudge.environments.analysis.outcomes import outcomes
-from trajudge.environments.model.case import Case, write_cases
+from trajudge.environments.analysis.outcomes import RunOutcome, outcomes, read_outcomes
+from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.results import main
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK
+from trajudge.trajectories.util.exits import OK, USAGE_ERROR
 
 # scenario, theme, noise, success
 RUNS = (
@@ -30,9 +32,9 @@ RUNS = (
 )
 
 
-def case(scenario: str, theme: int) -> Case:
+def case(scenario: str, theme: int, app: str = "shop") -> Case:
     return Case(
-        config=Config(app="shop", scenario=scenario, theme=theme),
+        config=Config(app=app, scenario=scenario, theme=theme),
         goal="",
         domain="consumer-transactions",
         vector=(1, 1, 1, 1, 1, 1, 2 if scenario == "buy" else 1),
@@ -60,7 +62,7 @@ def recorded(tmp_path: Path) -> tuple[Path, Path]:
     return folder, cases
 
 
-def test_success_is_counted_by_group_and_open_runs_are_left_out(
+def test_success_is_counted_by_group_and_ambiguous_runs_are_left_out(
     recorded: tuple[Path, Path], tmp_path: Path
 ) -> None:
     folder, cases = recorded
@@ -68,7 +70,7 @@ def test_success_is_counted_by_group_and_open_runs_are_left_out(
     assert main([str(folder), "--cases", str(cases), "--save", str(out)]) == OK
     content = orjson.loads(out.read_bytes())["a"]
     assert content["summary"]["runs"] == 5
-    assert content["summary"]["open"] == 1
+    assert content["summary"]["ambiguous"] == 1
     # Scenarios weigh alike: price 1/2, buy 1/1, wish 1/1.
     assert content["summary"]["success"] == pytest.approx(2.5 / 3)
     assert (content["summary"]["turns"], content["summary"]["cost"]) == (4.0, 0.5)
@@ -93,8 +95,14 @@ def test_the_success_of_all_agents_takes_one_screen(
     shown = capsys.readouterr().out.replace(str(tmp_path), "DIR")
     lines = one_screen(shown, width)
     assert lines[0].startswith("1 agent, 5 runs; highest success: a, 83.3 [")
-    assert "1 runs whose success is open to argument are left out" in lines
+    assert "1 run is left out, for success is ambiguous" in lines
     assert any(line.startswith("a ") and line.endswith("$0.5000") for line in lines)
+    sentence = on_one_line(shown)
+    assert "success is the mean over applications of the mean over their scenarios" in sentence
+    assert (
+        "scenarios, levels of the axes and runs are drawn again, applications stay fixed"
+        in sentence
+    )
     assert main([*words, "--full"]) == OK
     assert "How far each axis moves success" in capsys.readouterr().out
     row = {**orjson.loads((tmp_path / "results.json").read_bytes())["a"]["summary"], "turns": 1.0}
@@ -158,3 +166,90 @@ def test_a_run_of_an_unknown_case_is_refused(recorded: tuple[Path, Path]) -> Non
     folder, _ = recorded
     with pytest.raises(UserError, match="no case is called shop"):
         outcomes(folder, {})
+
+
+def made(agent: str, successes: dict[tuple[str, str], bool]) -> list[RunOutcome]:
+    """One run of an agent for each application and scenario."""
+    return [
+        RunOutcome(
+            TrajectoryKey(benchmark=app, agent=agent, task_id=f"{app}.{scenario}"),
+            case(scenario, 0, app),
+            success,
+            4.0,
+            None,
+        )
+        for (app, scenario), success in successes.items()
+    ]
+
+
+def test_where_the_bootstrap_has_no_width_the_interval_is_wilsons() -> None:
+    """One application always succeeds and one never: of 10 and 2 scenarios, which weigh 1/20 and
+    1/4 each, so that Kish's number of trials is 1 / 0.15, with two degrees of freedom less for
+    Student's quantile t. Wilson's limits of 1/2 are 1/2 -+ t / (2 sqrt(n + t^2))."""
+    runs = made("a", {("shop", f"s{n}"): True for n in range(10)})
+    runs += made("a", {("helpdesk", f"s{n}"): False for n in range(2)})
+    found = results(runs, seed=0)["a"]["summary"]
+    trials, t = 1 / 0.15, scipy.stats.t.ppf(0.975, 1 / 0.15 - 2)
+    half = t / (2 * (trials + t**2) ** 0.5)
+    assert (found["success"], found["interval"]) == (0.5, "Wilson")
+    assert found["low"] == pytest.approx(0.5 - half)
+    assert found["high"] == pytest.approx(0.5 + half)
+    assert (found["t_low"], found["t_high"]) == (None, None)
+    assert found["notes"] == [
+        "a: in every application all runs ended alike, so the bootstrap has no width; "
+        "Wilson's over scenarios instead"
+    ]
+
+
+def test_one_scenario_has_no_interval_and_the_reason_is_told() -> None:
+    content = results(made("a", {("shop", "price"): True}), seed=0)
+    found = content["a"]["summary"]
+    assert (found["low"], found["high"], found["interval"]) == (None, None, None)
+    assert found["notes"] == [
+        "a: in every application all runs ended alike, so the bootstrap has no width; no interval, "
+        "for there is one scenario"
+    ]
+    lines = screen(content, found["notes"], rest="", width=100).splitlines()
+    assert lines[0] == "1 agent, 1 run; highest success: a, 100.0 %"
+
+
+def test_agents_that_tie_are_all_named() -> None:
+    runs = [
+        run
+        for agent, success in (("a", True), ("b", False), ("c", True))
+        for run in made(agent, {("shop", "price"): success, ("shop", "buy"): success})
+    ]
+    lines = screen(results(runs, seed=0), [], rest="", width=100).splitlines()
+    assert lines[0] == "3 agents, 6 runs; 2 agents tie at the highest success, 100.0 %: a, c"
+
+
+def test_a_folder_that_is_given_twice_is_refused(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, cases = recorded
+    again = folder.parent / "link"
+    again.symlink_to(folder)
+    words = [str(folder), str(again), "--cases", str(cases), "--save", str(tmp_path / "r.json")]
+    assert main(words) == USAGE_ERROR
+    assert f"{again}: is given twice: give each folder once" in capsys.readouterr().err
+
+
+def test_a_run_that_comes_twice_is_refused(recorded: tuple[Path, Path], tmp_path: Path) -> None:
+    folder, cases = recorded
+    trajectories = [entry for entry in store.read(folder) if isinstance(entry, Trajectory)]
+    other, double = tmp_path / "other", tmp_path / "double"
+    store.write(other, trajectories[:1])
+    annotation_store.write(other / "labels.jsonl", [])
+    with pytest.raises(UserError, match=f"{other}: the run .* is in {folder} as well"):
+        read_outcomes([folder, other], cases)
+    store.write(double, trajectories[:1] * 2)
+    annotation_store.write(double / "labels.jsonl", [])
+    with pytest.raises(UserError, match=f"{double}: holds the run .* twice"):
+        read_outcomes([double], cases)
+
+
+def test_a_case_that_comes_twice_in_a_file_is_refused(tmp_path: Path) -> None:
+    cases = tmp_path / "cases.jsonl"
+    write_cases(cases, [case("price", 0), case("buy", 0), case("price", 0)])
+    with pytest.raises(UserError, match=f"{cases}, line 3: the case .* is on line 1 already"):
+        read_cases(cases)

@@ -79,6 +79,13 @@ def test_a_site_s_address_decides_what_was_unknown_without(folder: Path) -> None
     assert _outcomes(folder / "out") == {"4": "pass"}
 
 
+def test_a_site_that_only_a_task_names_is_known(folder: Path) -> None:
+    tasks = json.loads((folder / "tasks.json").read_text())
+    tasks[0]["start_url"] = "__FORUM__/f"
+    (folder / "tasks.json").write_text(json.dumps(tasks))
+    assert _evaluate(folder, "--site", "forum=http://forum.test") == OK
+
+
 def test_a_task_that_cannot_be_done_counts_as_one(folder: Path) -> None:
     _write(folder, [{"task_id": 5, "answer": "N/A"}])
     assert _evaluate(folder) == OK

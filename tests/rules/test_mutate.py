@@ -153,6 +153,7 @@ def test_original_tasks_have_built_runs_that_pass(tmp_path: Path) -> None:
     --mode original => --mode original: verified tasks have sound
     --runs /nonexistent => no such folder
     --site shopping => write SITE=URL
+    --site shoping=http://a.test => shoping=http://a.test: no task has such a site: use one of
     """
 )
 def test_a_mistake_is_one_sentence(
@@ -177,10 +178,38 @@ def test_the_published_tasks(tmp_path: Path, real_data: Path) -> None:
     assert report["false_accepts"]["trials"] > 14_000
 
 
-@narrow
-@pytest.mark.real_data
-def test_the_report_on_a_published_file_takes_one_screen(
-    real_data: Path, screen_lines: Callable[[], list[str]]
+def test_the_finding_and_the_worst_change_stand_first_and_all_changes_behind_full(
+    tmp_path: Path, screen_lines: Callable[[], list[str]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--tasks", str(real_data / "webarena" / "test.raw.json")]) == 0
-    assert screen_lines()
+    words = ["--tasks", str(_tasks(tmp_path, *STRICT, mutation(LAX, task_id="lax")))]
+    assert main(words) == OK
+    lines = screen_lines()
+    assert lines[0].startswith("tasks.json, sound rules: false accepts: ")
+    assert lines[1].startswith("false rejects: 0.0 [")
+    head = next(number for number, line in enumerate(lines) if line.startswith("change "))
+    assert lines[head + 1].startswith(("request: path ", "wrong_host "))
+    assert any(line.startswith("task lax: accepted wrong_host:") for line in lines)
+    assert main([*words, "--show", "0"]) == OK
+    assert "2 more misjudgments" in capsys.readouterr().out
+    assert main([*words, "--full"]) == OK
+    shown = capsys.readouterr().out
+    assert shown.startswith("false accepts: ")
+    assert shown.count("\ntask lax: accepted ") == 2
+
+
+@narrow
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["test.raw.json", "webarena-verified.json"])
+def test_the_report_on_a_published_file_takes_one_screen(
+    name: str,
+    real_data: Path,
+    screen_lines: Callable[[], list[str]],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--tasks", str(real_data / "webarena" / name)]
+    assert main(words) == 0
+    lines = screen_lines()
+    assert main([*words, "--full"]) == 0
+    full = capsys.readouterr().out
+    assert len(full.splitlines()) > len(lines) or " more: --full" not in "".join(lines)

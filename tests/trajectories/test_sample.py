@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
+from trajudge.annotations import open_annotations
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.agents.script import AGENTS, Behaviour, behaviour_of
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.jobs import jobs_for
+from trajudge.eval.data.inputs import open_spec
 from trajudge.trajectories import store
+from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.sample import sample_path
+from trajudge.trajectories.sample import SAMPLE, resolve_sample, sample_path
 
+ROOT = Path(__file__).parents[2]
 MEGABYTE = 10**6
 SUCCEEDS = {Behaviour.ORACLE, Behaviour.SIDE_EFFECT, Behaviour.DETOURS, Behaviour.RECOVERS}
 MAY_SUCCEED = {Behaviour.LOOPS, Behaviour.FORGETS}
@@ -152,3 +157,22 @@ def test_names_and_words_do_not_tell_the_behaviour(
 def test_some_runs_hold_an_action_that_failed(sample: dict[TrajectoryKey, Trajectory]) -> None:
     errors = [step.observation.page_error for t in sample.values() for step in t.steps]
     assert any(errors)
+
+
+def test_sample_is_where_it_is_installed_and_any_other_source_stays() -> None:
+    assert resolve_sample(SAMPLE) == open_spec(SAMPLE) == f"trajudge:{sample_path()}"
+    assert next(iter(open_source(resolve_sample(SAMPLE))))
+    assert open_annotations(resolve_sample(SAMPLE, "labels.jsonl")) == open_annotations(SAMPLE)
+    for other in ("./sample", "trajudge:sample", "sample.jsonl"):
+        assert resolve_sample(other, "labels.jsonl") == other
+
+
+def test_no_other_module_makes_a_source_of_the_sample() -> None:
+    packages = ("trajectories", "annotations", "judges", "rules", "eval", "environments", "app")
+    makers = [
+        module.relative_to(ROOT).as_posix()
+        for package in packages
+        for module in (ROOT / package).rglob("*.py")
+        if "trajudge:{sample_path()" in module.read_text(encoding="utf-8")
+    ]
+    assert makers == ["trajectories/sample/__init__.py"]

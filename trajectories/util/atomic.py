@@ -69,4 +69,5 @@ def save_bytes(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_bytes(path, content)
     except OSError as error:
-        raise UserError(f"{path}: cannot be written ({error.strerror or error})") from error
+        reason = error.strerror or error
+        raise UserError(f"{path}: cannot be written ({reason}): name another place") from error

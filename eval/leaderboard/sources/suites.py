@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
-from trajudge.eval.data.inputs import SAMPLE
 from trajudge.eval.leaderboard.sources.entries import BoardEntry
+from trajudge.trajectories.sample import SAMPLE
 
 AGENTREWARDBENCH = "AgentRewardBench"
 BUNDLED = "Bundled sample"

@@ -200,6 +200,14 @@ def test_mistakes_are_one_sentence(
     assert shown.count("error:") == 1
 
 
+def test_task_tables_beside_the_judgments_do_not_hide_a_wrong_path(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "webarena.csv").write_text("task_name\n")
+    assert main(["--judgments", str(tmp_path), "--task-tables", str(run)]) == 2
+    assert f"--task-tables {run}: holds none of the tables" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_stored_real_trajectories(real_data: Path, tmp_path: Path) -> None:

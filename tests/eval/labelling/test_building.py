@@ -57,6 +57,26 @@ def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
     assert build(run, tmp_path / "one") == 2  # never over a queue that is there
 
 
+def test_guidelines_that_cannot_be_read_are_named_before_a_queue_is_written(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    latin = tmp_path / "latin.md"
+    latin.write_bytes(b"\xe9")
+    for file, reason in (
+        (tmp_path / "absent.md", "No such file or directory"),
+        (tmp_path, "Is a directory"),
+        (latin, "not UTF-8"),
+    ):
+        assert build(run, tmp_path / "queue", "--guidelines", str(file)) == 2
+        assert f"--guidelines {file}: cannot be read ({reason}): name a Markdown file" in (
+            capsys.readouterr().err
+        )
+    own = tmp_path / "own.md"
+    own.write_text("# Ours\n")
+    assert build(run, tmp_path / "queue", "--guidelines", str(own)) == 0
+    assert (tmp_path / "queue" / "guidelines.md").read_text() == "# Ours\n"
+
+
 def test_a_filter_of_the_table_keeps_the_frame(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,5 +43,5 @@ def test_what_is_written_is_read_and_the_same_every_time(tmp_path: Path, name: s
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match="name a folder that can be written"):
+    with pytest.raises(UserError, match="name another place"):
         write_har(tmp_path / "file" / "network.har", {})

@@ -193,6 +193,7 @@ def test_an_answer_of_50_mb_is_one_parse_failure(runs: tuple[Path, Path]) -> Non
     --task 77 => holds no task '77'
     --task 5 => holds no run of task 5
     --site gitlab => write SITE=URL
+    --site gitlub=http://a.test => no task has such a site: use one of gitlab, homepage, map, reddit
     --workers 0 => at least 1
     --sites /nonexistent => No such file
     --tasks /nonexistent => No such file
