@@ -33,7 +33,7 @@ def main(options: argparse.Namespace) -> int:
     """Show the success of recorded agents and write it."""
     import orjson  # noqa: PLC0415
 
-    from trajudge.environments.analysis.agent_results import results  # noqa: PLC0415
+    from trajudge.environments.analysis.agent_results import results, without_success  # noqa: PLC0415
     from trajudge.environments.analysis.agent_tables import METHOD, screen, tables  # noqa: PLC0415
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
@@ -41,9 +41,11 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     save = savable(options.save)
-    content = results(read_outcomes(options.folders, options.cases), options.seed)
+    outcomes = read_outcomes(options.folders, options.cases)
+    content = results(outcomes, options.seed)
     save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    notes = sorted({note for entry in content.values() for note in entry["summary"]["notes"]})
+    of_agents = {note for entry in content.values() for note in entry["summary"]["notes"]}
+    notes = [*without_success(outcomes), *sorted(of_agents)]
     if not options.full:
         rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
         sys.stdout.write(screen(content, notes, rest=rest))

@@ -137,15 +137,8 @@ def sensitivity(outcomes: Sequence[RunOutcome]) -> list[dict[str, Any]]:
 
 
 def results(outcomes: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
-    """Return everything by agent, in stable order."""
-    agents: dict[str, list[RunOutcome]] = {}
-    for outcome in outcomes:
-        agents.setdefault(outcome.agent, []).append(outcome)
-    known = {
-        agent: runs
-        for agent, runs in sorted(agents.items())
-        if any(outcome.success is not None for outcome in runs)
-    }
+    """Return everything by agent, in stable order; agents of ``without_success`` are left out."""
+    known = {agent: runs for agent, runs in _by_agent(outcomes).items() if _is_known(runs)}
     regrets = selection_regret(known, seed)
     return {
         agent: {
@@ -156,6 +149,26 @@ def results(outcomes: Sequence[RunOutcome], seed: int) -> dict[str, Any]:
         }
         for agent, runs in known.items()
     }
+
+
+def without_success(outcomes: Sequence[RunOutcome]) -> list[str]:
+    """Name the agents of which no run's success is known."""
+    return [
+        f"{agent} has no row: its runs, {len(runs)}, are all ambiguous"
+        for agent, runs in _by_agent(outcomes).items()
+        if not _is_known(runs)
+    ]
+
+
+def _by_agent(outcomes: Sequence[RunOutcome]) -> dict[str, list[RunOutcome]]:
+    agents: dict[str, list[RunOutcome]] = {}
+    for outcome in sorted(outcomes, key=lambda one: one.agent):
+        agents.setdefault(outcome.agent, []).append(outcome)
+    return agents
+
+
+def _is_known(runs: Sequence[RunOutcome]) -> bool:
+    return any(outcome.success is not None for outcome in runs)
 
 
 NONE = "–"

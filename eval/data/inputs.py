@@ -173,7 +173,7 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
             note = "; ".join(filter(None, [note, NO_SPLITS]))
     return DataSource(
         join_goals(data, goals),
-        SAMPLE if is_sample else labels,
+        SAMPLE if is_sample and not annotations else labels,
         opened,
         note,
         goals=read_goals(goals) if goals else None,

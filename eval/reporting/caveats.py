@@ -64,11 +64,7 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     that a trivial baseline equals, too few positives, precision without an interval, judges on
     different trajectories."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
-    failed = {s.judge: s for s in whole if s.missing and not s.baseline}
-    lines = [
-        f"warning: {_missing(s, scores)} of {s.judge} {_FAILED[scores.missing]}"
-        for s in failed.values()
-    ]
+    lines = _missing_judgments(scores, whole)
     lines += [*beaten_by_baselines(scores), *_few_positives(scores), *scores.remarks]
     lines += _precision_without_interval(scores)
     lines += [f"warning: {line}" for line in _different_trajectories(scores)]
@@ -98,6 +94,17 @@ def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
         f"({100 * one.baseline_precision:.1f} %)"
         for one in filter(chosen, scores.equal_recall)
     )
+
+
+def _missing_judgments(scores: ScoreReport, whole: Sequence[Score]) -> list[str]:
+    """Say in one line what judges left without a prediction, and what that counts as."""
+    missing = {s.judge: s for s in whole if s.missing and not s.baseline}
+    if not missing:
+        return []
+    named = [f"{_missing(s, scores)} of {s.judge}" for s in missing.values()]
+    if len(named) > SHOWN:
+        named[SHOWN:] = [f"of {len(named) - SHOWN} more judges"]
+    return [f"warning: {', '.join(named)} {_FAILED[scores.missing]}"]
 
 
 def _missing(score: Score, scores: ScoreReport) -> str:

@@ -114,6 +114,18 @@ def test_the_success_of_all_agents_takes_one_screen(
     assert any(line.endswith(" more: --full") for line in lines)
 
 
+def test_an_agent_whose_runs_are_all_ambiguous_is_named(
+    recorded: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, cases = recorded
+    labels = annotation_store.load(folder / "labels.jsonl")
+    unsure = [one.model_copy(update={"success": None}) for one in labels]
+    annotation_store.write(folder / "labels.jsonl", unsure)
+    assert main([str(folder), "--cases", str(cases), "--save", str(tmp_path / "r.json")]) == OK
+    shown = on_one_line(capsys.readouterr().out)
+    assert "note: a has no row: its runs, 5, are all ambiguous" in shown
+
+
 def test_matched_pairs_tell_what_an_axis_moves(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     folder, cases = recorded
     out = tmp_path / "results.json"

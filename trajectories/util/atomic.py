@@ -18,8 +18,12 @@ BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too
 @contextmanager
 def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``target`` that takes its name if the block succeeds, with the
-    permissions of an ordinary new file; ``durable``: also after the machine has lost its power.
-    Raises OSError."""
+    permissions of an ordinary new file; ``durable``: also after the machine has lost its power. A
+    device or a pipe is written to, not replaced. Raises OSError."""
+    if _is_stream(target):
+        with target.open("wb") as stream:
+            yield stream
+        return
     with NamedTemporaryFile(
         "wb", BUFFER, dir=target.parent, prefix=f".{target.name}.", delete=False
     ) as file:
@@ -42,6 +46,13 @@ def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
         raise
 
 
+def _is_stream(path: Path) -> bool:
+    """Tell whether the path is a device, a pipe, or what ``/dev/stdout`` stands for."""
+    if not path.exists() or path.is_dir():
+        return False
+    return not path.is_file() or path.absolute().parts[1:2] in {("dev",), ("proc",)}
+
+
 def write_bytes(path: Path, content: bytes | bytearray) -> None:
     """Write a file, replacing an earlier one; a killed process leaves the earlier one. Raises
     OSError."""
@@ -58,6 +69,8 @@ def savable(path: Path) -> Path:
         raise UserError(f"{path}: {error.strerror}: name a file that can be written") from error
     if path.is_dir():
         raise UserError(f"{path}: is a folder: name a file")
+    if _is_stream(path):
+        return path
     if not os.access(path.parent, os.W_OK):
         raise UserError(f"{path}: its folder cannot be written: name another file")
     return path

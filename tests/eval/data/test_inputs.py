@@ -88,3 +88,10 @@ def test_a_split_that_nobody_knows_is_refused(
     words = ["--data", f"agentrewardbench-text:{tmp_path}", "--split", "test"]
     assert main(["--judge", "heuristic", *words]) == 2
     assert "error: " in capsys.readouterr().err
+
+
+def test_labels_that_the_user_named_for_the_sample_are_recorded_as_such(tmp_path: Path) -> None:
+    (tmp_path / "annotations.csv").write_text(table("webarena.15"))
+    named = f"agentrewardbench:{tmp_path}"
+    assert find_source("sample", named).labels == named
+    assert find_source("sample", None).labels == find_source("sample", "sample").labels == "sample"

@@ -121,6 +121,21 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
     assert warnings[0] == "warning: 1 failed judgment of judge counted as not accepted"
 
 
+def test_what_failed_of_many_judges_is_one_warning() -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
+    judgments = [
+        one
+        for judge in "abcdef"
+        for one in (
+            *(said(n, True, judge=judge) for n in range(9)),
+            failed(9, Status.REFUSED, judge=judge),
+        )
+    ]
+    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
+    assert text.count("failed judgment") == 4
+    assert "1 failed judgment of d, of 2 more judges counted as not accepted" in text
+
+
 @pytest.mark.parametrize(("failing", "kind"), [(0, "2 undecided"), (1, "3 failed or undecided")])
 def test_a_judge_that_leaves_the_label_open_did_not_fail(failing: int, kind: str) -> None:
     labels = {key(n): label(n, n % 2 == 0) for n in range(12)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -48,3 +50,16 @@ def test_what_a_user_names_is_looked_at_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"x.json: .*: name a file that can be written"):
         savable(tmp_path / "file" / "x.json")
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
+    """As root, a device such as ``/dev/stdout`` would be replaced by a file."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        content = other.submit(pipe.read_bytes)
+        write_bytes(savable(pipe), b"said")
+        assert content.result(timeout=60) == b"said"
+    assert pipe.is_fifo()
+    write_bytes(savable(Path(os.devnull)), b"said")
+    assert Path(os.devnull).is_char_device()
