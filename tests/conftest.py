@@ -91,15 +91,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Collect without looking for garbage: what is imported and collected stays to the end, and a
-    search through it is repeated ever more often. Later searches pass it over, and are rarer: tests
-    leave little behind, and looking for it took about a tenth of their time."""
+    search through it is repeated ever more often. Later searches pass it over."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
         gc.enable()
-        gc.set_threshold(100_000, 20, 100)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

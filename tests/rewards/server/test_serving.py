@@ -295,7 +295,10 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
         (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
         (["--judge", "heuristic", "--side-effect-penalty", "1"], "worth less than a failure"),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
-        (["--judge", "heuristic", "--port", "99999"], "no port: the highest port is 65535"),
+        (
+            ["--judge", "heuristic", "--port", "99999"],
+            "no port: the lowest is 0, the highest port is 65535",
+        ),
     ],
 )
 def test_a_mistake_in_the_call_is_one_sentence(
