@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations, product
+from itertools import combinations, pairwise, product
 from typing import NamedTuple
 
 import numpy as np
@@ -221,6 +221,7 @@ def _ranking(
         ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
         apart=tuple(sorted(apart)),
         undefined=tuple(undefined),
+        equal=tuple(after for before, after in pairwise(order) if values[before] == values[after]),
     )
 
 

@@ -32,6 +32,8 @@ def report(config: ScoreConfig) -> int:
 
 
 def _report(config: ScoreConfig) -> int:
+    if (config.csv or config.json_output) and (config.table or config.format != "table"):
+        raise UserError("--csv and --json print every figure: leave out --table and --format")
     source = read_sources(config)
     if config.transfer:
         return _transfer(source, config)

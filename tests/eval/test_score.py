@@ -60,6 +60,8 @@ def test_a_run_is_scored_from_its_folder(
     assert main([str(run), "--csv", "--json"]) == 2
     shown = capsys.readouterr()
     assert "--json: not allowed with argument --csv" in shown.err
+    assert main([str(run), "--json", "--format", "latex"]) == 2
+    assert "leave out --table and --format" in capsys.readouterr().err
     assert shown.out == ""
 
 

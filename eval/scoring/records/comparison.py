@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from trajudge.eval.scoring.records.names import OVERALL, Label, Rate
 from trajudge.trajectories.model import Record
 
@@ -48,9 +50,9 @@ class McNemarResult(Record):
 
 
 class Ranking(Record):
-    """Judges by one metric, best first, those whose rate is ``undefined`` last. ``ties`` are the
-    longest runs of neighbours of whom no two are told apart (Demšar 2006's bars), ``apart`` the
-    pairs that are."""
+    """Judges by one metric, best first, those whose rate is ``undefined`` last; ``equal`` are those
+    whose rate is exactly that of the judge before. ``ties`` are the longest runs of neighbours of
+    whom no two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
 
     benchmark: str = OVERALL
     label: Label = "success"
@@ -59,11 +61,14 @@ class Ranking(Record):
     ties: tuple[tuple[str, ...], ...]
     apart: tuple[tuple[str, str], ...]
     undefined: tuple[str, ...] = ()
+    equal: tuple[str, ...] = ()
 
     @property
     def order(self) -> str:
         """The judges from best to worst, and apart from them those that have no place."""
-        placed = " > ".join(judge for judge in self.judges if judge not in self.undefined)
+        places = [judge for judge in self.judges if judge not in self.undefined]
+        signs = [" = " if judge in self.equal else " > " for judge in places[1:]]
+        placed = "".join(chain(places[:1], *zip(signs, places[1:], strict=True)))
         unplaced = f"undefined: {', '.join(self.undefined)}" if self.undefined else ""
         return "; ".join(filter(None, (placed, unplaced)))
 

@@ -54,8 +54,8 @@ class Payments:
             os.write(self._descriptor, content)
         except OSError as error:
             raise UserError(
-                f"{self.path}: cannot be written ({error.strerror}): make room and start the same "
-                "command again; nothing that was answered is lost"
+                f"{self.path}: cannot be written ({error.strerror}): make room, or the folder "
+                "writable, and start the same command again; nothing that was answered is lost"
             ) from error
 
 

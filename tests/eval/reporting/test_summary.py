@@ -214,8 +214,10 @@ def test_the_rule_based_row_stays_where_judges_are_left_out(width: int) -> None:
 def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
     lines = summary(mostly_failed(2, 2), width=1000).splitlines()
     assert lines[1].startswith("Every judgment of a-00, a-01 failed: the rates say nothing about")
-    assert lines[2].startswith("Precision: z-0 > z-1; undefined: a-00, a-01, never; ties")
+    assert lines[2].startswith("Precision: z-0 = z-1; undefined: a-00, a-01, never; ties")
     assert lines[2].endswith(": z-0 = z-1")
     assert lines[1].endswith("these judges")
+    third = summary(mostly_failed(2, 3), width=1000).splitlines()[2]
+    assert third.startswith("Precision: z-0 = z-1 = z-2; ")
     (alone,) = [line for line in summary(mostly_failed(0, 1)).splitlines() if "ties" in line]
     assert alone.startswith("Precision: z-0; undefined: never; ties (Holm, α = .05): none")
