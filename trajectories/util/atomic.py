@@ -18,12 +18,8 @@ BUFFER = 2**17  # bytes: of Python's own buffer, two lines of a judgment are too
 @contextmanager
 def replacing(target: Path, *, durable: bool = True) -> Iterator[IO[bytes]]:
     """Open a temporary file beside ``target`` that takes its name if the block succeeds, with the
-    permissions of an ordinary new file; ``durable``: also after the machine has lost its power. A
-    device or a pipe is written to, not replaced. Raises OSError."""
-    if _is_stream(target):
-        with target.open("wb") as stream:
-            yield stream
-        return
+    permissions of an ordinary new file; ``durable``: also after the machine has lost its power.
+    Raises OSError."""
     with NamedTemporaryFile(
         "wb", BUFFER, dir=target.parent, prefix=f".{target.name}.", delete=False
     ) as file:
@@ -77,10 +73,14 @@ def savable(path: Path) -> Path:
 
 
 def save_bytes(path: Path, content: bytes) -> None:
-    """Write a file that the user named, its folders made. Raises UserError."""
+    """Write a file that the user named, its folders made; a device or a pipe is written to, where
+    ``write_bytes`` would put a file in its place. Raises UserError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(path, content)
+        if _is_stream(path):
+            path.write_bytes(content)
+        else:
+            write_bytes(path, content)
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"{path}: cannot be written ({reason}): name another place") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.atomic import replacing, savable, write_bytes
+from trajudge.trajectories.util.atomic import replacing, savable, save_bytes, write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -58,8 +58,16 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as other:
         content = other.submit(pipe.read_bytes)
-        write_bytes(savable(pipe), b"said")
+        save_bytes(savable(pipe), b"said")
         assert content.result(timeout=60) == b"said"
     assert pipe.is_fifo()
-    write_bytes(savable(Path(os.devnull)), b"said")
+    save_bytes(savable(Path(os.devnull)), b"said")
     assert Path(os.devnull).is_char_device()
+
+
+def test_a_pipe_in_place_of_a_file_of_ours_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "side-file"
+    os.mkfifo(path)
+    write_bytes(path, b"kept")
+    assert path.is_file()
+    assert path.read_bytes() == b"kept"
