@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import msgspec
 import orjson
 from pydantic import JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
@@ -61,7 +60,7 @@ class OfficialReward(Record):
     official_reward: float | None = None
 
 
-class UnreadableRecord(msgspec.Struct):
+class UnreadableRecord(Record):
     """A line of ``unreadable.jsonl``: a record whose key is not known, so that no judgment tells of
     it; that of a trajectory with a key is a skipped one."""
 
@@ -240,30 +239,27 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> None:
         file.writelines(lines)
 
 
-_UNREADABLE = msgspec.json.Decoder(UnreadableRecord)
-
-
 def write_unreadable(folder: Path, items: Sequence[Unreadable]) -> None:
     """Write what could not be read, a line each; without any there is no file. Raises UserError for
     a folder that cannot be written."""
     path = folder / UNREADABLE
-    lines = [UnreadableRecord(one.source, one.reason) for one in items]
+    records = [UnreadableRecord(source=one.source, reason=one.reason) for one in items]
+    if records:
+        write_lines(path, (f"{one.model_dump_json()}\n".encode() for one in records))
+        return
     with writing(folder):
-        if lines:
-            write_bytes(path, msgspec.json.Encoder().encode_lines(lines))
-        else:
-            path.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
 
 
 def unreadable_note(folder: Path) -> list[str]:
     """Say how much of the data was not read when the run was judged: one sentence, or none."""
-    try:
-        lines = _UNREADABLE.decode_lines((folder / UNREADABLE).read_bytes())
-    except FileNotFoundError:
+    if not (folder / UNREADABLE).is_file():
         return []
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return [f"{folder / UNREADABLE}: cannot be read: {error}"]
-    return [f"{folder}: judged without {unreadable_said(lines)}"] if lines else []
+    try:
+        records = _records(folder / UNREADABLE, UnreadableRecord)
+    except UserError as error:
+        return [str(error)]
+    return [f"{folder}: judged without {unreadable_said(records)}"] if records else []
 
 
 def unreadable_said(items: Sequence[Unreadable | UnreadableRecord]) -> str:

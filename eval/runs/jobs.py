@@ -14,11 +14,10 @@ import numpy as np
 from trajudge.eval.data.index.columns import STATUS_CODE, JudgmentColumns
 from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, places_among
 from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
-from trajudge.eval.runs.plan import RunPlan
+from trajudge.eval.runs.plan import RunPlan, strict_stop
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import UserError
 
 _APART = 10_000  # samples between the draws of a trajectory and those of its repeat
 
@@ -102,7 +101,7 @@ def jobs_of(
     for item in plan.source.read(wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
             if strict:
-                raise UserError(f"{item.source}: {item.reason} (--strict stops here)")
+                raise strict_stop(item)
             report.unreadable.append(item)
         key = item.key
         if key is None or (place := wanted.find(key)) is None:

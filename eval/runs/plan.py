@@ -159,14 +159,18 @@ def _index(source: DataSource, *, strict: bool) -> DataIndex:
     could not be read."""
     index = source.read_index()
     if strict and index.unreadable:
-        first = index.unreadable[0]
-        raise UserError(f"{first.source}: {first.reason} (--strict stops here)")
+        raise strict_stop(index.unreadable[0])
     if not len(index.keys):
         why = f", only {unreadable_said(index.unreadable)}" if index.unreadable else ""
         raise UserError(
             f"--data {source.spec}: holds no trajectory that can be read{why}: name other data"
         )
     return index
+
+
+def strict_stop(item: Unreadable) -> UserError:
+    """Make the error by which ``--strict`` ends a run at what could not be read."""
+    return UserError(f"{item.source}: {item.reason} (--strict stops here)")
 
 
 def _keys(data: DataConfig, keys: KeyColumns, labels: Labels, split: str, seed: int) -> KeyColumns:
