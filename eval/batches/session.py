@@ -100,8 +100,7 @@ def make_desk(
     options = read_batch_options(config.batch_options)
 
     def dollars(name: str, usage: Usage) -> float:
-        cheap = model.batch_price(name, usage)
-        return (model.price(name, usage) or 0.0) if cheap is None else cheap
+        return _price(model, name, usage) or 0.0
 
     bodies = {place: batching(adapter, place[1]) for place, adapter in adapters.items()}
     times = batch_times(options)
@@ -242,11 +241,17 @@ class _Rounds:
 
     def _is_priced(self) -> bool:
         """Tell whether the prices of all models are known."""
-        model, usage = self.session.model, Usage(input=1)
+        model = self.session.model
         return model is not None and all(
-            model.price(name, usage) is not None or model.batch_price(name, usage) is not None
-            for _, name in self.desk.services
+            _price(model, name, Usage(input=1)) is not None for _, name in self.desk.services
         )
+
+
+def _price(model: ModelHandle, name: str, usage: Usage) -> float | None:
+    """Return the dollars of a batch, by the usual price where there is no other; None if none is
+    known."""
+    cheap = model.batch_price(name, usage)
+    return model.price(name, usage) if cheap is None else cheap
 
 
 def _pending(desk: BatchDesk) -> str:
