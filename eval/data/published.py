@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -119,6 +119,18 @@ def _published(
 
 
 _BLANK = defaults_of(Judgment)
+
+
+def unread_note(folder: Path, found: Sequence[PublishedJudgment]) -> list[str]:
+    """Say which files are broken: a judge's failures may come from them."""
+    broken = [i.judgment for i in found if i.judgment.status is Status.SKIPPED]
+    if not broken:
+        return []
+    files = "1 file" if len(broken) == 1 else f"{len(broken)} files"
+    return [
+        f"{folder}: {files} of {', '.join(sorted({j.judge for j in broken}))} cannot be read and "
+        f"counted as skipped; the first is {broken[0].detail}: fetch what is broken again"
+    ]
 
 
 def _representation(file: JudgmentFile) -> tuple[bool, bool] | None:

@@ -31,6 +31,7 @@ from trajudge.eval.data.published import (
     published_folders,
     read_listed,
     read_published,
+    unread_note,
 )
 from trajudge.eval.data.published_index import JudgmentIndex
 from trajudge.eval.data.run_folder import (
@@ -43,7 +44,7 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
@@ -165,19 +166,7 @@ def _read_files(folder: Path) -> _Published:
     """Read published judgments from their files."""
     with collection_paused():
         found = list(read_published(folder))
-    return _Published([item.judgment for item in found], _facts(found), _unread(folder, found))
-
-
-def _unread(folder: Path, found: Sequence[PublishedJudgment]) -> list[str]:
-    """Say which files are broken: a judge's failures may come from them."""
-    broken = [i.judgment for i in found if i.judgment.status is Status.SKIPPED]
-    if not broken:
-        return []
-    files = "1 file" if len(broken) == 1 else f"{len(broken)} files"
-    return [
-        f"{folder}: {files} of {', '.join(sorted({j.judge for j in broken}))} cannot be read and "
-        f"counted as skipped; the first is {broken[0].detail}: fetch what is broken again"
-    ]
+    return _Published([item.judgment for item in found], _facts(found), unread_note(folder, found))
 
 
 def _read_kept(folder: Path) -> _Published:
@@ -206,7 +195,7 @@ def _read_kept(folder: Path) -> _Published:
         return _Published(PublishedJudgments(columns, read_again), facts, [])
     found, index = read()
     judgments, facts = [item.judgment for item in found], _facts(found)
-    identities, notes = index.identities(listed), [*index.notes, *_unread(folder, found)]
+    identities, notes = index.identities(listed), [*index.notes, *unread_note(folder, found)]
     if identities is None or notes:
         return _Published(judgments, facts, notes)
     columns = columns_of(judgments)
