@@ -99,11 +99,13 @@ def summary(
     most: int = WARNINGS,
     also: int = 0,
     width: int | None = None,
+    full: str = "--full",
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
     ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
-    warnings are shown; ``also`` lines are left free for what the caller adds.
+    warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
+    what is cut stands.
     """
     width = width or screen_width()
     label = _label(scores)
@@ -112,22 +114,22 @@ def summary(
     below += folded(_coverage(scores), width, most=2)
     below += folded(_cost(scores, seconds), width, most=2)
     warnings = warnings_of(scores) if label else []
-    below += first_warnings(warnings, width, rest="--full", most=most)
+    below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
-    faults = _faults(scores, width)
+    faults = _faults(scores, width, full)
     room = LINES - also - len(above) - len(faults) - len(below) - 2
-    table = _table(scores, label, width, room)
+    table = _table(scores, label, width, room, full)
     return "\n".join([*above, "", *table, *([""] if table else []), *faults, *below]) + "\n"
 
 
-def _faults(scores: ScoreReport, width: int) -> list[str]:
+def _faults(scores: ScoreReport, width: int, full: str) -> list[str]:
     """Show how the first judges find and place faults, where the question is the process."""
     lines: list[str] = []
     for table in fault_tables(scores.faults[:_FAULT_ROWS], short=True):
         head = (table.title, *table.head[1:])
         lines += [*columns(head, table.rows, width, names=1), ""]
     if len(scores.faults) > _FAULT_ROWS:
-        lines[-1:] = [f"and {len(scores.faults) - _FAULT_ROWS} more judges: --full", ""]
+        lines[-1:] = [f"and {len(scores.faults) - _FAULT_ROWS} more judges: {full}", ""]
     return lines
 
 
@@ -174,7 +176,7 @@ def _row(score: Score) -> tuple[str, ...]:
     return (evaluator_name(score), *rates, str(score.n))
 
 
-def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> list[str]:
+def _table(scores: ScoreReport, label: Label | None, width: int, room: int, full: str) -> list[str]:
     """Lay out the table in ``room`` lines: the overall rows, then the benchmarks that fit."""
     groups = _groups(scores, label) if label else []
     rows: list[tuple[str, ...]] = []
@@ -188,7 +190,7 @@ def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> l
             if number:
                 break
             cut = max(room_here - 1, 1)
-            more = f"and {len(group.rows) - cut} more: --full"
+            more = f"and {len(group.rows) - cut} more: {full}"
             kept = [*group.first(cut), (more, *[""] * (len(_HEAD) - 1)), *group.trivial]
             rows += _named(group.benchmark, kept)
         else:
@@ -198,7 +200,7 @@ def _table(scores: ScoreReport, label: Label | None, width: int, room: int) -> l
         return []
     lines = columns((LABEL_TITLES[label], *_HEAD), rows, width, names=2)
     if left:
-        lines.append(f"and {left} more {'benchmark' if left == 1 else 'benchmarks'}: --full")
+        lines.append(f"and {left} more {'benchmark' if left == 1 else 'benchmarks'}: {full}")
     return lines
 
 

@@ -63,8 +63,7 @@ class Scores(records.ScoreReport):
 
     def __str__(self) -> str:
         """Return the first screen of ``trajudge score``: finding, table, what weakens it."""
-        screen = summary(self, rest="All tables: --full").rstrip("\n")
-        return screen.replace(": --full", ": to_frame()")  # where the command has an option
+        return summary(self, rest="All tables: to_frame()", full="to_frame()").rstrip("\n")
 
     def _repr_html_(self) -> str:
         above, table, below = summary_parts(self)
