@@ -134,8 +134,8 @@ class ScoreConfig(Record):
 def _check_export(form: str, folder: Path) -> None:
     if form != "agentrewardbench":
         raise UserError(f"--export: no format {form!r}: use agentrewardbench")
-    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
-    if there.exists() and not there.is_dir():
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
         raise UserError(f"--export {form} {folder}: {there} is a file: name a folder")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.options import LARGEST
 
 
 class CallConfig(Record):
@@ -27,7 +28,7 @@ class CallConfig(Record):
     extra_body: str | None = None
     extra_headers: str | None = None
     models: str | None = None
-    seed: int = Field(default=0, ge=0, le=2**63 - 1)
+    seed: int = Field(default=0, ge=0, le=LARGEST)
     concurrency: int = Field(default=32, ge=1)
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)
