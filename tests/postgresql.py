@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.ports import free_port
 
 USER, PASSWORD = "tester", "not-a-secret-9"
 
@@ -30,20 +31,13 @@ def account() -> str | None:
     return next(name for name in ("postgres", "nobody") if name in names)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 @contextmanager
 def server() -> Iterator[str]:
     """The address of a new, empty server, with its password, for SQLAlchemy and psycopg."""
     initdb, pg_ctl = program("initdb"), program("pg_ctl")
     assert initdb, "asked for only where it is installed"
     assert pg_ctl, "asked for only where it is installed"
-    owner, port = account(), _free_port()
+    owner, port = account(), free_port()
     # Not below pytest's folder, which other accounts cannot enter.
     with tempfile.TemporaryDirectory(prefix="trajudge-pg-", dir="/tmp") as folder:
         (Path(folder) / "password").write_text(PASSWORD)

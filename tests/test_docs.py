@@ -165,6 +165,7 @@ def test_a_notebook_runs_in_a_kernel(
     content = nbformat.read(notebook, as_version=4)
     resources = {"metadata": {"path": str(tmp_path)}}
     client = nbclient.NotebookClient(content, timeout=200, resources=resources)
+    client.create_kernel_manager().transport = "ipc"  # nobody takes a socket of this folder first
     client.execute()
     shown = [output for cell in content.cells for output in cell.get("outputs", ())]
     assert any("text/html" in output.get("data", ()) for output in shown)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 
@@ -11,6 +10,7 @@ import pytest
 from tests.eval.judge_command import model
 from tests.llm_replies import Outgoing
 from tests.llm_server import LlmServer
+from tests.ports import free_port
 from trajudge.judges.calls import readiness
 from trajudge.judges.calls.readiness import wait_until_ready, why_not_ready
 from trajudge.trajectories.util.errors import UserError
@@ -52,9 +52,7 @@ def test_a_run_begins_when_the_model_is_loaded(capsys: pytest.CaptureFixture[str
 
 
 def test_a_port_that_opens_later_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as reserved:
-        reserved.bind(("127.0.0.1", 0))
-        port = reserved.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}/v1"
     assert "Connection refused" in why_not_ready(url)
     server = LlmServer(port=port)

@@ -285,12 +285,6 @@ def events_of(folder: Path, *types: str) -> list[dict[str, Any]]:
     return [event for event in events if not types or event["type"] in types]
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 async def median_wait(http: httpx.AsyncClient, url: str, page: asyncio.Task[Any]) -> float:
     """Ask for ``url`` again and again until ``page`` has come; the usual wait, in seconds."""
     loop, waits = asyncio.get_running_loop(), []

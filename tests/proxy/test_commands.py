@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.proxy.site import Site, events_of, free_port, open_site
+from tests.ports import free_port
+from tests.proxy.site import Site, events_of, open_site
 from tests.screens import on_one_line, one_screen
 from tests.waiting import wait_until
 from trajudge.eval.cli import main

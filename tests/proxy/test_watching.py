@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.proxy.site import Site, ThreadedProxy, events_of, free_port, settings_of
+from tests.ports import free_port
+from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from trajudge.eval.cli import main
 from trajudge.proxy.server.sites import open_sites
 

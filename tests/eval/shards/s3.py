@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.pinned import pinned_python
+from tests.ports import free_port
 from tests.waiting import wait_until
 from trajudge.trajectories.util.local.pinned import PinnedPackage
 
@@ -37,9 +37,7 @@ MOTO = PinnedPackage(
 def s3_server() -> Iterator[Mapping[str, str]]:
     """Yield what the environment of a client must say of the server; it has the bucket ``runs``."""
     python = pinned_python(MOTO)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     command = [str(python), "-c", SERVER, str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         address = f"http://127.0.0.1:{port}"

@@ -19,6 +19,7 @@ import pytest
 from PIL import Image
 
 from tests.llm_server import LlmServer
+from tests.ports import free_port
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from tests.rewards.test_rewarder import calibration_file
@@ -203,9 +204,7 @@ def test_an_id_is_judged_again_once_another_trajectory_is_pushed_under_it(tmp_pa
 
 def test_who_asks_while_the_server_starts_waits_for_the_answer(tmp_path: Path) -> None:
     """OpenRLHF's client gives up after five refusals."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     words = ["--judge", "heuristic", "--port", str(port), "--store", str(tmp_path)]
     command = [sys.executable, "-m", "trajudge.rewards.serve", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
