@@ -11,7 +11,6 @@ from trajudge.eval.shards.objects.opening import open_store
 from trajudge.eval.shards.plan import shared_plan
 from trajudge.eval.shards.worker import ShardWorker
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK
 
 
 def work(request: RunRequest, address: str, size: int | None, seconds: float) -> int:
@@ -26,8 +25,6 @@ def work(request: RunRequest, address: str, size: int | None, seconds: float) ->
     with terminate_as_interrupt():
         code = run_interruptible(worker.work())
     sys.stderr.write(f"{worker.name}: {worker.judged:,} judgments of {len(plan.shards)} shards\n")
-    if code == OK:
-        sys.stderr.write(f"all are finished:  trajudge run merge --shared {address} --out DIR\n")
     return code
 
 

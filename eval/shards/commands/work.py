@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.trajectories.util.exits import TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, user_errors
 from trajudge.trajectories.util.options import OptionAdder, positive
 
 _DESCRIPTION = """\
@@ -46,16 +46,28 @@ def parser() -> argparse.ArgumentParser:
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
     """Work until all shards are finished; return the exit code."""
-    own, words = parser().parse_known_args(sys.argv[1:] if arguments is None else arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    own, others = parser().parse_known_args(words)
     if own.ray:
         from trajudge.eval.shards.actors import work_on_ray  # noqa: PLC0415
 
         size = ["--shard-size", str(own.shard_size)] if own.shard_size else []
         shared = ["--shared", own.shared, "--claim", str(own.claim), *size]
-        return work_on_ray(main, [*shared, *words], own.ray)
+        code = work_on_ray(work_alone, [*shared, *others], own.ray)
+    else:
+        code = work_alone(words)
+    if code == OK:  # said here: Ray may end before it has passed on an actor's last lines
+        sys.stderr.write(f"all are finished:  trajudge run merge --shared {own.shared} --out DIR\n")
+    return code
+
+
+@user_errors
+def work_alone(words: Sequence[str]) -> int:
+    """Work in this process until all shards are finished; return the exit code."""
+    own, others = parser().parse_known_args(words)
     from trajudge.eval.runs.options import parse  # noqa: PLC0415 - --help needs none of these
 
-    request = parse(words)
+    request = parse(others)
     from trajudge.eval.shards.working import work  # noqa: PLC0415
 
     return work(request, own.shared, own.shard_size, own.claim)
