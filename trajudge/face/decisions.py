@@ -23,7 +23,8 @@ from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.face.html import tables_html
 from trajudge.face.judgments import Judgments
-from trajudge.face.settings import check_keywords, settings
+from trajudge.face.parameters import in_python
+from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.tables import text as table_text
 
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
 
     from trajudge.trajectories.model import Record
 
-Runs = Judgments | str | Path | Iterable[str | Path]
-"""Judgments, or the folders of their runs."""
+Runs = Judgments | str | Path | Iterable[Judgments | str | Path]
+"""Judgments, or the folders of their runs; one or several."""
 
 
 class PlanSettings(TypedDict, total=False):
@@ -132,6 +133,7 @@ class RuleAudit(Audit):
         return tables_html(tables(self), sentences(self))
 
 
+@in_python(PlanSettings)
 def select(
     runs: Runs,
     *,
@@ -150,7 +152,7 @@ def select(
     """
     check_keywords("select", plan, PlanSettings.__annotations__)
     given = {
-        "runs": _folders(runs),
+        "runs": _folders("select", runs),
         "annotations": annotations,
         "out": out,
         "candidates": candidates,
@@ -161,6 +163,7 @@ def select(
     return SelectionResult(found.decision, found.folder)
 
 
+@in_python(TrainingSettings)
 def accept(
     runs: Runs,
     decision: SelectionResult | str | Path | None = None,
@@ -187,7 +190,7 @@ def accept(
     """
     check_keywords("accept", training, TrainingSettings.__annotations__)
     given = {
-        "run": _folders(runs),
+        "run": _folders("accept", runs),
         "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
         "judge": judge,
         "threshold": threshold,
@@ -208,6 +211,7 @@ def accept(
     return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 
+@in_python()
 def audit(
     runs: Runs,
     *,
@@ -217,30 +221,29 @@ def audit(
     data: str | None = None,
     task_tables: str | Path | None = None,
     templates: str | Path | None = None,
-    seed: int = 0,
 ) -> RuleAudit:
     """Compare the official reward (or the judge ``evaluator``) with the experts and the judges.
 
     The parameters are the options of ``trajudge audit``. Raises UserError.
     """
     given = {
-        "runs": _folders(runs),
+        "runs": _folders("audit", runs),
         "annotations": annotations,
         "split": split,
         "evaluator": evaluator,
         "data": data,
         "task_tables": task_tables,
         "templates": templates,
-        "seed": seed,
     }
     found = auditing.audit(settings(AuditConfig, "audit", given))
     return RuleAudit.model_construct(**dict(found))
 
 
-def _folders(runs: Runs) -> tuple[Path, ...]:
-    if isinstance(runs, Judgments):
-        return runs.folders
-    return tuple(map(Path, [runs] if isinstance(runs, str | Path) else runs))
+def _folders(call: str, runs: Runs) -> tuple[Path, ...]:
+    wanted = "judgments with their run, as judge and read_run return them, or folders of runs"
+    given = one_or_several(call, runs, Judgments | str | Path, wanted)
+    each = [one.folders if isinstance(one, Judgments) else (Path(one),) for one in given]
+    return tuple(folder for folders in each for folder in folders)
 
 
 def _frame(records: Iterable[Record]) -> DataFrame:

@@ -54,9 +54,11 @@ class Scores(records.ScoreReport):
             raise MissingExtra("matplotlib", "plots", "Scores.plot") from error
         from trajudge.eval.reporting.plots import draw_precision, draw_success_rates  # noqa: PLC0415
 
+        draw = {"precision": draw_precision, "success_rate": draw_success_rates}.get(kind)
+        if draw is None:
+            raise UserError(f"plot: kind is {kind!r}: choose from precision, success_rate")
         if axes is None:
             axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")[1]
-        draw = {"precision": draw_precision, "success_rate": draw_success_rates}[kind]
         if not draw(axes, self):
             raise UserError(f"plot {kind!r}: nothing is scored: give score the experts' labels")
         return axes
