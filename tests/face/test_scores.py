@@ -83,9 +83,20 @@ def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments
     compared = str(tj.compare(two))
     assert "first      second" in compared
     assert "MetricDifference(" not in compared
-    audited = str(tj.audit(two))
-    assert "Audit(" not in audited
-    assert "scripted-p" in audited
+
+
+def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
+    two: tj.Judgments,
+) -> None:
+    found = tj.audit(two)
+    lines = str(found).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert lines[0] == "the official reward against the experts on 130 trajectories"
+    assert any(line.endswith("more groups: to_frame()") for line in lines)
+    assert not any("--full" in line for line in lines)
+    screen, everything = found._repr_html_().split("<details>")
+    assert "<table>" not in screen
+    assert everything.count("<table>") == 2
 
 
 def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:

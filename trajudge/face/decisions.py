@@ -13,7 +13,7 @@ from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
-from trajudge.eval.audit.report import Audit, sentences, tables
+from trajudge.eval.audit.report import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
@@ -26,7 +26,6 @@ from trajudge.face.judgments import Judgments
 from trajudge.face.parameters import in_python
 from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.tables import text as table_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -125,12 +124,14 @@ class RuleAudit(Audit):
         return _frame(self.errors)
 
     def __str__(self) -> str:
-        """Return the findings, then the tables, as text."""
-        shown = [table_text(table).strip("\n") for table in tables(self)]
-        return "\n\n".join(["\n".join(sentences(self)), *shown])
+        """Return the first screen of ``trajudge audit``: errors, and what they change overall."""
+        rest = "All groups: to_frame(); the agents' success rates: .rankings; disagreements: .cases"
+        return summary(self, rest=rest, full="to_frame()").rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return tables_html(tables(self), sentences(self))
+        everything = tables_html(tables(self), sentences(self))
+        more = f"<details><summary>All tables</summary>{everything}</details>"
+        return f"<pre>{escape(str(self))}</pre>{more}"
 
 
 @in_python(PlanSettings)
