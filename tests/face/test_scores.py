@@ -129,6 +129,18 @@ def test_plots_are_axes(two: tj.Judgments) -> None:
     pyplot.close("all")
 
 
+def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Judgments) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    few = tj.score([j for j in two if j.key.benchmark == "almanac"], two.labels, tj.load())
+    rates = {s.precision for s in few.scores if s.label == "success" and not s.intervals}
+    axes = few.plot()
+    drawn = {y for line in axes.get_lines() for y in line.get_ydata()}
+    assert {100 * rate for rate in rates if rate is not None} <= drawn
+    by_agent = few.plot("success_rate")
+    assert {y for line in by_agent.get_lines() for y in line.get_ydata()} >= {0, 100}
+    pyplot.close("all")
+
+
 def test_a_run_is_read_again(two: tj.Judgments) -> None:
     again = tj.read_run(two.folders[0])
     assert (
