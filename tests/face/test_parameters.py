@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
+from tests.llm_server import LlmServer, always
 from trajudge.face.parameters import in_parameters
 
 
@@ -136,3 +137,23 @@ def test_a_warning_names_the_callers_line(one: tj.Judgments, folder: Path) -> No
     with pytest.warns(UserWarning, match="broken") as caught:
         tj.load("trajudge:broken.jsonl")
     assert caught[0].filename == __file__
+
+
+def test_no_trajectories_are_refused() -> None:
+    with pytest.raises(tj.UserError, match="judge: runs is empty: give at least one"):
+        tj.judge([], "heuristic")
+
+
+def test_warnings_name_parameters_too() -> None:
+    with (
+        LlmServer(script=always("refusal")) as server,
+        pytest.warns(UserWarning, match="max_failures=0: retry_failed=True asks"),
+    ):
+        tj.judge(tj.load()[:2], model="gpt-4o-mini", base_url=f"{server.url}/v1")
+
+
+def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments) -> None:
+    found = tj.score(one, {})
+    for shown in (str(found), found._repr_html_().partition("<details>")[0]):
+        assert "labels=KIND:PATH" in shown
+        assert "--annotations" not in shown

@@ -28,7 +28,7 @@ from trajudge.eval.runs.settings import (
 )
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
-from trajudge.face.parameters import in_python
+from trajudge.face.parameters import flags, in_parameters, in_python
 from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.face.threads import run_in_thread
 from trajudge.judges.calls.settings import CallConfig
@@ -148,7 +148,7 @@ def judge(
     done = run_in_thread(lambda stop: _judge(call, stop))
     if done.result.code == INTERRUPTED:
         raise KeyboardInterrupt("; ".join(done.result.notes))
-    return _judgments(done)
+    return _judgments(done, call)
 
 
 @in_python(JudgeSettings, data="runs", judge_option="options")
@@ -167,7 +167,7 @@ async def ajudge(
     A task that is cancelled keeps what was judged.
     """
     call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
-    return _judgments(await _judge(call, StopSignal()))
+    return _judgments(await _judge(call, StopSignal()), call)
 
 
 class _Call(NamedTuple):
@@ -218,6 +218,8 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
         if not isinstance(call.runs, str | Path):
             wanted = "trajectories, or data that holds them"
             given = one_or_several("judge", call.runs, Trajectory, wanted)
+            if not given:
+                raise UserError("judge: runs is empty: give at least one trajectory")
             data = in_memory(given, request.data.annotations)
         [planned] = runs = await asyncio.to_thread(plan_runs, request, data)
         say_sources(runs)
@@ -275,8 +277,10 @@ def _check_cost(cost: float | None) -> list[str]:
     return []
 
 
-def _judgments(done: _Done) -> Judgments:
+def _judgments(done: _Done, call: _Call) -> Judgments:
     """Read what the run's folder holds now; warn of everything that weakens it."""
+    options = {name: name for name in (*JudgeSettings.__annotations__, *call.settings)}
+    values = {**call.settings, **flags(JudgeSettings.__annotations__)}
     for warning in done.warnings:
-        warnings.warn(one_line(warning), stacklevel=4)
+        warnings.warn(in_parameters(one_line(warning), options, values), stacklevel=4)
     return Judgments(read_run(done.folder), [done.folder])

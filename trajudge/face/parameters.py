@@ -16,7 +16,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 # A command line stays as it is: the user types it in a shell, from Python too.
 _COMMAND = re.compile(r"(\btrajudge [a-z].*?(?:  |[;)]|$))")
-_VALUE = r"'[^']*'|[A-Z][A-Z:/]*(?![\w-])|\w+=[A-Z]+"
+_VALUE = r"'[^']*'|[A-Z][A-Z:/]*(?![\w-])|\w+=[A-Z]+|\d+(?:\.\d+)?"
 _PLAIN = str | int | float | Path
 
 
@@ -29,7 +29,6 @@ def in_python(keywords: type | None = None, /, **renamed: str) -> Callable[[F], 
 
     def decorate(function: F) -> F:
         kinds = {**get_annotations(function), **(keywords.__annotations__ if keywords else {})}
-        flags = {name for name, kind in kinds.items() if "bool" in str(kind)}
 
         @contextmanager
         def reworded(args: tuple[object, ...], given: Mapping[str, object]) -> Iterator[None]:
@@ -38,7 +37,7 @@ def in_python(keywords: type | None = None, /, **renamed: str) -> Callable[[F], 
             except UserError as error:
                 bound = signature(function).bind(*args, **given)
                 bound.apply_defaults()
-                values = {**bound.arguments, **given, **dict.fromkeys(flags, True)}
+                values = {**bound.arguments, **given, **flags(kinds)}
                 options = {name: name for name in kinds} | renamed
                 error.args = (in_parameters(str(error), options, values),)
                 raise
@@ -60,6 +59,11 @@ def in_python(keywords: type | None = None, /, **renamed: str) -> Callable[[F], 
         return cast(F, called)
 
     return decorate
+
+
+def flags(kinds: Mapping[str, object]) -> dict[str, bool]:
+    """Return True for every parameter of ``kinds``, its annotations, that is True or False."""
+    return {name: True for name, kind in kinds.items() if "bool" in str(kind)}
 
 
 def in_parameters(text: str, options: Mapping[str, str], values: Mapping[str, object]) -> str:
