@@ -111,8 +111,8 @@ def summary(
     """
     width = width or screen_width()
     label = _label(scores)
-    found = finding(scores, label, option=option)
-    above = [line for text in found for line in folded(text, width, most=3)]
+    sentences = finding(scores, label, option=option)
+    above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
     below += folded(_cost(scores, seconds), width, most=2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import trajudge as tj
@@ -134,10 +135,10 @@ def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Judgments)
     few = tj.score([j for j in two if j.key.benchmark == "almanac"], two.labels, tj.load())
     rates = {s.precision for s in few.scores if s.label == "success" and not s.intervals}
     axes = few.plot()
-    drawn = {y for line in axes.get_lines() for y in line.get_ydata()}
+    drawn = {y for line in axes.get_lines() for y in np.ravel(line.get_ydata())}
     assert {100 * rate for rate in rates if rate is not None} <= drawn
     by_agent = few.plot("success_rate")
-    assert {y for line in by_agent.get_lines() for y in line.get_ydata()} >= {0, 100}
+    assert {y for line in by_agent.get_lines() for y in np.ravel(line.get_ydata())} >= {0, 100}
     pyplot.close("all")
 
 
