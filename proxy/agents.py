@@ -72,7 +72,8 @@ async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun
         except asyncio.CancelledError:
             await _end(process)
             raise
-    return _ended(proxy, code)
+    # A signal's number is negative here, and 128 + N where a shell gives it.
+    return _ended(proxy, code if code >= 0 else 128 - code)
 
 
 def _ended(proxy: EmbeddedProxy, code: int = OK) -> ProxyRun:

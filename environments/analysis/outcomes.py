@@ -15,6 +15,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
+LABELS = "labels.jsonl"
 AXES = ("instance", "profile", "theme", "ui")
 
 
@@ -38,7 +39,11 @@ class RunOutcome(NamedTuple):
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
     """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
     case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
-    labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
+    if not (folder / LABELS).is_file():
+        raise UserError(
+            f"{folder}: has no {LABELS}: name a folder that  trajudge env record  wrote"
+        )
+    labels = {a.key: a.success for a in annotation_store.load(folder / LABELS)}
     runs = []
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):

@@ -41,11 +41,11 @@ def tables(audit: Audit) -> list[Table]:
     ]
 
 
-def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
+def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None = None) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end:
     the evaluator's errors, overall and by as many facets as fit, and what they change overall.
 
-    ``rest`` says where everything else stands.
+    ``rest`` says where everything else stands, ``full`` where the groups that are cut do.
     """
     width = width or screen_width()
     above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
@@ -58,7 +58,7 @@ def summary(audit: Audit, *, rest: str, width: int | None = None) -> str:
     room = max(LINES - len(above) - len(below) - 5, 1)
     lines = columns(_SHORT_HEAD, rows[:room], width, names=1) if rows else []
     if len(rows) > room:
-        lines.append(f"and {len(rows) - room} more groups: --full")
+        lines.append(f"and {len(rows) - room} more groups: {full}")
     return "\n".join([*above, "", *lines, "", *below]) + "\n"
 
 

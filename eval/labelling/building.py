@@ -87,7 +87,10 @@ class QueuePlan(NamedTuple):
 
 
 def plan_queue(config: BuildConfig) -> QueuePlan:
-    """Design and draw a queue. Raises UserError for runs or labels that cannot be used."""
+    """Design and draw a queue. Raises UserError for runs, labels or guidelines that cannot be
+    used."""
+    if config.guidelines is not None:
+        read_guidelines(config.guidelines)
     source, reason = _source(config), _REASONS[config.strategy]
     if (config.strategy == "cascade") != (config.candidates is not None):
         raise UserError(
@@ -140,7 +143,7 @@ def plan_of_frame(
 def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
     """Write a planned queue into ``config.out``; return how many items it has. Raises UserError
     where there is one already, and for guidelines that cannot be read."""
-    text = None if config.guidelines is None else _read_guidelines(config.guidelines)
+    text = None if config.guidelines is None else read_guidelines(config.guidelines)
     items = _items(plan, config)
     settings = QueueSettings(
         strategy=config.strategy,
@@ -167,17 +170,20 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
     return len(items)
 
 
-def _read_guidelines(file: Path) -> str:
+def read_guidelines(file: Path) -> str:
     """Read the guidelines before anything is written: a queue that is there is never built again.
-    Raises UserError."""
+    Raises UserError, also for an empty file."""
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
+        if text.strip():
+            return text
+        reason = "it is empty"
     except OSError as error:
         reason = error.strerror or str(error)
     except UnicodeDecodeError:
         reason = "not UTF-8"
     raise UserError(
-        f"--guidelines {file}: cannot be read ({reason}): name a Markdown file, or leave it out "
+        f"--guidelines {file}: cannot be used ({reason}): name a Markdown file, or leave it out "
         "for the guidelines that come with trajudge"
     )
 

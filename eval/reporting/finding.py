@@ -16,14 +16,15 @@ from trajudge.judges.model import Status
 
 NO_LABELS = (
     "No expert labels belong to these trajectories, so nothing says how far these verdicts hold: "
-    "name labels with --annotations KIND:PATH"
+    "name labels with "
 )
+LABELS_OPTION = "--annotations KIND:PATH"
 # As many judges are named beside the note that there are no labels.
 _UNLABELLED_JUDGES = 12
 
 
-def finding(scores: ScoreReport, label: Label | None) -> list[str]:
-    """Say what was judged, and the one figure to take away."""
+def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OPTION) -> list[str]:
+    """Say what was judged, and the one figure to take away; ``option`` names labels."""
     judges, whole = ordered_judges(scores), [c for c in scores.coverage if c.benchmark == OVERALL]
     benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
@@ -39,7 +40,7 @@ def finding(scores: ScoreReport, label: Label | None) -> list[str]:
     if failed and len(failed) == len(judges):
         return lines
     if label is None:
-        lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores)]
+        lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores, option=option)]
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
@@ -47,12 +48,12 @@ def finding(scores: ScoreReport, label: Label | None) -> list[str]:
     return lines
 
 
-def unscored(scores: ScoreReport) -> str:
+def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
     """Say why no judge has a rate: nothing was judged, its training set was, or no labels are
-    there."""
+    there, which ``option`` names."""
     whole = [c for c in scores.coverage if c.benchmark == OVERALL]
     if any(c.judged for c in whole):
-        return NO_LABELS
+        return NO_LABELS + option
     if trained := [c for c in whole if c.training]:
         return (
             f"All {_trajectories(trained[0].training)} are the training set of {trained[0].judge}, "

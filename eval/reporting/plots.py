@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BINS = 10
+_LEVEL_NAMES = 8  # more agents' names run into each other
 Draw = Callable[["Axes"], bool]
 
 
@@ -90,11 +91,9 @@ def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
     for index, name in enumerate(names):
         at = {b: i + _offset(index, len(names)) for i, b in enumerate(benchmarks)}
         points = [
-            (at[b], s.precision, s.intervals["precision"])
+            (at[b], s.precision, s.intervals.get("precision"))
             for b in benchmarks
             if (s := by_place.get((name, b)))
-            and s.precision is not None
-            and "precision" in s.intervals
         ]
         _errorbars(axes, points, name)
     _percent_axis(axes, "precision")
@@ -127,9 +126,11 @@ def draw_success_rates(axes: Axes, scores: ScoreReport) -> bool:
             for i, agent in enumerate(agents)
             if agent in values
         ]
-        _errorbars(axes, [(x, y, limits) for x, y, limits in points if limits], name)
+        _errorbars(axes, points, name)
     _percent_axis(axes, "success rate")
     axes.set_xticks(range(len(agents)), [fill(a, 22) for a in agents], fontsize="small")
+    if len(agents) > _LEVEL_NAMES:
+        axes.tick_params(axis="x", labelrotation=45)
     axes.legend(fontsize="small")
     return True
 
@@ -246,7 +247,10 @@ def score_bins(seen: Observations) -> list[ScoreBin]:
     return made
 
 
-def _errorbars(axes: Axes, points: Sequence[tuple[float, float | None, Limits]], name: str) -> None:
+def _errorbars(
+    axes: Axes, points: Sequence[tuple[float, float | None, Limits | None]], name: str
+) -> None:
+    """Draw points with their bars; one without an interval stands without a bar."""
     shown = [(x, y, limits) for x, y, limits in points if y is not None]
     axes.errorbar(
         [x for x, _, _ in shown],
@@ -260,11 +264,11 @@ def _errorbars(axes: Axes, points: Sequence[tuple[float, float | None, Limits]],
     )
 
 
-def _ends(value: float, limits: Limits) -> np.ndarray[Any, Any]:
-    """Lengths (2, 1) of an error bar in percentage points. Under the paper's rounding an estimate
-    may lie a digit outside its interval."""
-    low, high = limits
-    return 100 * np.array([[max(0.0, value - low)], [max(0.0, high - value)]])
+def _ends(value: float, limits: Limits | None) -> np.ndarray[Any, Any]:
+    """Lengths (2, 1) of an error bar in percentage points, NaN where there is none. Under the
+    paper's rounding an estimate may lie a digit outside its interval."""
+    low, high = limits or (np.nan, np.nan)
+    return 100 * np.array([[np.maximum(0.0, value - low)], [np.maximum(0.0, high - value)]])
 
 
 def _offset(index: int, n: int) -> float:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
 from trajudge.eval.reporting.comparison_tables import fault_tables
-from trajudge.eval.reporting.finding import finding, ordered_judges, score_rows
+from trajudge.eval.reporting.finding import LABELS_OPTION, finding, ordered_judges, score_rows
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     benchmark_name,
@@ -80,15 +80,16 @@ class SummaryParts(NamedTuple):
     below: list[str]
 
 
-def summary_parts(scores: ScoreReport) -> SummaryParts:
-    """Return the finding, the table of all benchmarks, and coverage, cost and warnings."""
+def summary_parts(scores: ScoreReport, *, option: str = LABELS_OPTION) -> SummaryParts:
+    """Return the finding, the table of all benchmarks, and coverage, cost and warnings; ``option``
+    names labels."""
     label = _label(scores)
     groups = _groups(scores, label) if label else []
     rows = [row for group in groups for row in group.named()]
     table = Table(LABEL_TITLES[label], ("benchmark", *_HEAD), rows) if label and rows else None
     warnings = dict.fromkeys(warnings_of(scores) if label else [])
     below = [_coverage(scores), _cost(scores, None), *warnings]
-    return SummaryParts(finding(scores, label), table, below)
+    return SummaryParts(finding(scores, label, option=option), table, below)
 
 
 def summary(
@@ -100,16 +101,18 @@ def summary(
     also: int = 0,
     width: int | None = None,
     full: str = "--full",
+    option: str = LABELS_OPTION,
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
     ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
     warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
-    what is cut stands.
+    what is cut stands, and ``option`` names labels.
     """
     width = width or screen_width()
     label = _label(scores)
-    above = [line for text in finding(scores, label) for line in folded(text, width, most=3)]
+    sentences = finding(scores, label, option=option)
+    above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
     below += folded(_cost(scores, seconds), width, most=2)

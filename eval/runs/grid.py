@@ -93,8 +93,8 @@ def _pairs(request: RunRequest) -> Iterator[tuple[str, str | None]]:
             yield judge, None
         elif not models:
             raise UserError(
-                f"--judge {judge} asks a model: name it with --model, e.g. --model gpt-4o; "
-                "--judge heuristic and --judge rule-based need none"
+                f"--judge {judge} asks a model: name it with --model NAME, such as gpt-4o; "
+                "the judges heuristic and rule-based need none"
             )
         else:
             yield from ((judge, model) for model in models)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -12,7 +11,7 @@ import numpy as np
 from trajudge.eval.data.index.keys import KeyColumns, first_of_each
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 T = TypeVar("T")
 
@@ -92,9 +91,8 @@ def _known(what: str, asked: Collection[str], has: Iterable[str]) -> None:
     known = set(has)
     for name in asked:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            offered = f"did you mean {close[0]!r}?" if close else f"it has {_some(sorted(known))}"
-            raise UserError(f"--{what} {name}: the data has no such {what}: {offered}")
+            offered = did_you_mean(name, known) or f": it has {_some(sorted(known))}"
+            raise UserError(f"--{what} {name}: the data has no such {what}{offered}")
 
 
 def _some(names: Sequence[str]) -> str:

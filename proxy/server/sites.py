@@ -79,5 +79,12 @@ class Sites(NamedTuple):
 
 
 def open_sites(hosts: tuple[str, ...], *, https: bool = False) -> Sites:
-    """Return the sites of ``--site`` options; without one those on loopback. Raises UserError."""
-    return Sites(tuple(parse_site(host, https=https) for host in hosts or LOOPBACK))
+    """Return the sites of ``--site`` options; without one those on loopback. Raises UserError, also
+    for a host that comes twice: the first address alone would count."""
+    sites: dict[str, SiteHost] = {}
+    for text in hosts or LOOPBACK:
+        site = parse_site(text, https=https)
+        if site.host in sites:
+            raise UserError(f"--site {text!r:.80}: {site.host} is given twice: leave one out")
+        sites[site.host] = site
+    return Sites(tuple(sites.values()))

@@ -246,6 +246,18 @@ def test_a_folder_that_is_given_twice_is_refused(
     assert f"{again}: is given twice: give each folder once" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["file.txt", "nowhere", "empty"])
+def test_what_is_no_recording_is_said_to_be_none(
+    recorded: tuple[Path, Path], name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file.txt").write_text("x")
+    (tmp_path / "empty").mkdir()
+    words = [str(tmp_path / name), "--cases", str(recorded[1]), "--save", str(tmp_path / "r.json")]
+    assert main(words) == USAGE_ERROR
+    told = f"{tmp_path / name}: has no labels.jsonl: name a folder that  trajudge env record  wrote"
+    assert told in capsys.readouterr().err
+
+
 def test_a_run_that_comes_twice_is_refused(recorded: tuple[Path, Path], tmp_path: Path) -> None:
     folder, cases = recorded
     trajectories = [entry for entry in store.read(folder) if isinstance(entry, Trajectory)]

@@ -265,7 +265,7 @@ def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
         tj.judge(runs, silent)  # type: ignore[arg-type]
     with pytest.raises(tj.UserError, match="the run has none: name one with"):
         tj.judge(runs, asking)
-    with pytest.raises(tj.UserError, match="--stratified goes with --limit"):
+    with pytest.raises(tj.UserError, match="stratified=True goes with limit=N"):
         tj.judge(runs, "heuristic", stratified=True)
     with pytest.raises(tj.UserError, match="'opnai' is unknown"):
         tj.judge(runs, "heuristic", adapter="opnai")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import trajudge as tj
@@ -83,9 +84,20 @@ def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments
     compared = str(tj.compare(two))
     assert "first      second" in compared
     assert "MetricDifference(" not in compared
-    audited = str(tj.audit(two))
-    assert "Audit(" not in audited
-    assert "scripted-p" in audited
+
+
+def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
+    two: tj.Judgments,
+) -> None:
+    found = tj.audit(two)
+    lines = str(found).splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert lines[0] == "the official reward against the experts on 130 trajectories"
+    assert any(line.endswith("more groups: to_frame()") for line in lines)
+    assert not any("--full" in line for line in lines)
+    screen, everything = found._repr_html_().split("<details>")
+    assert "<table>" not in screen
+    assert everything.count("<table>") == 2
 
 
 def test_judgments_are_shown_and_framed(two: tj.Judgments) -> None:
@@ -115,6 +127,18 @@ def test_plots_are_axes(two: tj.Judgments) -> None:
     assert scores.plot("success_rate", axes=pyplot.figure().add_subplot()).get_ylim() == (0, 105)
     with pytest.raises(tj.UserError, match="nothing is scored"):
         tj.score([]).plot()
+    pyplot.close("all")
+
+
+def test_a_plot_shows_estimates_without_an_interval_as_points(two: tj.Judgments) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    few = tj.score([j for j in two if j.key.benchmark == "almanac"], two.labels, tj.load())
+    rates = {s.precision for s in few.scores if s.label == "success" and not s.intervals}
+    axes = few.plot()
+    drawn = {y for line in axes.get_lines() for y in np.ravel(line.get_ydata())}
+    assert {100 * rate for rate in rates if rate is not None} <= drawn
+    by_agent = few.plot("success_rate")
+    assert {y for line in by_agent.get_lines() for y in np.ravel(line.get_ydata())} >= {0, 100}
     pyplot.close("all")
 
 

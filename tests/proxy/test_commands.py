@@ -87,6 +87,7 @@ def test_a_site_elsewhere_is_mapped(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
+        (["--site", "a.test", "--site", "A.test=http://127.0.0.1:1"], "a.test is given twice"),
         (["--site", "http://shop"], "--site 'http://shop' is no host"),
         (["--site", "shop=https://x"], "--backend mitm carries HTTPS"),
         (["--site", "https://shop.test/"], "name the host alone, shop.test"),
@@ -274,6 +275,14 @@ def test_serve_names_the_fields_of_its_first_line(backend: Backend, trusts: bool
     told = announced_use(backend)
     assert "`proxy` of the first line as HTTP_PROXY" in told
     assert ("HTTPS_PROXY" in told) == ("`certificate`" in told) == trusts
+
+
+def test_an_agent_that_a_signal_ends_has_the_exit_code_that_a_shell_gives_it(
+    site: Site, tmp_path: Path
+) -> None:
+    kill = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    words = ["proxy", "run", "--out", str(tmp_path / "run"), "--", sys.executable, "-c", kill]
+    assert main(words) == 128 + signal.SIGKILL
 
 
 def test_a_browser_that_never_comes_is_said_at_the_start_and_at_the_end(

@@ -190,7 +190,9 @@ def _entries(file: Path) -> dict[object, Any]:
 
     try:
         # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        entries = yaml.load(file.read_text(encoding="utf-8"), Loader=yaml.BaseLoader)  # noqa: S506
+        text = file.read_text(encoding="utf-8")
+        entries = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
+        whole = yaml.compose(text, Loader=yaml.BaseLoader)
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -198,7 +200,23 @@ def _entries(file: Path) -> dict[object, Any]:
         raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
     if not isinstance(entries or {}, dict):
         raise UserError(f"{file}: holds no mapping of options: write lines such as  model: gpt-4o")
+    nodes = [whole, *(value for _, value in whole.value)] if whole else []
+    for node in nodes:
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(file, [key for key, _ in node.value])
     return entries or {}
+
+
+def _check_keys(file: Path, keys: Sequence[Any]) -> None:
+    """Check the nodes of a mapping's keys: of one that comes twice YAML keeps the last value.
+    Raises UserError."""
+    seen: set[str] = set()
+    for key in keys:
+        name = str(key.value).replace("-", "_")
+        if name in seen:
+            line = key.start_mark.line + 1
+            raise UserError(f"{file}, line {line}: {key.value!r} comes twice: leave one out")
+        seen.add(name)
 
 
 def _json(file: Path, name: str) -> str:

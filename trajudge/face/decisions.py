@@ -13,7 +13,7 @@ from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
-from trajudge.eval.audit.report import Audit, sentences, tables
+from trajudge.eval.audit.report import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
@@ -23,17 +23,17 @@ from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.face.html import tables_html
 from trajudge.face.judgments import Judgments
-from trajudge.face.settings import check_keywords, settings
+from trajudge.face.parameters import in_python
+from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.tables import text as table_text
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
     from trajudge.trajectories.model import Record
 
-Runs = Judgments | str | Path | Iterable[str | Path]
-"""Judgments, or the folders of their runs."""
+Runs = Judgments | str | Path | Iterable[Judgments | str | Path]
+"""Judgments, or the folders of their runs; one or several."""
 
 
 class PlanSettings(TypedDict, total=False):
@@ -124,14 +124,17 @@ class RuleAudit(Audit):
         return _frame(self.errors)
 
     def __str__(self) -> str:
-        """Return the findings, then the tables, as text."""
-        shown = [table_text(table).strip("\n") for table in tables(self)]
-        return "\n\n".join(["\n".join(sentences(self)), *shown])
+        """Return the first screen of ``trajudge audit``: errors, and what they change overall."""
+        rest = "All groups: to_frame(); the agents' success rates: .rankings; disagreements: .cases"
+        return summary(self, rest=rest, full="to_frame()").rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return tables_html(tables(self), sentences(self))
+        everything = tables_html(tables(self), sentences(self))
+        more = f"<details><summary>All tables</summary>{everything}</details>"
+        return f"<pre>{escape(str(self))}</pre>{more}"
 
 
+@in_python(PlanSettings)
 def select(
     runs: Runs,
     *,
@@ -150,7 +153,7 @@ def select(
     """
     check_keywords("select", plan, PlanSettings.__annotations__)
     given = {
-        "runs": _folders(runs),
+        "runs": _folders("select", runs),
         "annotations": annotations,
         "out": out,
         "candidates": candidates,
@@ -161,6 +164,7 @@ def select(
     return SelectionResult(found.decision, found.folder)
 
 
+@in_python(TrainingSettings)
 def accept(
     runs: Runs,
     decision: SelectionResult | str | Path | None = None,
@@ -187,7 +191,7 @@ def accept(
     """
     check_keywords("accept", training, TrainingSettings.__annotations__)
     given = {
-        "run": _folders(runs),
+        "run": _folders("accept", runs),
         "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
         "judge": judge,
         "threshold": threshold,
@@ -208,6 +212,7 @@ def accept(
     return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 
+@in_python()
 def audit(
     runs: Runs,
     *,
@@ -217,30 +222,29 @@ def audit(
     data: str | None = None,
     task_tables: str | Path | None = None,
     templates: str | Path | None = None,
-    seed: int = 0,
 ) -> RuleAudit:
     """Compare the official reward (or the judge ``evaluator``) with the experts and the judges.
 
     The parameters are the options of ``trajudge audit``. Raises UserError.
     """
     given = {
-        "runs": _folders(runs),
+        "runs": _folders("audit", runs),
         "annotations": annotations,
         "split": split,
         "evaluator": evaluator,
         "data": data,
         "task_tables": task_tables,
         "templates": templates,
-        "seed": seed,
     }
     found = auditing.audit(settings(AuditConfig, "audit", given))
     return RuleAudit.model_construct(**dict(found))
 
 
-def _folders(runs: Runs) -> tuple[Path, ...]:
-    if isinstance(runs, Judgments):
-        return runs.folders
-    return tuple(map(Path, [runs] if isinstance(runs, str | Path) else runs))
+def _folders(call: str, runs: Runs) -> tuple[Path, ...]:
+    wanted = "judgments with their run, as judge and read_run return them, or folders of runs"
+    given = one_or_several(call, runs, Judgments | str | Path, wanted)
+    each = [one.folders if isinstance(one, Judgments) else (Path(one),) for one in given]
+    return tuple(folder for folders in each for folder in folders)
 
 
 def _frame(records: Iterable[Record]) -> DataFrame:

@@ -28,7 +28,8 @@ from trajudge.eval.runs.settings import (
 )
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
-from trajudge.face.settings import check_keywords, settings
+from trajudge.face.parameters import flags, in_parameters, in_python
+from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.face.threads import run_in_thread
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.functions import given_judges
@@ -120,8 +121,9 @@ def panel(
     return PanelSpec(members, rule, quorum, tie)
 
 
+@in_python(JudgeSettings, data="runs", judge_option="options")
 def judge(
-    runs: str | Iterable[Trajectory],
+    runs: str | Path | Iterable[Trajectory],
     judge: str | Judge | PanelSpec = "simplified",
     model: str | None = None,
     *,
@@ -146,11 +148,12 @@ def judge(
     done = run_in_thread(lambda stop: _judge(call, stop))
     if done.result.code == INTERRUPTED:
         raise KeyboardInterrupt("; ".join(done.result.notes))
-    return _judgments(done)
+    return _judgments(done, call)
 
 
+@in_python(JudgeSettings, data="runs", judge_option="options")
 async def ajudge(
-    runs: str | Iterable[Trajectory],
+    runs: str | Path | Iterable[Trajectory],
     judge: str | Judge | PanelSpec = "simplified",
     model: str | None = None,
     *,
@@ -164,13 +167,13 @@ async def ajudge(
     A task that is cancelled keeps what was judged.
     """
     call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
-    return _judgments(await _judge(call, StopSignal()))
+    return _judgments(await _judge(call, StopSignal()), call)
 
 
 class _Call(NamedTuple):
     """What ``judge`` was called with; ``settings`` by the names of the settings records."""
 
-    runs: str | Iterable[Trajectory]
+    runs: str | Path | Iterable[Trajectory]
     judge: str | Judge | PanelSpec
     model: str | None
     settings: Mapping[str, Any]
@@ -211,9 +214,13 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
     """Plan the run, see that its cost is agreed to, execute it. Raises UserError."""
     with _named(call) as named:
         request = _request(call, named)
-        data = (
-            None if isinstance(call.runs, str) else in_memory(call.runs, request.data.annotations)
-        )
+        data = None
+        if not isinstance(call.runs, str | Path):
+            wanted = "trajectories, or data that holds them"
+            given = one_or_several("judge", call.runs, Trajectory, wanted)
+            if not given:
+                raise UserError("judge: runs is empty: give at least one trajectory")
+            data = in_memory(given, request.data.annotations)
         [planned] = runs = await asyncio.to_thread(plan_runs, request, data)
         say_sources(runs)
         weakened = []
@@ -242,20 +249,21 @@ def _named(call: _Call) -> Iterator[dict[str, Any]]:
 
 def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:
     given = {**call.settings, **judge}
-    if isinstance(call.runs, str):
-        given["data"] = call.runs
+    if isinstance(call.runs, str | Path):
+        given["data"] = str(call.runs)
     elif given.get("goals") is not None:
         raise UserError("goals goes with runs that are read from files: give it to load instead")
 
-    request = RunRequest(
-        judges=(given["judge"],),
-        models=() if call.model is None else (call.model,),
-        judge=settings(JudgeConfig, "judge", given),
-        data=settings(DataConfig, "judge", given),
-        calls=settings(CallConfig, "judge", given),
-        run=settings(RunConfig, "judge", given),
-        yes=bool(given.get("yes")),
-    )
+    whole = {
+        "judges": (given["judge"],),
+        "models": () if call.model is None else (call.model,),
+        "judge": settings(JudgeConfig, "judge", given),
+        "data": settings(DataConfig, "judge", given),
+        "calls": settings(CallConfig, "judge", given),
+        "run": settings(RunConfig, "judge", given),
+        "yes": given.get("yes"),
+    }
+    request = settings(RunRequest, "judge", whole, {"models.0": "model"})
     check_request(request)
     return request
 
@@ -269,8 +277,10 @@ def _check_cost(cost: float | None) -> list[str]:
     return []
 
 
-def _judgments(done: _Done) -> Judgments:
+def _judgments(done: _Done, call: _Call) -> Judgments:
     """Read what the run's folder holds now; warn of everything that weakens it."""
+    options = {name: name for name in (*JudgeSettings.__annotations__, *call.settings)}
+    values = {**call.settings, **flags(JudgeSettings.__annotations__)}
     for warning in done.warnings:
-        warnings.warn(one_line(warning), stacklevel=3)
+        warnings.warn(in_parameters(one_line(warning), options, values), stacklevel=4)
     return Judgments(read_run(done.folder), [done.folder])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -13,12 +13,14 @@ from trajudge.eval.data import sources
 from trajudge.eval.reporting.score_report import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
-from trajudge.face.data import labels as read_labels
-from trajudge.face.data import load
+from trajudge.face.data import read_labels, read_trajectories
 from trajudge.face.html import tables_html
+from trajudge.face.parameters import in_python
 from trajudge.face.scores import JudgeComparison, Scores
+from trajudge.face.settings import one_or_several, settings
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class Judgments(Sequence[Judgment]):
         where = ", ".join(map(str, self.folders))
         return f"<{len(self)} judgments by {', '.join(judges) or 'nobody'} in {where}>"
 
-    def scores(self, labels: Labels | str | None = None) -> Scores:
+    def scores(self, labels: Labels | str | Path | None = None) -> Scores:
         """Score them, as ``trajudge.score`` does."""
         return score(self, labels)
 
@@ -108,6 +110,11 @@ class Judgments(Sequence[Judgment]):
         return tables_html(tables, [*self.notes, *(f"run: {folder}" for folder in self.folders)])
 
 
+Judged = Judgment | Judgments | str | Path
+"""Judgments, or the folder of their run."""
+
+
+@in_python()
 def read_run(folder: str | Path) -> Judgments:
     """Read the judgments of a run's folder, with the labels and rewards that it keeps.
 
@@ -116,10 +123,11 @@ def read_run(folder: str | Path) -> Judgments:
     return Judgments(sources.read_run(Path(folder)), [Path(folder)])
 
 
+@in_python(annotations="labels")
 def score(
-    judgments: Iterable[Judgment | Judgments],
-    labels: Labels | str | None = None,
-    runs: Iterable[Trajectory] | str | None = None,
+    judgments: Judged | Iterable[Judged],
+    labels: Labels | str | Path | None = None,
+    runs: Iterable[Trajectory] | str | Path | None = None,
     *,
     missing: Missing | None = None,
     protocol: Literal["default", "agentrewardbench"] | None = None,
@@ -129,20 +137,22 @@ def score(
 ) -> Scores:
     """Score judgments against experts' labels, and the rule-based baseline beside them.
 
-    ``labels`` are a mapping, or data whose labels are read (None: those of the judgments' runs);
-    ``runs`` the trajectories whose official rewards make the baseline (None: likewise).
-    ``missing`` is what a failed judgment counts as (None: by the protocol), ``split`` the part of
-    the annotations that is scored. Raises UserError.
+    ``judgments`` are what ``judge`` returned, or folders of runs. ``labels`` are a mapping, or data
+    whose labels are read (None: those of the judgments' runs); ``runs`` the trajectories whose
+    official rewards make the baseline (None: likewise). ``missing`` is what a failed judgment
+    counts as (None: by the protocol), ``split`` the part of the annotations that is scored. Raises
+    UserError.
     """
-    config = ScoreConfig(
-        missing=missing, protocol=protocol, by=by, split=split, training_set=training_set
-    )
-    return Scores.of(score_source(_source(judgments, labels, runs, split), config))
+    given = {"missing": missing, "protocol": protocol, "by": by, "split": split}
+    config = settings(ScoreConfig, "score", {**given, "training_set": training_set})
+    source = _source("score", judgments, labels, runs, split)
+    return Scores.of(score_source(source, config))
 
 
+@in_python(annotations="labels")
 def compare(
-    judgments: Iterable[Judgment | Judgments],
-    labels: Labels | str | None = None,
+    judgments: Judged | Iterable[Judged],
+    labels: Labels | str | Path | None = None,
     *,
     by: Literal["overall", "benchmark"] = "overall",
     missing: Missing | None = None,
@@ -150,39 +160,66 @@ def compare(
 ) -> JudgeComparison:
     """Compare every pair of judges on the trajectories that both judged, over all benchmarks or
     also in each. The other parameters are those of ``score``. Raises UserError."""
-    config = ScoreConfig(compare=by, missing=missing, split=split)
-    source = _source(judgments, labels, None, split)
+    given = {"compare": by, "missing": missing, "split": split}
+    config = settings(ScoreConfig, "compare", given, {"compare": "by"})
+    source = _source("compare", judgments, labels, None, split)
+    if len(judges := sources.judge_names([source])[0]) < 2:
+        raise UserError(
+            f"compare: the judgments are by {', '.join(judges) or 'nobody'}: a comparison needs "
+            "those of two judges, such as compare(first + second)"
+        )
     found = score_source(source, config)
     mixed = tuple(mixed_versions(source.versions))
     return JudgeComparison.model_construct(**dict(found.comparison), warnings=mixed)
 
 
 def _source(
-    judgments: Iterable[Judgment | Judgments],
-    labels: Labels | str | None,
-    runs: Iterable[Trajectory] | str | None,
+    call: str,
+    judgments: Judged | Iterable[Judged],
+    labels: Labels | str | Path | None,
+    runs: Iterable[Trajectory] | str | Path | None,
     split: Split,
 ) -> sources.Source:
     """Bring everything together that is scored."""
-    if isinstance(judgments, Judgments):
-        judgments = [judgments]
-    given = list(judgments)
+    wanted = "judgments or folders of runs"
+    given = one_or_several(call, judgments, Judgment | Judgments | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
     whole = sources.combine(
         [
             *(one._source for one in given if isinstance(one, Judgments)),
-            *([sources.Source("", single, {})] if single else []),
+            *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
+            *([sources.Source("given", single, {})] if single else []),
         ]
     )
     if labels is not None:
-        whole.labels = read_labels(labels) if isinstance(labels, str) else labels
+        whole.labels = _labels(call, labels)
     if runs is not None:
-        read = load(runs) if isinstance(runs, str) else runs
-        given_rewards = {one.key: one.official_reward for one in read}
-        whole.rewards = {**whole.rewards, **given_rewards}
+        whole.rewards = {**whole.rewards, **_rewards(call, runs)}
     if split != "all":
         whole.restrict(split)
     return whole
+
+
+@in_python(data="labels")
+def _labels(call: str, labels: Labels | str | Path) -> Labels:
+    if isinstance(labels, str | Path):
+        return read_labels(labels)
+    if isinstance(labels, Mapping):
+        return labels
+    raise TypeError(
+        f"{call}: labels is of type {type(labels).__name__}: give annotations by trajectory key, "
+        "as trajudge.labels returns them, or data that has labels"
+    )
+
+
+@in_python(data="runs")
+def _rewards(
+    call: str, runs: Iterable[Trajectory] | str | Path
+) -> dict[TrajectoryKey, float | None]:
+    if isinstance(runs, str | Path):
+        runs = read_trajectories(runs, warned=6)
+    wanted = "trajectories, or data that holds them"
+    return {one.key: one.official_reward for one in one_or_several(call, runs, Trajectory, wanted)}
 
 
 def _row(judgment: Judgment) -> dict[str, object]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SHOWN_BELOW = 7  # coverage, cost, and five warnings; the others stand with all tables
 
+_LABELS = "labels=KIND:PATH"
+
 
 class Scores(records.ScoreReport):
     """What judges are worth against experts, the rule-based baseline beside them.
@@ -54,19 +56,22 @@ class Scores(records.ScoreReport):
             raise MissingExtra("matplotlib", "plots", "Scores.plot") from error
         from trajudge.eval.reporting.plots import draw_precision, draw_success_rates  # noqa: PLC0415
 
+        draw = {"precision": draw_precision, "success_rate": draw_success_rates}.get(kind)
+        if draw is None:
+            raise UserError(f"plot: kind is {kind!r}: choose from precision, success_rate")
         if axes is None:
             axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")[1]
-        draw = {"precision": draw_precision, "success_rate": draw_success_rates}[kind]
         if not draw(axes, self):
             raise UserError(f"plot {kind!r}: nothing is scored: give score the experts' labels")
         return axes
 
     def __str__(self) -> str:
         """Return the first screen of ``trajudge score``: finding, table, what weakens it."""
-        return summary(self, rest="All tables: to_frame()", full="to_frame()").rstrip("\n")
+        rest, full = "All tables: to_frame()", "to_frame()"
+        return summary(self, rest=rest, full=full, option=_LABELS).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        above, table, below = summary_parts(self)
+        above, table, below = summary_parts(self, option=_LABELS)
         shown = tables_html([table] if table else [], below[:SHOWN_BELOW], above=above)
         everything = tables_html(tables(self), list(notes(self)))
         return f"{shown}<details><summary>All tables</summary>{everything}</details>"

@@ -57,20 +57,23 @@ def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
     assert build(run, tmp_path / "one") == 2  # never over a queue that is there
 
 
-def test_guidelines_that_cannot_be_read_are_named_before_a_queue_is_written(
+def test_guidelines_that_cannot_be_used_are_named_before_anything_is_shown_or_written(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     latin = tmp_path / "latin.md"
     latin.write_bytes(b"\xe9")
+    empty = tmp_path / "empty.md"
+    empty.write_text(" \n")
     for file, reason in (
         (tmp_path / "absent.md", "No such file or directory"),
         (tmp_path, "Is a directory"),
         (latin, "not UTF-8"),
+        (empty, "it is empty"),
     ):
         assert build(run, tmp_path / "queue", "--guidelines", str(file)) == 2
-        assert f"--guidelines {file}: cannot be read ({reason}): name a Markdown file" in (
-            capsys.readouterr().err
-        )
+        shown = capsys.readouterr()
+        assert f"--guidelines {file}: cannot be used ({reason}): name a Markdown file" in shown.err
+        assert shown.out == ""
     own = tmp_path / "own.md"
     own.write_text("# Ours\n")
     assert build(run, tmp_path / "queue", "--guidelines", str(own)) == 0

@@ -45,10 +45,13 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("limit: -3\n", "--limit: '-3' is not a whole number"),
         ("- model\n", "no mapping of options"),
         ("model: [\n", "not YAML"),
+        ("seed: 1\nmodel: x\nseed: 2\n", "line 3: 'seed' comes twice: leave one out"),
+        ("max-cost: 1\nmax_cost: 2\n", "line 2: 'max_cost' comes twice"),
+        ("extra-body:\n  a: 1\n  a: 2\n", "line 3: 'a' comes twice"),
     ],
 )
 def test_a_bad_config_file_is_named_with_the_mend(tmp_path: Path, text: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=rf"run\.yaml: .*{sentence}"):
+    with pytest.raises(UserError, match=rf"run\.yaml[:,] .*{sentence}"):
         parse(config(tmp_path, text))
 
 

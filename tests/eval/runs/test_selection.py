@@ -72,6 +72,7 @@ def test_the_same_seed_draws_the_same_trajectories() -> None:
     ("filters", "sentence"),
     [
         (Filters(benchmarks=["webarna"]), "--benchmark webarna.*did you mean 'webarena'"),
+        (Filters(benchmarks=["nothing"]), "no such benchmark: it has "),
         (Filters(agents=["zzzz"]), "--agent zzzz: the data has no such agent: it has a, b"),
         (Filters(tasks=["webarena.99"]), "--task webarena.99.*did you mean"),
         (Filters(tasks=["webarena.1"], split="dev"), "no trajectory is left of 80"),

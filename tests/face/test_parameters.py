@@ -1,0 +1,159 @@
+"""A wrong call is one sentence that names the parameter and its value, as Python writes them."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import trajudge as tj
+from tests.llm_server import LlmServer, always
+from trajudge.face.parameters import in_parameters
+
+
+@pytest.fixture(scope="module")
+def one(tmp_path_factory: pytest.TempPathFactory) -> tj.Judgments:
+    """One judge on nine trajectories."""
+    return tj.judge("sample", "heuristic", limit=9, out=tmp_path_factory.mktemp("one") / "run")
+
+
+OPTIONS = {"split": "split", "target_precision": "target_precision", "data": "runs", "yes": "yes"}
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("--split test: no label is in it", "split='test': no label is in it"),
+        ("--split goes with --yes", "split=... goes with yes=True"),
+        ("give --target-precision RATE", "give target_precision=RATE"),
+        ("--data 'nowhere': no such file", "runs='nowhere': no such file"),
+        ("name the files with --data KIND:PATH", "name the files with runs=KIND:PATH"),
+        ("--splits and --mismatches stay", "--splits and --mismatches stay"),
+        ("see  trajudge run x --data A --yes  (or --yes)", None),
+    ],
+)
+def test_an_option_becomes_its_parameter(told: str, expected: str | None) -> None:
+    found = in_parameters(told, OPTIONS, {"split": "test", "yes": True})
+    assert found == (expected or "see  trajudge run x --data A --yes  (or yes=True)")
+
+
+WRONG: list[tuple[Callable[..., object], dict[str, object], str]] = [
+    (tj.load, {"data": "nowhere"}, "data='nowhere': no such file"),
+    (tj.labels, {"data": "nowhere"}, "data='nowhere': no such file"),
+    (tj.judge, {"runs": "nowhere", "judge": "heuristic"}, "runs='nowhere': no such file"),
+    (tj.judge, {"runs": "sample"}, "judge='simplified' asks a model: name it with model=NAME"),
+    (tj.judge, {"runs": "sample", "model": 5}, "judge: model is 5 (Input should be a valid str"),
+    (
+        tj.judge,
+        {"runs": "sample", "judge": "telemetry"},
+        "judge='telemetry' needs options={'model': FILE}",
+    ),
+]
+WRONG_OF_JUDGMENTS: list[tuple[Callable[..., object], dict[str, object], str]] = [
+    (tj.score, {"labels": "nowhere"}, "labels='nowhere': no such file"),
+    (tj.score, {"runs": "nowhere"}, "runs='nowhere': no such file"),
+    (tj.score, {"split": "test"}, "split='test': no label is in it"),
+    (
+        tj.score,
+        {"split": "tset"},
+        "score: split is 'tset' (Input should be 'dev', 'test' or 'all')",
+    ),
+    (tj.score, {"missing": "foo"}, "score: missing is 'foo' (Input should be 'negative', "),
+    (tj.compare, {"by": "agent"}, "compare: by is 'agent' (Input should be 'overall' or "),
+    (tj.compare, {}, "compare: the judgments are by heuristic: a comparison needs those of two"),
+    (tj.select, {}, "no target: give target_precision=RATE or max_false_positives=RATE"),
+    (tj.select, {"seed": True}, "select: seed is True (Input should be a number)"),
+    (tj.accept, {}, "give either decision=DIR, or judge=NAME with threshold=T"),
+]
+
+
+@pytest.mark.parametrize(("call", "given", "expected"), WRONG)
+def test_a_wrong_value_is_named_with_its_parameter(
+    call: Callable[..., object], given: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(tj.UserError, match="^" + re.escape(expected)):
+        call(**given)
+
+
+@pytest.mark.parametrize(("call", "given", "expected"), WRONG_OF_JUDGMENTS)
+def test_a_wrong_value_beside_judgments_is_named_with_its_parameter(
+    one: tj.Judgments, call: Callable[..., object], given: dict[str, object], expected: str
+) -> None:
+    with pytest.raises(tj.UserError, match="^" + re.escape(expected)):
+        call(one, **given)
+
+
+def test_a_coroutine_names_its_parameters_too() -> None:
+    with pytest.raises(tj.UserError, match=r"^judge='simplified' asks a model"):
+        asyncio.run(tj.ajudge("sample"))
+
+
+def test_a_comparison_and_a_plot_say_what_they_need(one: tj.Judgments) -> None:
+    with pytest.raises(tj.UserError, match=r"^compare: the judgments are by nobody"):
+        tj.compare([])
+    with pytest.raises(tj.UserError, match=r"^plot: kind is 'foo': choose from precision, "):
+        tj.score(one).plot("foo")  # type: ignore[arg-type]
+
+
+def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.Judgments) -> None:
+    with pytest.raises(TypeError, match="judge: 5 is of type int: give trajectories"):
+        tj.judge(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="score: 5 is of type int: give judgments or folders"):
+        tj.score(5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="score: labels is of type list: give annotations by"):
+        tj.score(one, [])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="score: 5 is of type int: give trajectories"):
+        tj.score(one, runs=5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="is of type Trajectory: give judgments with their run"):
+        tj.audit(tj.load())  # type: ignore[arg-type]
+
+
+def test_folders_of_runs_are_judgments(one: tj.Judgments) -> None:
+    expected = tj.score(one).scores
+    for given in (one.folder, str(one.folder), [one.folder], [str(one.folder)]):
+        assert tj.score(given).scores == expected
+    with pytest.raises(tj.UserError, match="nowhere: is not the folder of a run"):
+        tj.score("nowhere")
+
+
+def test_a_path_is_data(folder: Path) -> None:
+    one = tj.judge("sample", "heuristic", limit=3, out="run")
+    labels = Path("run/labels.jsonl").resolve()
+    assert tj.labels("sample", str(labels)) == one.labels
+    with pytest.raises(tj.UserError, match="data='nowhere': no such file"):
+        tj.load(Path("nowhere"))
+
+
+def test_several_judgments_are_audited_together(one: tj.Judgments) -> None:
+    rules = tj.judge("sample", "rule-based", limit=9)
+    assert tj.audit([one, rules]).n == tj.audit([one.folder, rules.folder]).n
+
+
+def test_a_warning_names_the_callers_line(one: tj.Judgments, folder: Path) -> None:
+    (folder / "broken.jsonl").write_text("{}\n")
+    with pytest.warns(UserWarning, match="broken") as caught:
+        tj.load("trajudge:broken.jsonl")
+    assert caught[0].filename == __file__
+
+
+def test_no_trajectories_are_refused() -> None:
+    with pytest.raises(tj.UserError, match="judge: runs is empty: give at least one"):
+        tj.judge([], "heuristic")
+
+
+def test_warnings_name_parameters_too() -> None:
+    with (
+        LlmServer(script=always("refusal")) as server,
+        pytest.warns(UserWarning, match="max_failures=0: retry_failed=True asks"),
+    ):
+        tj.judge(tj.load()[:2], model="gpt-4o-mini", base_url=f"{server.url}/v1")
+
+
+def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments) -> None:
+    found = tj.score(one, {})
+    for shown in (str(found), found._repr_html_().partition("<details>")[0]):
+        assert "labels=KIND:PATH" in shown
+        assert "--annotations" not in shown
