@@ -37,7 +37,8 @@ class RunOutcome(NamedTuple):
 
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
     """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
-    case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
+    case without noise. Raises UserError for a folder that is none, or a run of an unknown case or
+    without a label, which would count as ambiguous."""
     labels = {a.key: a.success for a in annotation_store.load(folder / "labels.jsonl")}
     runs = []
     for entry in store.read(folder):
@@ -49,8 +50,13 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
                 f"{folder}: no case is called {entry.raw_task_id}: give the --cases that the "
                 "runs were recorded with"
             )
+        if entry.key not in labels:
+            raise UserError(
+                f"{folder / 'labels.jsonl'}: has no label of {entry.key}: record the folder again, "
+                "or restore the file"
+            )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
-        runs.append(RunOutcome(entry.key, case, labels.get(entry.key), turns, cost))
+        runs.append(RunOutcome(entry.key, case, labels[entry.key], turns, cost))
     return runs
 
 
