@@ -34,7 +34,12 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415
 
     from trajudge.environments.analysis.agent_results import results, without_success  # noqa: PLC0415
-    from trajudge.environments.analysis.agent_tables import METHOD, screen, tables  # noqa: PLC0415
+    from trajudge.environments.analysis.agent_tables import (  # noqa: PLC0415
+        METHOD,
+        agent_notes,
+        screen,
+        tables,
+    )
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
@@ -44,8 +49,7 @@ def main(options: argparse.Namespace) -> int:
     outcomes = read_outcomes(options.folders, options.cases)
     content = results(outcomes, options.seed)
     save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-    of_agents = {note for entry in content.values() for note in entry["summary"]["notes"]}
-    notes = [*without_success(outcomes), *sorted(of_agents)]
+    notes = [*without_success(outcomes), *agent_notes(content)]
     if not options.full:
         rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
         sys.stdout.write(screen(content, notes, rest=rest))

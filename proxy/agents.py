@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -59,14 +60,15 @@ async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun
 
     Raises UserError for a command that cannot be started.
     """
+    # Before the run has a folder: the corrected command may name the same one.
+    if shutil.which(command[0]) is None:
+        raise UserError(_not_started(command, "no file that may be run"))
     async with running(settings) as proxy:
         environment = agent_environment(proxy, users_environment())
         try:
             process = await asyncio.create_subprocess_exec(*command, env=environment)
         except OSError as error:
-            raise UserError(
-                f"{command[0]!r} cannot be started ({error.strerror}): name a command after --"
-            ) from error
+            raise UserError(_not_started(command, error.strerror)) from error
         try:
             code = await process.wait()
         except asyncio.CancelledError:
@@ -74,6 +76,10 @@ async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun
             raise
     # A signal's number is negative here, and 128 + N where a shell gives it.
     return _ended(proxy, code if code >= 0 else 128 - code)
+
+
+def _not_started(command: Sequence[str], reason: str | None) -> str:
+    return f"{command[0]!r} cannot be started ({reason}): name a command after --"
 
 
 def _ended(proxy: EmbeddedProxy, code: int = OK) -> ProxyRun:

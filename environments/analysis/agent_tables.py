@@ -59,6 +59,15 @@ def screen(
     )
 
 
+def agent_notes(content: dict[str, Any]) -> list[str]:
+    """Return what the agents' figures need said, each sentence once with the agents' names."""
+    agents: dict[str, list[str]] = {}
+    for agent, entry in sorted(content.items()):
+        for note in entry["summary"]["notes"]:
+            agents.setdefault(note.removeprefix(f"{agent}: "), []).append(agent)
+    return [f"{', '.join(names)}: {note}" for note, names in agents.items()]
+
+
 def _highest(entries: Sequence[dict[str, Any]]) -> str:
     """Name the agent of the highest success, or those that tie at it, to the shown digit."""
     highest = entries[0]

@@ -38,7 +38,8 @@ class RunOutcome(NamedTuple):
 
 def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
     """Return the runs of a recorded folder. A run of no case (its noise was added) belongs to the
-    case without noise. Raises UserError for a folder that is none, or a run of an unknown case."""
+    case without noise. Raises UserError for a folder that is none, or a run of an unknown case or
+    without a label, which would count as ambiguous."""
     if not (folder / LABELS).is_file():
         raise UserError(
             f"{folder}: has no {LABELS}: name a folder that  trajudge env record  wrote"
@@ -54,8 +55,13 @@ def outcomes(folder: Path, cases: dict[str, Case]) -> list[RunOutcome]:
                 f"{folder}: no case is called {entry.raw_task_id}: give the --cases that the "
                 "runs were recorded with"
             )
+        if entry.key not in labels:
+            raise UserError(
+                f"{folder / LABELS}: has no label of {entry.key}: record the folder again, "
+                "or restore the file"
+            )
         turns, cost = entry.telemetry.get("n_steps", np.nan), entry.telemetry.get("cost")
-        runs.append(RunOutcome(entry.key, case, labels.get(entry.key), turns, cost))
+        runs.append(RunOutcome(entry.key, case, labels[entry.key], turns, cost))
     return runs
 
 

@@ -34,21 +34,27 @@ VARIANTS = "variants.jsonl"
 # What a state is made of.
 _NEEDED = ("config", "code_key", "changes")
 COMPARED = ("success", "side_effect", "repetition", "optimality")
+_Facts = Mapping[str, Any]
 # Actions that change no state, wherever they are done.
 _IDLE = ("noop(", "scroll(", "hover(")
 
 
 class ReverifiedRun(NamedTuple):
-    """A recorded run, the labels beside it, and those that its state gives."""
+    """A recorded run, the labels beside it, and those that its state gives; None for what the
+    folder does not hold."""
 
     trajectory: Trajectory
-    recorded: Annotation
-    found: Labels
+    recorded: Annotation | None
+    found: Labels | None
     claimed: Sequence[str] = COMPARED
 
     @property
     def differences(self) -> list[str]:
-        """What of the recorded labels is not what the state gives."""
+        """What of the recorded labels is not what the state gives, or why none can be compared."""
+        if self.recorded is None:
+            return ["has no label in labels.jsonl"]
+        if self.found is None:
+            return [f"has no facts in {FACTS}"]
         return [
             f"{name} is {getattr(self.recorded, name)}, the state gives {getattr(self.found, name)}"
             for name in self.claimed
@@ -58,11 +64,15 @@ class ReverifiedRun(NamedTuple):
 
 def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
     """Verify every run of a recording, or of perturbed trajectories, again. Of the latter a label
-    that is open claims nothing. Raises UserError for a folder that is none."""
+    that is open claims nothing, nor does a run of other data. Raises UserError for a folder that is
+    none."""
     changed = (folder / VARIANTS).is_file()
     for trajectory, label, facts in _runs(folder):
+        if changed and (label is None or facts is None):
+            continue
         claimed = [n for n in COMPARED if not changed or getattr(label, n) is not None]
-        yield ReverifiedRun(trajectory, label, labels_again(trajectory, facts), claimed)
+        found = None if facts is None else labels_again(trajectory, facts)
+        yield ReverifiedRun(trajectory, label, found, claimed)
 
 
 def labels_again(
@@ -84,7 +94,9 @@ def labels_again(
 def other_goals(folder: Path, count: int) -> Iterator[dict[str, Any]]:
     """Yield a line of ``goals.jsonl`` for each run: of ``count`` other goals of its application
     those that its final state decides, with the verdict of their checkers."""
-    for trajectory, _, facts in _runs(folder):
+    for trajectory, label, facts in _runs(folder):
+        if label is None or facts is None:
+            continue
         goals = list(_decided(trajectory, facts, count))
         yield {"key": trajectory.key.model_dump(), "goals": goals}
 
@@ -118,24 +130,22 @@ def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config) -> s
         return run.goal
 
 
-def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation, Mapping[str, Any]]]:
+def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, _Facts | None]]:
     facts = _facts(folder)
     labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
         known = facts.get(orjson.dumps(entry.key.model_dump(), option=orjson.OPT_SORT_KEYS))
-        if known is None or entry.key not in labels:
-            continue
-        if missing := [name for name in _NEEDED if name not in known]:
+        if missing := [name for name in _NEEDED if known is not None and name not in known]:
             raise UserError(
                 f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, so its state cannot be made "
                 "again: record it with this version"
             )
-        yield entry, labels[entry.key], known
+        yield entry, labels.get(entry.key), known
 
 
-def _facts(folder: Path) -> dict[bytes, Mapping[str, Any]]:
+def _facts(folder: Path) -> dict[bytes, _Facts]:
     file = folder / FACTS
     try:
         lines = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]

@@ -68,7 +68,7 @@ def _vector(text: str | None) -> Vector | None:
     if len(grades) != len(DIMENSIONS) or 0 in grades:
         raise UserError(
             f"--vector is {text!r}: give seven numbers from 1 to 3 for {', '.join(DIMENSIONS)}, "
-            "such as 3,1,2,3,2,3,2"
+            "such as 3,1,2,3,2,3,1"
         )
     depth, breadth, interaction, visual, information, reasoning, risk = grades
     return (depth, breadth, interaction, visual, information, reasoning, risk)

@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.eval.resilience.settings import ResilienceConfig  # noqa: PLC0415
     from trajudge.eval.resilience.tables import all_tables, screen  # noqa: PLC0415
     from trajudge.judges.options import named_options  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import folded, print_tables, screen_width  # noqa: PLC0415
 
     config = read_settings(ResilienceConfig, options)
     given = named_options("--judge-option", config.judge_option)
@@ -67,6 +67,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         plot_retention(results.measures, config.plots)
     if config.full:
         print_tables(all_tables(results))
+        notes = [line for note in results.notes for line in folded(note, screen_width())]
+        sys.stdout.writelines(f"{line}\n" for line in ["", *notes] if notes)
         return OK
     rest = f"agent by agent, costs and latency: --full; everything is in {config.out}/results.json"
     sys.stdout.write(screen(results, rest=rest))

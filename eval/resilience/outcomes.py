@@ -27,7 +27,12 @@ class TaskOutcome(NamedTuple):
     steps: int | None
 
 
-_Place = tuple[str, str, int | None]
+class OutcomePlace(NamedTuple):
+    """Which run an outcome is of; without a seed, each run of the task."""
+
+    arm: str
+    task: str
+    seed: int | None
 
 
 @dataclass(frozen=True)
@@ -35,18 +40,18 @@ class OutcomeFile:
     """Outcomes by arm, task and seed, which a file may leave out."""
 
     path: Path
-    outcomes: Mapping[_Place, TaskOutcome]
+    outcomes: Mapping[OutcomePlace, TaskOutcome]
 
     @classmethod
     def read(cls, path: Path) -> OutcomeFile:
         """Read a file. Raises UserError that names the line and the value."""
-        outcomes: dict[_Place, TaskOutcome] = {}
+        outcomes: dict[OutcomePlace, TaskOutcome] = {}
         for number, row in _rows(path):
             task = str(row.get("task") or "")
             arm = str(row.get("arm") or "")
             if not task or not arm or "success" not in row:
                 raise UserError(f"{path}, line {number}: needs the columns task, arm and success")
-            place = (arm, task, _number(path, number, row, "seed"))
+            place = OutcomePlace(arm, task, _number(path, number, row, "seed"))
             if place in outcomes:
                 raise UserError(f"{path}, line {number}: {task!r} has an outcome already")
             outcomes[place] = TaskOutcome(
@@ -56,9 +61,10 @@ class OutcomeFile:
             )
         return cls(path, outcomes)
 
-    def of(self, arm: str, task: str, seed: int) -> TaskOutcome | None:
-        """Return a run's outcome: of the line that names most of it; None where none does."""
-        return self.outcomes.get((arm, task, seed)) or self.outcomes.get((arm, task, None))
+    def place_of(self, arm: str, task: str, seed: int) -> OutcomePlace | None:
+        """Return where a run's outcome stands: the line that names most of it; None for none."""
+        places = (OutcomePlace(arm, task, seed), OutcomePlace(arm, task, None))
+        return next((place for place in places if place in self.outcomes), None)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:

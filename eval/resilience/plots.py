@@ -22,12 +22,13 @@ def plot_retention(rows: Sequence[ArmMeasures], folder: Path) -> list[Path]:
     known = [row for row in rows if row.retention[0] is not None]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return write_plot(folder / "retention", lambda axes: _draw(axes, known))
+        return write_plot(folder / "retention", lambda axes: draw_retention(axes, known))
     except OSError as error:
         raise UserError(f"--plots {folder}: cannot be written ({error.strerror})") from error
 
 
-def _draw(axes: Axes, rows: Sequence[ArmMeasures]) -> bool:
+def draw_retention(axes: Axes, rows: Sequence[ArmMeasures]) -> bool:
+    """Retention with its interval under every fault, agents beside each other."""
     if not rows:
         return False
     arms = list(dict.fromkeys(row.arm for row in rows))
@@ -51,7 +52,7 @@ def _draw(axes: Axes, rows: Sequence[ArmMeasures]) -> bool:
 
 
 def _percentages(retention: IntervalEstimate) -> tuple[float, float, float]:
-    """Return the estimate, and how far the limits lie below and above; 0 without limits."""
+    """Return the estimate and its limits; the estimate itself for a limit that is not known."""
     value = 100 * (retention[0] or 0.0)
     low, high = (value if end is None else 100 * end for end in retention[1:])
-    return value, abs(value - low), abs(high - value)
+    return value, min(low, value), max(high, value)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import store as annotation_store
-from trajudge.eval.resilience.events import PriceOf, ended_tasks, read_events
-from trajudge.eval.resilience.outcomes import OutcomeFile
+from trajudge.eval.resilience.events import PriceOf, TaskFigures, ended_tasks, read_events
+from trajudge.eval.resilience.outcomes import OutcomeFile, OutcomePlace, TaskOutcome
 from trajudge.eval.resilience.records import (
     CLEAN,
     ExperimentArm,
@@ -33,6 +33,8 @@ ARMS = "resilience.json"
 # Errors of actions that say that the browser was too slow, not what the page did.
 _STALLED = re.compile(r"Timeout \d+ms exceeded|does not answer|did not load within")
 _AGENT = "agent"  # of runs that name none
+_NAMED = 5  # of what is left out
+_UNMEASURED: dict[str, Any] = {"model_calls": None, "tokens": None, "dollars": None}
 
 
 class ProxyFolders(NamedTuple):
@@ -100,16 +102,35 @@ def read_proxy_runs(given: ProxyFolders, price_of: PriceOf) -> FaultExperiment:
             f"--faulted {' '.join(map(str, given.faulted))}: the folders' names are those of the "
             f"arms: give each a name of its own, other than {CLEAN!r}"
         )
-    arms = []
+    arms: list[ExperimentArm] = []
+    notes: list[str] = []
+    used: set[OutcomePlace | None] = set()
     for name, place in zip(names, (given.clean, *given.faulted), strict=True):
-        runs = list(_proxy_runs(place, name, outcomes, price_of))
+        tasks = list(_proxy_tasks(place, price_of))
+        places = [outcomes.place_of(name, task.task, task.seed) for task in tasks]
+        runs = [
+            _proxy_run(task, outcomes.outcomes[at])
+            for task, at in zip(tasks, places, strict=True)
+            if at
+        ]
         if not runs:
             raise UserError(
                 f"{place}: holds no ended task whose outcome {given.outcomes} names for {name!r}"
             )
         arms.append(ExperimentArm(name, runs, _plan_of(place)))
         _check_keys(arms[-1])
-    return FaultExperiment(arms[0], arms[1:])
+        used.update(places)
+        alone = [task.task for task, at in zip(tasks, places, strict=True) if not at]
+        notes += _left_out(f"{place}: ended tasks without an outcome in {given.outcomes}", alone)
+    idle = [f"{at.task} ({at.arm})" for at in outcomes.outcomes if at not in used]
+    notes += _left_out(f"{given.outcomes}: outcomes of which no folder holds the task", idle)
+    return FaultExperiment(arms[0], arms[1:], notes=tuple(notes))
+
+
+def _left_out(what: str, names: Sequence[str]) -> list[str]:
+    """Say what is left out, by number and the first names."""
+    first = ", ".join([*names[:_NAMED], *(["..."] if len(names) > _NAMED else [])])
+    return [f"{what} are left out: {len(names)} ({first})"] if names else []
 
 
 def _planned_arms(folder: Path) -> dict[str, tuple[FaultSpan, ...]]:
@@ -182,16 +203,19 @@ def _asked(telemetry: Mapping[str, float]) -> dict[str, Any]:
     }
 
 
-def _proxy_runs(
-    place: Path, arm: str, outcomes: OutcomeFile, price_of: PriceOf
-) -> Iterator[FaultRun]:
+def _proxy_tasks(place: Path, price_of: PriceOf) -> Iterator[TaskFigures]:
+    """Yield the ended tasks below a folder. Calls that no --api had measured are not known."""
     logs = sorted(place.rglob("events.jsonl")) if place.is_dir() else []
     for log in logs:
-        for figures in ended_tasks(read_events(log), price_of):
-            outcome = outcomes.of(arm, figures.task, figures.seed)
-            if outcome is not None:
-                key = PairKey(figures.task, outcome.agent or _AGENT, figures.seed)
-                yield _run(key, figures, success=outcome.success, steps=outcome.steps)
+        events = read_events(log)
+        measured = any(event.get("apis") for event in events if event["type"] == "proxy")
+        for figures in ended_tasks(events, price_of):
+            yield figures if measured else replace(figures, **_UNMEASURED)
+
+
+def _proxy_run(figures: TaskFigures, outcome: TaskOutcome) -> FaultRun:
+    key = PairKey(figures.task, outcome.agent or _AGENT, figures.seed)
+    return _run(key, figures, success=outcome.success, steps=outcome.steps)
 
 
 def _plan_of(place: Path) -> tuple[FaultSpan, ...]:

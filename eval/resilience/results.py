@@ -69,7 +69,14 @@ def _remarks(experiment: FaultExperiment) -> Iterator[str]:
             yield f"{arm.name}: {alone} of {len(arm.runs)} runs have no pair of known outcome"
         if paired and not any(pair.faulted.fired for pair in experiment.pairs(arm)):
             yield f"{arm.name}: no fault fired in any run: its figures say nothing of faults"
-    unknown = sum(run.tokens is None for arm in experiment.arms for run in arm.runs)
+    runs = [run for arm in experiment.arms for run in arm.runs]
+    unmeasured = sum(run.model_calls is None for run in runs)
+    if unmeasured:
+        yield (
+            f"in {unmeasured} of {len(runs)} runs model calls were not measured, so their calls, "
+            "tokens and dollars are not known: give  trajudge proxy run  the option --api"
+        )
+    unknown = sum(run.tokens is None and run.model_calls is not None for run in runs)
     if unknown:
         yield f"{unknown} runs made model calls of unknown usage: their tokens are left out"
 

@@ -102,6 +102,16 @@ def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
     assert [case.vector for case in read_cases(out)] == [vector] * 3
 
 
+@pytest.mark.slow
+def test_the_vector_that_a_mistaken_one_is_told_exists(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(tmp_path, "--vector", "3,1")[0] == 2
+    example = capsys.readouterr().err.split()[-1]
+    assert example in (Path(__file__).parents[2] / "docs/environments.md").read_text()
+    assert run(tmp_path, "--app", "console", "--count", "1", "--vector", example)[0] == 0
+
+
 @mistakes(
     """
     --app bank => --app bank

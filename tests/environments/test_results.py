@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import orjson
@@ -12,7 +13,7 @@ from tests.screens import on_one_line, one_screen
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.analysis.agent_results import results
-from trajudge.environments.analysis.agent_tables import screen
+from trajudge.environments.analysis.agent_tables import agent_notes, screen
 from trajudge.environments.analysis.outcomes import RunOutcome, outcomes, read_outcomes
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.config import Config
@@ -194,6 +195,16 @@ def made(agent: str, successes: dict[tuple[str, str], bool]) -> list[RunOutcome]
     ]
 
 
+def test_a_run_without_a_label_is_not_taken_for_an_ambiguous_one(
+    recorded: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder, cases = recorded
+    labels = folder / "labels.jsonl"
+    labels.write_text("\n".join(labels.read_text().splitlines()[:-1]) + "\n")
+    assert main([str(folder), "--cases", str(cases)]) == USAGE_ERROR
+    assert "labels.jsonl: has no label of shop/a/shop.wish" in capsys.readouterr().err
+
+
 def test_where_the_bootstrap_has_no_width_the_interval_is_wilsons() -> None:
     """One application always succeeds and one never: of 10 and 2 scenarios, which weigh 1/20 and
     1/4 each, so that Kish's number of trials is 1 / 0.15, with two degrees of freedom less for
@@ -211,6 +222,16 @@ def test_where_the_bootstrap_has_no_width_the_interval_is_wilsons() -> None:
         "a: in every application all runs ended alike, so the bootstrap has no width; "
         "Wilson's over scenarios instead"
     ]
+
+
+def test_a_sentence_on_several_agents_is_said_once() -> None:
+    runs = [
+        run
+        for agent in ("b", "a")
+        for run in made(agent, {("shop", "price"): True, ("shop", "buy"): True})
+    ]
+    (note,) = agent_notes(results(runs, seed=0))
+    assert note.startswith("a, b: in every application all runs ended alike")
 
 
 def test_one_scenario_has_no_interval_and_the_reason_is_told() -> None:
@@ -263,11 +284,11 @@ def test_a_run_that_comes_twice_is_refused(recorded: tuple[Path, Path], tmp_path
     trajectories = [entry for entry in store.read(folder) if isinstance(entry, Trajectory)]
     other, double = tmp_path / "other", tmp_path / "double"
     store.write(other, trajectories[:1])
-    annotation_store.write(other / "labels.jsonl", [])
+    shutil.copy(folder / "labels.jsonl", other)
     with pytest.raises(UserError, match=f"{other}: the run .* is in {folder} as well"):
         read_outcomes([folder, other], cases)
     store.write(double, trajectories[:1] * 2)
-    annotation_store.write(double / "labels.jsonl", [])
+    shutil.copy(folder / "labels.jsonl", double)
     with pytest.raises(UserError, match=f"{double}: holds the run .* twice"):
         read_outcomes([double], cases)
 

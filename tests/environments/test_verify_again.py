@@ -43,6 +43,18 @@ def test_a_label_that_is_not_what_the_state_gives_is_named(
     assert "129 of 130 runs" in shown.out
 
 
+@pytest.mark.parametrize("file", ["labels.jsonl", "facts.jsonl"])
+def test_a_run_that_a_file_does_not_name_is_not_verified_in_silence(
+    file: str, recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (recorded / file).read_text().splitlines()
+    (recorded / file).write_text("\n".join(lines[:-1]) + "\n")
+    assert main(["env", "verify", str(recorded)]) == 1
+    shown = capsys.readouterr()
+    assert f"in {file}" in shown.err
+    assert "129 of 130 runs" in shown.out
+
+
 def test_a_change_that_is_missing_from_the_facts_is_noticed(recorded: Path) -> None:
     """Truth is made from the state, not copied from the predicates that were recorded."""
     edit(recorded / "facts.jsonl", {"changes": []}, line=0)
@@ -65,7 +77,7 @@ def test_goals_of_other_cases_are_decided_by_their_checkers(recorded: Path, tmp_
     """The file that is bundled is what the command writes, as far as it went."""
     facts, file = recorded / "facts.jsonl", tmp_path / "goals.jsonl"
     facts.write_text("\n".join(facts.read_text().splitlines()[:9]) + "\n")
-    assert main(["env", "verify", str(recorded), "--other-goals", "2", "--save", str(file)]) == 0
+    assert main(["env", "verify", str(recorded), "--other-goals", "2", "--save", str(file)]) == 1
     bundled = [json.loads(line) for line in (sample_path() / "goals.jsonl").open()][:9]
     for line, whole in zip(map(json.loads, file.open()), bundled, strict=True):
         assert line["key"] == whole["key"]

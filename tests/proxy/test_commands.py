@@ -105,6 +105,7 @@ def test_a_mistake_is_one_sentence(
     out = ["--out", str(tmp_path / "run")]
     assert main(["proxy", "run", *words, *out, "--", "no-such-agent"]) == 2
     assert sentence in capsys.readouterr().err
+    assert not (tmp_path / "run").exists(), "the corrected command may name the same folder"
 
 
 def test_a_plan_without_horizon_never_runs_in_silence(

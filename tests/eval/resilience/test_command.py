@@ -83,8 +83,38 @@ def test_any_agents_runs_are_compared(
     assert row["extra"]["page_loads"]["estimate"] == 1
     assert (folders / "results/results.csv").read_text().startswith("agent,arm,kind,pairs")
     assert (folders / "results/retention.svg").exists()
+
+
+def test_a_run_without_an_outcome_and_an_outcome_without_a_run_are_told(
+    folders: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = folders / "outcomes.csv"
+    path.write_text(path.read_text().replace("two,busy", "tow,busy"))
+    for more in ((), ("--full",)):
+        assert main(words(folders, *more)) == 0
+        shown = " ".join(capfd.readouterr().out.split())
+        assert "ended tasks without an outcome" in shown
+        assert "are left out: 1 (two)" in shown
+        assert "are left out: 1 (tow (busy))" in shown
+
+
+def test_calls_that_nothing_measured_are_unknown_and_no_zero(
+    folders: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert main(words(folders, "--full")) == 0
-    assert "Accuracy by scenario" in capfd.readouterr().out
+    shown = " ".join(capfd.readouterr().out.split())
+    assert "Accuracy by scenario" in shown
+    assert "in 6 of 6 runs model calls were not measured" in shown
+    (row, *_) = json.loads((folders / "results/results.json").read_text())["costs"]
+    assert row["model_calls"]["estimate"] is row["dollars"]["estimate"] is None
+
+
+def test_calls_of_a_measured_api_that_was_not_asked_are_zero(folders: Path) -> None:
+    for log in folders.glob("*/*/events.jsonl"):
+        log.write_text(log.read_text().replace('"apis": []', '"apis": ["openai"]'))
+    assert main(words(folders)) == 0
+    (row, *_) = json.loads((folders / "results/results.json").read_text())["costs"]
+    assert row["model_calls"]["estimate"] == row["dollars"]["estimate"] == 0
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ def test_a_task_keeps_what_looks_like_the_end_of_a_line(tmp_path: Path, separato
     cells = "\r\n".join([header, *(",".join(row.values()) for row in rows)])
     table.write_bytes(cells.encode())
     for path in (lines, table):
-        assert OutcomeFile.read(path).of("busy", task, 1) is not None
+        assert OutcomeFile.read(path).place_of("busy", task, 1) is not None
 
 
 def test_a_quoted_value_may_hold_a_line_break(tmp_path: Path) -> None:
     path = tmp_path / "outcomes.csv"
     path.write_bytes(b'task,arm,success\n"two\nlines",clean,yes\n')
-    assert OutcomeFile.read(path).of("clean", "two\nlines", 1) is not None
+    assert OutcomeFile.read(path).place_of("clean", "two\nlines", 1) is not None
