@@ -6,7 +6,7 @@ from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.trajectories.util.atomic import make_folder, save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import first_screen
@@ -20,7 +20,7 @@ def write_report(config: ReportConfig) -> str:
     page = config.page
     try:
         if config.folder:
-            config.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(config.folder, "--folder")
             remove_pictures(config.folder)
         document = report_document(content, config)
         save_bytes(page, document.content)
