@@ -10,6 +10,7 @@ from trajudge.judges.adapters.protocols.json_body import json_bytes
 from trajudge.judges.batch.ledger import file_bytes
 from trajudge.judges.batch.records import BatchLine, BatchResults, BatchRow, ProviderState
 from trajudge.judges.batch.service import BatchMatch, chat_result, json_lines
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 WAITING = "waiting for its output"
@@ -35,13 +36,14 @@ class FileBatches:
     async def submit(self, batch: str, lines: Sequence[BatchLine]) -> str:
         """Write the file, whole or not at all. Raises UserError."""
         path = self.folder / f"{batch}.in.jsonl"
-        part = path.with_suffix(".part")
+        make_folder(self.folder, "--batch-files")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(file_bytes(lines))
-            part.replace(path)
+            write_bytes(path, file_bytes(lines))
         except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+            raise UserError(
+                f"--batch-files {self.folder}: cannot be written ({error.strerror}): make room, or "
+                "name another folder"
+            ) from error
         return str(path.resolve())
 
     async def find(

@@ -74,3 +74,18 @@ def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixtu
         assert judge(server, "batch", "--batch") == 0
         assert (server.live, server.submissions) == (calls, 1)
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+@pytest.mark.parametrize("there", ["file", "file/below", "/proc/x"])
+def test_a_folder_that_cannot_be_written_leaves_nothing_to_wait_for(
+    there: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("file").write_text("in the way")
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", there) == 2
+        told = capsys.readouterr().err.splitlines()[-1]
+        assert told.startswith(f"error: --batch-files {there}: ")
+        assert told.endswith(("name a folder", "name another folder"))
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").iterdir()
+        assert f"vllm run-batch -i {written.resolve()}" in " ".join(capsys.readouterr().err.split())
