@@ -146,3 +146,49 @@ def test_a_file_that_a_killed_command_did_not_write_is_waited_for(
     told = " ".join(capsys.readouterr().err.split())
     assert "an earlier command still writes a file, or was killed then" in told
     assert "vllm run-batch" not in told
+
+
+def test_requests_that_wait_in_another_folder_are_not_written_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        capsys.readouterr()
+        assert judge(server, "batch", "--batch-files", "others") == 130
+    told = " ".join(capsys.readouterr().err.split())
+    waits = Path("files").resolve()
+    assert f"requests that wait in {waits} already were not written into others again" in told
+    assert f"run vllm run-batch -i {waits}" in told
+
+
+@pytest.mark.parametrize("option", [["--batch-files", "files"], ["--batch"]])
+def test_without_a_model_there_is_nothing_to_batch(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["judge", "--data", "sample", "--out", "run", *option]
+    for judges in (["heuristic"], ["heuristic", "rule-based"]):
+        named = [word for name in judges for word in ("--judge", name)]
+        assert main([*words, *named]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: {option[0]}: ")
+        assert told.endswith("a model, so that there are no requests: leave it out\n")
+    assert not Path("run").exists()
+
+
+def test_a_judge_without_a_model_beside_one_with_a_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judges = ("--judge", "heuristic", "--judge", "simplified", "--batch-files", "files")
+    with BatchServer() as server:
+        assert judge(server, "batch", *judges) == 130
+        assert len(list(Path("files").iterdir())) == 1
+        capsys.readouterr()
+        assert judge(server, "batch", *judges, "--dry-run") == 0
+    (line,) = [n for n in capsys.readouterr().out.splitlines() if n.startswith("  in files")]
+    assert line.endswith("at most 1 round of  vllm run-batch")
+
+
+def test_files_and_the_provider_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch", "--batch-files", "files") == 2
+    assert "--batch asks the provider, --batch-files writes files" in capsys.readouterr().err
