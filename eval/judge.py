@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         from trajudge.eval.runs.pricing import dry_run  # noqa: PLC0415
 
-        return asyncio.run(dry_run(runs, batch=request.batch.is_on))
+        return asyncio.run(dry_run(runs, batch=request.batch))
     from trajudge.eval.runs.pricing import may_spend  # noqa: PLC0415 - brings what a dry run needs
 
     if not may_spend(request, runs):

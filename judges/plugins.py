@@ -66,10 +66,11 @@ def explained(name: str, judge: Judge) -> Judge:
     exception that is none of ours; the traceback is logged. Everything else passes.
     """
     mend = "correct the judge; what was judged before is kept"
+    logged: set[str] = set()  # of trajectories that are judged at once every one fails
 
     @wraps(judge)
     async def guarded(trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        with mistakes_said(f"judge {name} failed on {trajectory.key}", judge, mend):
+        with mistakes_said(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
             return await judge(trajectory, ask)
 
     return guarded

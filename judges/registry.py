@@ -24,6 +24,7 @@ from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.providers import PROVIDERS
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
+from trajudge.trajectories.plugins import mistakes_said
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 _METHODS = "trajudge.judges.methods"
@@ -118,8 +119,13 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
     if entry.function is not None:
         return plugins.explained(entry.label, entry.function)
     factory = getattr(import_module(entry.module), entry.judge)
-    judge: Judge = factory(options) if entry.options else factory
-    return plugins.explained(entry.label, judge) if entry.label else judge
+    judge: Judge
+    if not entry.label:
+        judge = factory(options) if entry.options else factory
+        return judge
+    with mistakes_said(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
+        judge = factory(options) if entry.options else factory
+    return plugins.explained(entry.label, judge)
 
 
 def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:

@@ -11,6 +11,7 @@ from trajudge.proxy.browser.watching import BrowserWatch
 from trajudge.proxy.mitm.intercepting import InterceptingProxy
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -38,7 +39,4 @@ def _make_folder(out: Path) -> None:
     """Make a run's folder. Raises UserError for one that holds a run, or cannot be made."""
     if (out / "events.jsonl").exists():
         raise UserError(f"--out {out} holds a run already: name another folder")
-    try:
-        (out / "traces").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out {out}: {error.strerror}: name a folder that can be made") from error
+    make_folder(out / "traces", "--out")

@@ -72,7 +72,7 @@ def write(
     """Write every valid variant, or the first ``limit`` of each perturbation, and behind them the
     sources as they were, on which the clean verdicts are. Raises UserError if the folder holds
     something."""
-    store.check_target(folder, None)
+    store.check_target(folder, None, "--out")
     counts = dict.fromkeys((one.name for one in perturbations), 0)
     variants: list[VariantLine] = []
     invalid: list[str] = []

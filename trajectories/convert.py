@@ -45,7 +45,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.sample import resolve_sample  # noqa: PLC0415
 
     source = resolve_sample(options.source)
-    store.check_target(options.target, parse_source(source)[1])
+    store.check_target(options.target, parse_source(source)[1], "OUT")
     goals = read_goals(options.goals) if options.goals else None
     read = _Readable(open_source(source, goals=goals))
     file = store.write(options.target, read)

@@ -5,6 +5,7 @@ Such code is run when it is named, never to list it.
 
 from __future__ import annotations
 
+import inspect
 import logging
 import sys
 import traceback
@@ -20,11 +21,8 @@ from trajudge.trajectories.util.errors import UserError
 
 log = logging.getLogger(__name__)
 
-# What a mistake in a file raises while the file is loaded.
-_BROKEN = (
-    *(SyntaxError, ImportError, NameError, AttributeError, TypeError, ValueError),
-    *(ArithmeticError, LookupError, OSError, RuntimeError),
-)
+# What a mistake raises; code that ends the program (``sys.exit``) would end ours without a word.
+_MISTAKES = (Exception, SystemExit)
 
 OURS = "trajudge"  # the package whose errors are not mistakes of the user's
 
@@ -94,10 +92,13 @@ class Door(NamedTuple):
             try:
                 with importing(path):
                     spec.loader.exec_module(module)
-            except _BROKEN as error:
+            except _MISTAKES as error:
                 del sys.modules[name]
+                if _is_ours(error):
+                    raise
                 raise UserError(
-                    f"{self.option} {path}: cannot be loaded ({error}): correct the file"
+                    f"{self.option} {path}: cannot be loaded ({_at_load(error, path)}): correct "
+                    "the file"
                 ) from error
             module.__dict__["__digest__"] = digest
         return sys.modules[name]
@@ -105,9 +106,12 @@ class Door(NamedTuple):
     def _from_package(self, point: metadata.EntryPoint) -> ModuleType:
         try:
             module = point.load()
-        except (ImportError, AttributeError, SyntaxError) as error:
+        except _MISTAKES as error:
+            if _is_ours(error):
+                raise
             raise UserError(
-                f"{self.option} {point.name}: the package that brings it cannot be loaded ({error})"
+                f"{self.option} {point.name}: the package that brings it cannot be loaded "
+                f"({type(error).__name__}: {error})"
             ) from error
         if not isinstance(module, ModuleType):
             raise UserError(
@@ -117,28 +121,66 @@ class Door(NamedTuple):
 
 
 @contextmanager
-def mistakes_said(failed: str, code: object, mend: str) -> Iterator[None]:
+def mistakes_said(
+    failed: str, code: object, mend: str, logged: set[str] | None = None
+) -> Iterator[None]:
     """Say in one sentence what ``code``, a function of the user's, raises inside the block: what
     ``failed``, why, on which line, and how to ``mend`` it.
 
-    Raises UserError; the traceback is logged. What our own code raises passes.
+    Raises UserError. The traceback is logged, once a line where calls of the same code share
+    ``logged``. What our own code raises passes.
     """
     try:
         yield
-    except Exception as error:
-        if type(error).__module__.partition(".")[0] == OURS:
+    except _MISTAKES as error:
+        if _is_ours(error):
             raise
-        log.exception(failed)
-        raise UserError(f"{failed}: {_mistake(error, code)}: {mend}") from error
+        place = _place(error, code)
+        if place not in (logged or ()):
+            log.exception(failed)
+        if logged is not None:
+            logged.add(place)
+        raise UserError(f"{failed}: {_why(error)} ({place}): {mend}") from error
 
 
-def _mistake(error: Exception, code: object) -> str:
+def _is_ours(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] == OURS
+
+
+def _why(error: BaseException) -> str:
     from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.trajectories.util.validation import first_error  # noqa: PLC0415
 
     why = first_error(error, "the record") if isinstance(error, ValidationError) else str(error)
+    return f"{type(error).__name__}: {why}" if why else type(error).__name__
+
+
+def _at_load(error: BaseException, path: Path) -> str:
+    """Return what a file raised while it was loaded, and on which line of its own."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = getattr(getattr(code, "__code__", None), "co_filename", None)
-    frame = next((f for f in reversed(frames) if f.filename == own), frames[-1])
-    return f"{type(error).__name__}: {why} ({frame.filename}:{frame.lineno})"
+    lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
+    return f"{_why(error)}, line {lines[-1]}" if lines else str(error)
+
+
+def _place(error: BaseException, code: object) -> str:
+    """Return file and line of a mistake: the user's own, where the error stood in none of them
+    (a call that does not fit the signature) the definition's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    defined = _definition(code)
+    if defined is None:
+        return f"{frames[-1].filename}:{frames[-1].lineno}"
+    file, line = defined
+    own = (frame.lineno for frame in reversed(frames) if frame.filename == file)
+    return f"{file}:{next(own, line)}"
+
+
+def _definition(code: object) -> tuple[str, int] | None:
+    """Return file and line of a function, a class or an object's class."""
+    if known := getattr(code, "__code__", None):
+        return known.co_filename, known.co_firstlineno
+    kind = code if isinstance(code, type) else type(code)
+    try:
+        return inspect.getfile(kind), inspect.getsourcelines(kind)[1]
+    except (OSError, TypeError):
+        return None

@@ -27,7 +27,7 @@ from trajudge.trajectories.stored_lines import (
     add_warnings,
     read_stored,
 )
-from trajudge.trajectories.util.atomic import replacing
+from trajudge.trajectories.util.atomic import check_is_folder, replacing
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
 from trajudge.trajectories.util.surrogates import without_surrogates
@@ -81,12 +81,13 @@ def put_image(folder: Path, content: bytes) -> str:
     return _put(folder / "images", ImageRef(data=content))
 
 
-def check_target(folder: Path, source: Path | None) -> None:
-    """Raise UserError for a folder that holds trajectories, that is none, or that lies in the
-    ``source`` that is read."""
+def check_target(folder: Path, source: Path | None, option: str) -> None:
+    """Raise UserError for a folder, named with ``option``, that holds trajectories, that is none,
+    or that lies in the ``source`` that is read."""
     if source is not None and folder.resolve().is_relative_to(source.resolve()):
         raise UserError(f"{folder} lies in {source}, which is read: name another folder")
-    if folder.exists() and (not folder.is_dir() or find_file(folder) is not None):
+    check_is_folder(folder, option)
+    if find_file(folder) is not None:
         raise UserError(f"{folder} exists and holds something: name another folder")
 
 

@@ -25,6 +25,7 @@ from trajudge.annotations.labelling.records import (
     StoredItem,
 )
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 FILE = "labels.sqlite"
@@ -87,7 +88,7 @@ def create_queue(folder: Path, settings: QueueSettings, items: Sequence[QueueIte
     if len(set(keys)) < len(keys):
         twice = next(key for key in keys if keys.count(key) > 1)
         raise UserError(f"{folder}: the trajectory {twice} stands twice in the queue")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, "--out")
     building = folder / f".{FILE}.new"
     building.unlink(missing_ok=True)
     connection = sqlite3.connect(building, isolation_level=None)

@@ -29,7 +29,7 @@ from trajudge.annotations.labelling.records import (
 )
 from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
 
@@ -79,7 +79,7 @@ def queue_annotations(store: LabelStore, stage: Stage = "blind") -> list[Annotat
 def export_queue(store: LabelStore, folder: Path, stage: Stage = "blind") -> list[Path]:
     """Write the queue's labels, events and items into a folder; return the files. Raises OSError
     where they cannot be written."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder, "--out")
     labels, events, items = (folder / f"{name}.jsonl" for name in ("labels", "events", "items"))
     annotation_store.write(labels, queue_annotations(store, stage))
     write_bytes(events, b"".join(_event_lines(store)))

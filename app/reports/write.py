@@ -6,7 +6,7 @@ from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import first_screen
@@ -20,10 +20,10 @@ def write_report(config: ReportConfig) -> str:
     page = config.page
     try:
         if config.folder:
-            config.folder.mkdir(parents=True, exist_ok=True)
+            make_folder(config.folder, "--folder")
             remove_pictures(config.folder)
         document = report_document(content, config)
-        write_bytes(page, document.content)
+        save_bytes(page, document.content)
     except OSError as error:
         raise UserError(f"{page}: cannot be written ({error.strerror})") from error
     return first_screen(

@@ -22,7 +22,7 @@ from trajudge.annotations.model import Annotation
 from trajudge.environments.recording.episode import Recorded
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 ANNOTATOR = "final-state"
@@ -41,7 +41,7 @@ class Journal:
         self.file = folder / RUNS
         self._header = {"format": _FORMAT, "version": 1, "what": subject}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
+            make_folder(folder, "--out")
             (folder / "images").mkdir(exist_ok=True)
             (folder / "traces").mkdir(exist_ok=True)
             self._begin()

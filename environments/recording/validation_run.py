@@ -18,7 +18,7 @@ from trajudge.environments.checks.guessing import MOST, GuessingFloor, guessing_
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.pool import for_all
 from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Rejection, validate
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.progress import progress_bar
 from trajudge.trajectories.util.tables import Table
@@ -32,7 +32,8 @@ def validate_cases(
 ) -> dict[str, dict[str, Any] | None]:
     """Return what was found of each case by its id: None if it passed. Raises UserError."""
     try:
-        (out / "rejects").mkdir(parents=True, exist_ok=True)
+        make_folder(out, "--out")
+        (out / "rejects").mkdir(exist_ok=True)
         known = _known(out / CHECKED)
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror or error})") from error

@@ -11,7 +11,7 @@ import orjson
 from trajudge.environments.model.case import Case
 from trajudge.environments.serving import PAGES
 from trajudge.environments.serving.static_copy import NotStatic, bundle
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 
@@ -31,7 +31,8 @@ def export(cases: Sequence[Case], out: Path, most: int = PAGES) -> dict[str, str
     keys: list[bytes] = []
     refused: dict[str, str] = {}
     try:
-        (out / "bundles").mkdir(parents=True)
+        make_folder(out, "--out")
+        (out / "bundles").mkdir()
         for case in cases:
             try:
                 files = bundle(case, most)

@@ -25,6 +25,7 @@ from trajudge.eval.select.measures.scores import accepts_score, judge_scores, ru
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.surrogates import without_surrogates
 
@@ -137,7 +138,7 @@ def apply(
     """
     counts: Counter[str] = Counter()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--out")
         with ExitStack() as stack:
             files = {
                 name: stack.enter_context((folder / f"{name}.part").open("wb"))

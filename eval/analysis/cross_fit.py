@@ -21,6 +21,7 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.judges.methods.telemetry_training import fit, folds_of
 from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 JUDGE = "telemetry-cross-fitted"
@@ -80,7 +81,7 @@ def write_cross_fitted(
         version=code_version(),
     )
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--cross-fit")
         write_judgments(folder, judgments)
         write_labels(folder, table.annotations.tolist())
         rewards = zip(table.keys.tolist(), table.rewards.tolist(), strict=True)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.eval.audit.options import parser
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
@@ -34,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _write(report: Audit, folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--out")
         (folder / "audit.json").write_text(
             report.model_dump_json(indent=2) + "\n", encoding="utf-8"
         )

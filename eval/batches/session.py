@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from math import ceil
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, unti
 from trajudge.judges.batch.file_batches import output_of
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.batch.limits import batch_limits, batch_times, read_batch_options
+from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
@@ -197,7 +199,7 @@ class _Rounds:
                 )
             return False
         if session.config.batch_submit_only or session.config.batch_files:
-            session.stop.reason = BatchesPending(_pending(desk))
+            session.stop.reason = BatchesPending(_pending(desk, session.config.batch_files))
             return False
         return True
 
@@ -232,10 +234,11 @@ class _Rounds:
     def _say(self, made: int, planned: int) -> None:
         most = sum(spool.reserved for spool in self.collector.spools.values())
         files = "file" if made == 1 else "files"
+        requests = "request" if planned == 1 else "requests"
         price = f"for at most ${most:.2f}" if self._is_priced() else "at an unknown price"
         when = "" if self.session.config.batch_files else "; ended within 24 hours, most within one"
         sys.stderr.write(
-            f"batch: {planned:,} requests in {made} {files}, {price}{when}. Ctrl-C is safe: the "
+            f"batch: {planned:,} {requests} in {made} {files}, {price}{when}. Ctrl-C is safe: the "
             "same command goes on from there\n"
         )
 
@@ -254,15 +257,35 @@ def _price(model: ModelHandle, name: str, usage: Usage) -> float | None:
     return model.price(name, usage) if cheap is None else cheap
 
 
-def _pending(desk: BatchDesk) -> str:
-    """Say what is under way, and for files how to run them."""
+def _pending(desk: BatchDesk, folder: Path | None) -> str:
+    """Say what is under way, and for files (in ``folder``) how to run them."""
     rows = desk.open_rows()
-    files = [row for row in rows if row.service == "files"]
-    if not files:
+    if folder is None:
         return f"{len(rows)} batches are submitted"
-    commands = "; ".join(
+    said = [
+        f"{output_of(row.provider_id)}: {desk.through(row)} of {row.lines} lines there (vllm is "
+        "still writing, or was stopped: then run it again)"
+        for row in rows
+        if desk.through(row)
+    ]
+    written = [row for row in rows if row.provider_id]
+    for place in sorted({str(Path(row.provider_id).parent) for row in written}):
+        if place != str(folder.resolve()):
+            said.append(
+                f"requests that wait in {place} already were not written into {folder} again"
+            )
+    if len(written) < len(rows):
+        said.append(
+            "an earlier command still writes a file, or was killed then: this one writes it anew "
+            f"{desk.times.grace:g} s after that"
+        )
+    if written:
+        said.append("run  " + "; ".join(map(_vllm_command, written)))
+    return "; ".join(said)
+
+
+def _vllm_command(row: BatchRow) -> str:
+    return (
         f"vllm run-batch -i {quote(row.provider_id)} -o "
         f"{quote(str(output_of(row.provider_id)))} --model {quote(row.model)}"
-        for row in files
     )
-    return f"run  {commands}"

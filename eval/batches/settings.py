@@ -29,5 +29,9 @@ def check_batch(config: BatchConfig) -> None:
     needs_batch = config.batch_submit_only or config.batch_fallback or config.batch_options
     if needs_batch and not config.is_on:
         raise UserError("--batch-submit-only, --batch-fallback and --batch-options go with --batch")
+    if config.batch and config.batch_files:
+        raise UserError(
+            "--batch asks the provider, --batch-files writes files for  vllm run-batch: give one"
+        )
     if config.batch_files and config.batch_fallback:
         raise UserError("--batch-fallback goes with --batch, not with --batch-files")

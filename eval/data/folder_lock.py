@@ -15,6 +15,7 @@ from typing import Any
 import orjson
 
 from trajudge.eval.data.run_folder import writing
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.file_lock import lock, remove
 from trajudge.trajectories.util.terminal import one_line
@@ -31,12 +32,7 @@ def locked_folder(folder: Path) -> Iterator[None]:
     naming it, and if the folder cannot be written.
     """
     path = folder / LOCK
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"--out {folder}: cannot be written ({error.strerror}): name another folder"
-        ) from error
+    make_folder(folder, "--out")
     with writing(folder):
         descriptor = _locked(path)
     try:

@@ -17,6 +17,7 @@ from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.models.prices import PriceSource
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -109,8 +110,8 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
         check_same_run(f"--out {folder}", read_manifest(folder), manifest)
     elif (folder / JUDGMENTS).is_file():
         raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
+    make_folder(folder, "--out")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         write_manifest(folder, manifest.model_dump(mode="json"))
     except OSError as error:
         raise UserError(

@@ -30,7 +30,7 @@ from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compacted
-from trajudge.trajectories.util.atomic import replacing, write_bytes
+from trajudge.trajectories.util.atomic import make_folder, replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.surrogates import without_surrogates
@@ -194,7 +194,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
 def copy_run(folder: Path, target: Path) -> None:
     """Copy what judgments are scored with (manifest, labels, rewards) into another folder."""
     with writing(target):
-        target.mkdir(parents=True, exist_ok=True)
+        make_folder(target, "--out")
         for name in (MANIFEST, LABELS, REWARDS):
             if (folder / name).is_file():
                 write_bytes(target / name, (folder / name).read_bytes())

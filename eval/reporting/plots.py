@@ -18,6 +18,7 @@ from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, Sc
 from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.eval.stats.suites.profiles import performance_profile
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def write_plots(
     }
     written: list[Path] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--plots")
         for name, draw in draws.items():
             written += write_plot(folder / name, draw)
     except OSError as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.reporting.plots import write_plot
 from trajudge.eval.resilience.measures import ArmMeasures, IntervalEstimate
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def plot_retention(rows: Sequence[ArmMeasures], folder: Path) -> list[Path]:
     the folder cannot be written."""
     known = [row for row in rows if row.retention[0] is not None]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--plots")
         return write_plot(folder / "retention", lambda axes: draw_retention(axes, known))
     except OSError as error:
         raise UserError(f"--plots {folder}: cannot be written ({error.strerror})") from error

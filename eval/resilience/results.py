@@ -17,7 +17,7 @@ from trajudge.eval.resilience.judged import JudgedArm, judged, judged_before
 from trajudge.eval.resilience.measures import ArmMeasures, IntervalEstimate, measures
 from trajudge.eval.resilience.popups import PopupFactor, popup_factor
 from trajudge.eval.resilience.records import FaultExperiment
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 
 FORMAT = {"format": "trajudge-resilience-results", "version": 1}
@@ -85,7 +85,7 @@ def write_results(results: ResilienceResults, out: Path) -> None:
     """Write ``results.json`` and ``results.csv`` (a row an agent and arm). Raises UserError."""
     content = {**FORMAT, **{name: _plain(rows) for name, rows in _parts(results).items()}}
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        make_folder(out, "--out")
         text = orjson.dumps(content, default=_estimate, option=orjson.OPT_INDENT_2)
         write_bytes(out / "results.json", text)
         write_bytes(out / "results.csv", _table([_flat(row) for row in results.measures]))

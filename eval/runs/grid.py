@@ -54,6 +54,10 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
     """Plan the runs that are asked for, in order; ``source`` is their data in place of the
     request's. Raises UserError for any that cannot work, before the first is begun."""
     wanted = list(_pairs(request))
+    if request.batch.is_on and all(model is None for _, model in wanted):
+        option = "--batch-files" if request.batch.batch_files else "--batch"
+        judges = "no judge here asks" if len(wanted) > 1 else f"judge {wanted[0][0]} does not ask"
+        raise UserError(f"{option}: {judges} a model, so that there are no requests: leave it out")
     data = request.data
 
     @cache

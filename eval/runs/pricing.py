@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
 from trajudge.eval.runs.plan import RunPlan
@@ -62,15 +63,15 @@ class CostEstimate(NamedTuple):
         )
 
 
-async def dry_run(runs: Sequence[PlannedRun], *, batch: bool = False) -> int:
-    """Price every judgment of every run, each prompt rendered and counted, and print it; with
-    ``batch`` also by the prices of batches."""
+async def dry_run(runs: Sequence[PlannedRun], *, batch: BatchConfig | None = None) -> int:
+    """Price every judgment of every run, each prompt rendered and counted, and print it; where
+    ``batch`` is on also by the prices of batches."""
     asked: set[str] = set()
     rows = [(planned, await _price_all(planned, asked)) for planned in runs]
     for (planned, found), name in zip(rows, _told_apart(runs), strict=True):
         sys.stdout.write(described(name, found, model=planned.config.model) + "\n")
-    if batch:
-        sys.stdout.write(await _in_batches(runs))
+    if batch and batch.is_on:
+        sys.stdout.write(await _in_batches(runs, to_files=batch.batch_files is not None))
     asked_models = {
         name: handle
         for planned in runs
@@ -125,16 +126,17 @@ async def predict(runs: Sequence[PlannedRun], *, batch: bool = False) -> float |
     return _total([await _price_sample(planned, asked, batch=batch) for planned in runs])
 
 
-async def _in_batches(runs: Sequence[PlannedRun]) -> str:
-    """Price the runs in batches, and say how they go."""
+async def _in_batches(runs: Sequence[PlannedRun], *, to_files: bool) -> str:
+    """Price the runs that ask a model in batches, and say how they go."""
     asked: set[str] = set()
     lines = ""
-    for planned in runs:
+    head, end = "in batches", "of at most 24 hours each"
+    if to_files:
+        head, end = "in files  ", "of  vllm run-batch"
+    for planned in (one for one in runs if one.model is not None):
         found = await _price_all(planned, asked, batch=True)
         rounds = f"{found.rounds} round{'' if found.rounds == 1 else 's'}"
-        lines += (
-            f"  in batches    {_money(found.cost)}, at most {rounds} of at most 24 hours each\n"
-        )
+        lines += f"  {head}    {_money(found.cost)}, at most {rounds} {end}\n"
     return lines
 
 

@@ -14,6 +14,7 @@ from pydantic import Field
 from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import check_is_folder
 from trajudge.trajectories.util.errors import UserError
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
@@ -134,9 +135,7 @@ class ScoreConfig(Record):
 def _check_export(form: str, folder: Path) -> None:
     if form != "agentrewardbench":
         raise UserError(f"--export: no format {form!r}: use agentrewardbench")
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
-        raise UserError(f"--export {form} {folder}: {there} is a file: name a folder")
+    check_is_folder(folder, f"--export {form}")
 
 
 def check_request(request: RunRequest) -> None:

@@ -49,10 +49,11 @@ def _explained(name: str, send: Callable[[Request], Awaitable[object]]) -> Send:
     """Return ``send`` as it ends a run in one sentence where the user's code has a mistake: an
     exception that is none of ``judges.adapters.errors``, or something else than a response."""
     mend = "raise an error of judges/adapters/errors.py; what was judged before is kept"
+    logged: set[str] = set()  # of calls that are under way at once every one fails
 
     @wraps(send)
     async def guarded(request: Request) -> AdapterResponse:
-        with mistakes_said(f"--adapter {name}: send failed", send, mend):
+        with mistakes_said(f"--adapter {name}: send failed", send, mend, logged):
             sent = await send(request)
         if not isinstance(sent, AdapterResponse) or not isinstance(sent.reply, Reply):
             raise UserError(

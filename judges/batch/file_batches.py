@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from trajudge.judges.adapters.protocols.json_body import json_bytes
 from trajudge.judges.batch.ledger import file_bytes
-from trajudge.judges.batch.records import BatchLine, BatchResults, BatchRow, ProviderState
-from trajudge.judges.batch.service import BatchMatch, chat_result, json_lines
+from trajudge.judges.batch.records import (
+    BatchLine,
+    BatchResults,
+    BatchRow,
+    LineResult,
+    ProviderState,
+)
+from trajudge.judges.batch.service import BatchMatch, chat_result
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.jsonl import read_lines
 
 WAITING = "waiting for its output"
 GONE = "its file is not there any more; start the same command again, which writes it anew"
@@ -35,13 +46,14 @@ class FileBatches:
     async def submit(self, batch: str, lines: Sequence[BatchLine]) -> str:
         """Write the file, whole or not at all. Raises UserError."""
         path = self.folder / f"{batch}.in.jsonl"
-        part = path.with_suffix(".part")
+        make_folder(self.folder, "--batch-files")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            part.write_bytes(file_bytes(lines))
-            part.replace(path)
+            write_bytes(path, file_bytes(lines))
         except OSError as error:
-            raise UserError(f"{path}: cannot be written ({error.strerror})") from error
+            raise UserError(
+                f"--batch-files {self.folder}: cannot be written ({error.strerror}): make room, or "
+                "name another folder"
+            ) from error
         return str(path.resolve())
 
     async def find(
@@ -57,10 +69,21 @@ class FileBatches:
         return _state(Path(provider_id), output_of(provider_id))
 
     async def results(self, provider_id: str) -> BatchResults:
-        """Read the output. Raises BadReply for a line that is cut."""
+        """Read the output. A line that is cut is named on stderr; nothing will make it whole, so
+        that its request is one without a result."""
         path = output_of(provider_id)
-        lines = [*map(chat_result, json_lines(path.read_bytes(), str(path)))]
-        return BatchResults(lines, 0)
+        results, cut = list[LineResult](), list[int]()
+        for line in read_lines(path):
+            try:
+                results.append(chat_result(dict(orjson.loads(line.data))))
+            except (ValueError, TypeError):
+                cut.append(line.number)
+        if cut:
+            more = f" (and {len(cut) - 1} more)" if len(cut) > 1 else ""
+            sys.stderr.write(
+                f"warning: {path} line {cut[0]} is cut{more}: its request is asked again\n"
+            )
+        return BatchResults(results, 0)
 
     async def cancel(self, provider_id: str) -> None:
         """Remove the file that was to be run."""

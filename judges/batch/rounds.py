@@ -42,7 +42,7 @@ class BatchDesk:
     progress: str = ""
     refusals: int = 0
     is_full: bool = False
-    _through: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _through: dict[str, int] = field(default_factory=dict)
 
     def open_rows(self) -> list[BatchRow]:
         """Return the open batches that can be asked about here."""
@@ -52,6 +52,10 @@ class BatchDesk:
             if (service := self.services.get((row.endpoint, row.model)))
             and service.name == row.service
         ]
+
+    def through(self, row: BatchRow) -> int:
+        """Return how many of its lines were through at the last look."""
+        return self._through.get(row.id, 0)
 
     async def submit_all(self, collector: BatchCollector, run: str) -> int:
         """Submit what was collected, as far as there is room; return the number of batches. What
@@ -103,8 +107,7 @@ class BatchDesk:
             if collection is not None:
                 brought.append(collection)
         rows = self.open_rows()
-        known = [self._through.get(row.id, (0, row.lines)) for row in rows]
-        through, lines = sum(t for t, _ in known), sum(n for _, n in known)
+        through, lines = sum(map(self.through, rows)), sum(row.lines for row in rows)
         batches = f"{len(rows)} batch{'es' if len(rows) != 1 else ''}"
         self.progress = f"{batches}: {through:,} of {lines:,} requests through" if rows else ""
         return brought
@@ -118,7 +121,7 @@ class BatchDesk:
                 return None
             row = found
         state = await service.state(row.provider_id)
-        self._through[row.id] = state.through, row.lines
+        self._through[row.id] = state.through
         if state.failed:
             self.ledger.release(row.id, state.failed)
             if not state.is_full:

@@ -45,6 +45,9 @@ async def submit(
         ledger.release(batch, str(error))
         log.info("batch %s: %s", batch, error)
         return False
+    except UserError as error:  # a file that could not be written
+        ledger.release(batch, str(error))
+        raise
     except CallFailed as error:
         ledger.release(batch, str(error))
         raise UserError(f"the batch was refused: {error}") from error

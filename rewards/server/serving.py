@@ -15,6 +15,7 @@ from trajudge.rewards.server import nemo_gym, own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 PAYMENTS = "payments.jsonl"
@@ -37,7 +38,7 @@ async def serve(config: RewardServerConfig, listening: socket) -> None:
     """Serve on a socket until SIGINT or SIGTERM; the address is one line on standard output.
     Raises UserError."""
     try:
-        config.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(config.folder, "--store")
         ledger = config.folder / PAYMENTS
         spent = sum(read_payments(ledger).values())
     except OSError as error:

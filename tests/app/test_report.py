@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -247,7 +249,7 @@ def test_a_folder_holds_every_screenshot(
         (["absent"], "is not the folder of a run"),
         (["RUN", "--redact", "names"], "--redact"),
         (["RUN", "--data", "trajudge:absent"], "there is no file or folder 'absent'"),
-        (["RUN", "--out", "no/such/folder/report.html"], "cannot be written"),
+        (["RUN", "--out", "/proc/no/report.html"], "cannot be written"),
         (["RUN", "--out", "a.html", "--folder", "b"], "give one of them"),
     ],
 )
@@ -275,3 +277,15 @@ def test_its_first_screen_fits(
     monkeypatch.chdir(tmp_path)
     written(Path(), [SECRET])
     assert any(line.startswith("report.html: ") for line in screen_lines())
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    """As root, a file took the place of ``/dev/stdout``."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        content = other.submit(pipe.read_bytes)
+        words = ["--baselines", "off", "--out", str(pipe)]
+        assert trajudge(["report", *words, str(write_run(tmp_path, [SECRET]))]) == 0
+        assert pipe.is_fifo()
+        assert content.result(timeout=60).startswith(b"<!doctype html>")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main
 
 WORDS = ["--judge", "heuristic", "--data", "sample", "--limit", "20", "--out"]
@@ -83,5 +85,25 @@ def test_a_run_in_place_of_a_file_asks_for_another_folder(
     (tmp_path / "file").write_text("in the way")
     assert main([*WORDS, str(tmp_path / name)]) == 2
     shown = capsys.readouterr().err
-    assert f"error: --out {tmp_path / name}: cannot be written (" in shown
-    assert shown.endswith("): name another folder\n")
+    assert f"--out {tmp_path / name}: {tmp_path / 'file'} is a file: name a folder" in shown
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["judge", "--data", "sample", "--judge", "heuristic", "--out"],
+        ["score", "RUN", "--plots"],
+        ["report", "RUN", "--folder"],
+        ["data", "convert", "sample"],
+    ],
+)
+def test_a_device_is_no_folder_to_write_into(
+    command: list[str], undisturbed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe of the test's own: as root, a mistake would replace a device of the machine."""
+    pipe = undisturbed.parent / "pipe"
+    os.mkfifo(pipe)
+    words = [str(undisturbed) if word == "RUN" else word for word in command]
+    assert trajudge([*words, str(pipe)]) == 2
+    shown = capsys.readouterr().err.splitlines()[-1]
+    assert shown.endswith(f" {pipe}: {pipe} is a device or a pipe: name a folder")

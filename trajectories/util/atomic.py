@@ -56,6 +56,27 @@ def write_bytes(path: Path, content: bytes | bytearray) -> None:
         file.write(content)
 
 
+def make_folder(folder: Path, option: str) -> None:
+    """Make the folder that the user named with ``option``, and those above it. Raises UserError."""
+    check_is_folder(folder, option)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(
+            f"{option} {folder}: cannot be written ({error.strerror}): name another folder"
+        ) from error
+
+
+def check_is_folder(folder: Path, option: str) -> None:
+    """Raise UserError where something else has the name of the folder, or of one above it."""
+    there = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
+    if os.path.lexists(there) and not there.is_dir():
+        kind = "file" if there.is_file() else "device or a pipe"
+        if not there.exists():
+            kind = "broken link"
+        raise UserError(f"{option} {folder}: {there} is a {kind}: name a folder")
+
+
 def savable(path: Path) -> Path:
     """Return the path of a file that the user named, its folders made: before the work whose result
     it is to hold. Raises UserError."""

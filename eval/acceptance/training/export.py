@@ -32,6 +32,7 @@ from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 CARD = "README.md"
@@ -69,7 +70,7 @@ def export_training(
     config = _capped(config)
     chosen = choose_runs(listed, config)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--out")
         _remove_earlier(folder)
         with TemporaryDirectory(dir=folder) as scratch:
             inside = bool(FORMATS[config.format].columns) or config.format == "openai-sft"

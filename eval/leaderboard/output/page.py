@@ -22,7 +22,7 @@ from trajudge.eval.reporting.formatting import (
     precision_cell,
     rate_cell,
 )
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.terminal import one_line
 
@@ -73,7 +73,7 @@ def write_board(board: Board, folder: Path) -> Path:
     """Write ``index.html`` and ``leaderboard.csv`` into ``folder``; return the page's path. Raises
     UserError where they cannot be written."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, "--out")
         write_bytes(folder / TABLE, board_csv(board).encode())
         write_bytes(folder / PAGE, board_page(board).encode())
     except OSError as error:

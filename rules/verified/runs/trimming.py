@@ -17,6 +17,7 @@ from trajudge.rules.verified.network.read import load_trace
 from trajudge.rules.verified.network.sites import Hosts
 from trajudge.rules.verified.runs.files import RunFiles, found_runs, read_answer, run_files
 from trajudge.rules.verified.runs.submission import opened_runs
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -71,7 +72,7 @@ def _trim(task: Task, runs: Path, out: Path, hosts: Hosts, report: TrimReport) -
     report.runs += 1
     for file in (files.answer, files.state):
         if file is not None:
-            out.mkdir(parents=True, exist_ok=True)
+            make_folder(out, "--out")
             (out / file.name).write_bytes(read_bytes(file))
     if files.trace is None:
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from pathlib import Path
 
 import orjson
@@ -74,3 +76,119 @@ def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixtu
         assert judge(server, "batch", "--batch") == 0
         assert (server.live, server.submissions) == (calls, 1)
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+@pytest.mark.parametrize("there", ["file", "file/below", "/proc/x"])
+def test_a_folder_that_cannot_be_written_leaves_nothing_to_wait_for(
+    there: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("file").write_text("in the way")
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", there) == 2
+        told = capsys.readouterr().err.splitlines()[-1]
+        assert told.startswith(f"error: --batch-files {there}: ")
+        assert told.endswith(("name a folder", "name another folder"))
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").iterdir()
+        assert f"vllm run-batch -i {written.resolve()}" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_line_that_is_cut_is_named_and_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        judgments = live(server)
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        run_file(written, "\nScore: 4\nStatus: success")
+        output = output_of(str(written.resolve()))
+        first, *others = output.read_bytes().splitlines(keepends=True)
+        output.write_bytes(b"".join([first[: len(first) // 2] + b"\n", *others]))
+        capsys.readouterr()
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        told = capsys.readouterr().err
+        assert f"warning: {output} line 1 is cut: its request is asked again\n" in told
+        assert "batch: 1 request in 1 file" in told
+        (again,) = set(Path("files").glob("*.in.jsonl")) - {written}
+        run_file(again, "\nScore: 4\nStatus: success")
+        assert judge(server, "batch", "--batch-files", "files") == 0
+        assert "is cut" not in capsys.readouterr().err
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+def test_an_output_that_is_not_whole_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        run_file(written, "")
+        output = output_of(str(written.resolve()))
+        output.write_bytes(b"".join(output.read_bytes().splitlines(keepends=True)[:3]))
+        capsys.readouterr()
+        assert judge(server, "batch", "--batch-files", "files") == 130
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"{output}: 3 of 8 lines there" in told
+    assert "run vllm run-batch -i" in told
+
+
+def test_a_file_that_a_killed_command_did_not_write_is_waited_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Until the grace is over another command may be writing it; there is nothing to run yet."""
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        written.unlink()
+        ledger = sqlite3.connect("batch.sqlite.batches")
+        with ledger:
+            ledger.execute("UPDATE batches SET state = 'intent', provider_id = ''")
+            ledger.execute("UPDATE batches SET intent_at = ?", (time.time() + 60,))
+        ledger.close()
+        capsys.readouterr()
+        assert judge(server, "batch", "--batch-files", "files") == 130
+    told = " ".join(capsys.readouterr().err.split())
+    assert "an earlier command still writes a file, or was killed then" in told
+    assert "vllm run-batch" not in told
+
+
+def test_requests_that_wait_in_another_folder_are_not_written_again(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        capsys.readouterr()
+        assert judge(server, "batch", "--batch-files", "others") == 130
+    told = " ".join(capsys.readouterr().err.split())
+    waits = Path("files").resolve()
+    assert f"requests that wait in {waits} already were not written into others again" in told
+    assert f"run vllm run-batch -i {waits}" in told
+
+
+@pytest.mark.parametrize("option", [["--batch-files", "files"], ["--batch"]])
+def test_without_a_model_there_is_nothing_to_batch(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["judge", "--data", "sample", "--out", "run", *option]
+    for judges in (["heuristic"], ["heuristic", "rule-based"]):
+        named = [word for name in judges for word in ("--judge", name)]
+        assert main([*words, *named]) == 2
+        told = capsys.readouterr().err
+        assert told.startswith(f"error: {option[0]}: ")
+        assert told.endswith("a model, so that there are no requests: leave it out\n")
+    assert not Path("run").exists()
+
+
+def test_a_judge_without_a_model_beside_one_with_a_model(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    judges = ("--judge", "heuristic", "--judge", "simplified", "--batch-files", "files")
+    with BatchServer() as server:
+        assert judge(server, "batch", *judges) == 130
+        assert len(list(Path("files").iterdir())) == 1
+        capsys.readouterr()
+        assert judge(server, "batch", *judges, "--dry-run") == 0
+    (line,) = [n for n in capsys.readouterr().out.splitlines() if n.startswith("  in files")]
+    assert line.endswith("at most 1 round of  vllm run-batch")
+
+
+def test_files_and_the_provider_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch", "--batch-files", "files") == 2
+    assert "--batch asks the provider, --batch-files writes files" in capsys.readouterr().err

@@ -47,5 +47,5 @@ def test_judgments_without_a_manifest_are_not_overwritten(tmp_path: Path) -> Non
 
 def test_a_file_in_the_place_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "run").touch()
-    with pytest.raises(UserError, match="cannot be written"):
+    with pytest.raises(UserError, match="run is a file: name a folder"):
         open_folder(tmp_path / "run", MANIFEST)

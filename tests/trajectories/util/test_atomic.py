@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.atomic import replacing, savable, save_bytes, write_bytes
+from trajudge.trajectories.util.atomic import (
+    make_folder,
+    replacing,
+    savable,
+    save_bytes,
+    write_bytes,
+)
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -71,3 +77,25 @@ def test_a_pipe_in_place_of_a_file_of_ours_is_replaced_and_not_waited_for(tmp_pa
     write_bytes(path, b"kept")
     assert path.is_file()
     assert path.read_bytes() == b"kept"
+
+
+@pytest.mark.parametrize("below", ["", "run"])
+@pytest.mark.parametrize(
+    ("there", "kind"), [("file", "file"), ("pipe", "device or a pipe"), ("link", "broken link")]
+)
+def test_what_has_the_name_of_a_folder_is_said(
+    there: str, kind: str, below: str, tmp_path: Path
+) -> None:
+    """The system says "File exists" or "Not a directory"."""
+    (tmp_path / "file").touch()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("nothing")
+    folder = tmp_path / there / below
+    with pytest.raises(UserError) as raised:
+        make_folder(folder, "--out")
+    assert str(raised.value) == f"--out {folder}: {tmp_path / there} is a {kind}: name a folder"
+
+
+def test_a_folder_that_cannot_be_made_is_said() -> None:
+    with pytest.raises(UserError, match=r"^--out /proc/x: cannot be written .*: name another"):
+        make_folder(Path("/proc/x"), "--out")
