@@ -28,11 +28,7 @@ def check_screen(checks: Sequence[RunCheck]) -> str:
 
 def _verdict(check: RunCheck) -> str:
     counts = Counter(finding.severity for finding in check.findings)
-    listed = ", ".join(
-        count_of(counts[each], each)
-        for each in GRAVITIES
-        if counts[each]
-    )
+    listed = ", ".join(count_of(counts[each], each) for each in GRAVITIES if counts[each])
     verdict = "may be compared" if check.comparable else "may not be compared"
     judged = count_of(check.judgments, "judgment")
     return f"{check.run}: {check.judge}, {judged}: {verdict} ({listed or 'ok'})"

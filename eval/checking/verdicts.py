@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from trajudge.eval.checking.findings import RunFinding, error, note, warning
 from trajudge.eval.checking.recorded import CheckedRun
-from trajudge.eval.data.run_folder import unreadable_said
+from trajudge.eval.data.run_folder import JUDGMENTS, unreadable_said
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of
 
@@ -34,8 +34,8 @@ def complete(run: CheckedRun) -> Iterator[RunFinding]:
     if twice := [place for place, count in repeated.items() if count > 1]:
         yield error(
             "repeated",
-            f"{len(twice)} trajectories have two judgments of one sample, {twice[0][1]} for one: "
-            "remove what was added to judgments.jsonl",
+            f"{JUDGMENTS} holds {count_of(len(twice), 'judgment')} more than once, of "
+            f"{twice[0][1]} for one: remove what was added to it",
         )
     unread = {judgment.key for judgment in run.skipped_unread}
     if strangers := sorted(run.keys - run.rewards.keys() - unread, key=lambda key: key.order):
