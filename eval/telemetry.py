@@ -54,7 +54,7 @@ def main(options: argparse.Namespace) -> int:
     """Train, evaluate, print and write; return the exit code."""
     from trajudge.eval.analysis import train_telemetry as training  # noqa: PLC0415 - --help needs none of it
 
-    sys.stdout.write(training.train_telemetry(read_settings(training.TelemetryConfig, options)))
+    training.train_telemetry(read_settings(training.TelemetryConfig, options))
     return OK
 
 

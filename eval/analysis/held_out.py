@@ -23,6 +23,7 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table, text
+from trajudge.trajectories.util.terminal import count_of
 
 OVERALL_ROW = "Overall"
 ENDED = "ended by environment"
@@ -69,8 +70,9 @@ class Share(NamedTuple):
 
 class HeldOutResult(NamedTuple):
     """One row of the table, of ``n`` runs. A run counts as accepted with the share of seeds that
-    accept it; ``accepted`` is the sum. Limits are Wilson's on the effective number of runs, tasks
-    as clusters within benchmarks, as for every precision and recall (docs/statistics.md)."""
+    accept it; ``accepted`` is the sum, and ``empty`` seeds accept none. Limits are Wilson's on the
+    effective number of runs, tasks as clusters within benchmarks, as for every precision and recall
+    (docs/statistics.md)."""
 
     name: str
     n: int
@@ -78,6 +80,7 @@ class HeldOutResult(NamedTuple):
     accepted: float
     precision: Share
     recall: Share
+    empty: int = 0
 
 
 def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
@@ -176,7 +179,13 @@ def _outcome(
     limits = zip(interval.low.tolist(), interval.high.tolist(), strict=True)
     precision, recall = map(_rate, (right, right), whole, limits)
     return HeldOutResult(
-        name, len(labels), int(labels.sum()), float(share.sum()), precision, recall
+        name,
+        len(labels),
+        int(labels.sum()),
+        float(share.sum()),
+        precision,
+        recall,
+        empty=int((taken == 0).sum()),
     )
 
 
@@ -218,4 +227,6 @@ def _seeds_line(overall: HeldOutResult) -> str:
         for name, limits in single.items()
         if limits and limits[0] < limits[1]
     ]
+    if overall.empty:
+        ranges.append(f"{count_of(overall.empty, 'seed')} accepted nothing and had no precision")
     return f"Single seeds, overall: {', '.join(ranges)}.\n" if ranges else ""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -46,14 +48,17 @@ class TelemetryConfig(Record):
         return [name for name in FEATURES if name not in self.without]
 
 
-def train_telemetry(config: TelemetryConfig) -> str:
-    """Train and evaluate, write what ``config`` names, and return the evaluation as text.
+def train_telemetry(config: TelemetryConfig) -> None:
+    """Train and evaluate, print the evaluation, then write what ``config`` names: the table is not
+    lost to a file that cannot be written.
 
-    Raises UserError for settings that contradict each other and for too few labelled tasks.
+    Raises UserError for settings that contradict each other, for too few labelled tasks and for
+    files that cannot be written.
     """
     _check(config)
     if config.save:
-        savable(config.save)
+        with _naming_save():
+            savable(config.save)
     table = read_labelled(config.data, config.annotations)
     training = table.split(config.train_split) if config.train_split else table
     _require_both_kinds(training, config.folds)
@@ -65,6 +70,8 @@ def train_telemetry(config: TelemetryConfig) -> str:
         names=config.features,
         target_precision=config.target_precision,
     )
+    sys.stdout.write(rendered(evaluation))
+    sys.stdout.flush()
     if config.cross_fit:
         write_cross_fitted(
             config.cross_fit,
@@ -78,9 +85,18 @@ def train_telemetry(config: TelemetryConfig) -> str:
         sys.stderr.write(f"the cross-fitted verdicts are in {config.cross_fit}\n")
     if config.save:
         model = _trained(training, config)
-        save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
+        with _naming_save():
+            save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
         sys.stderr.write(f"the model is in {config.save}\n")
-    return rendered(evaluation)
+
+
+@contextmanager
+def _naming_save() -> Iterator[None]:
+    """Around what is done with the path of ``--save``: an error names the option."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"--save {error}") from error
 
 
 def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:

@@ -67,7 +67,7 @@ class BatchSession(RunSession):
             desk = make_desk(self.model, engines, ledger, self.config)
             with self.stop.heard_by(lambda _: interrupted.set()):
                 rounds = _Rounds(self, desk, work, engines=engines, interrupted=interrupted)
-                await rounds.run(work.jobs, work.before)
+                await rounds.run(work)
         finally:
             self.spent |= ledger.dollars(self._run)
             ledger.close()
@@ -141,10 +141,12 @@ class _Rounds:
         self.budget = engines[models[0]].budget if session.is_limited else None
         self.counted = 0.0
 
-    async def run(self, jobs: Iterator[JudgmentJob], before: int) -> None:
+    async def run(self, work: SessionWork) -> None:
         """Judge everything, or until the run stops. Raises UserError."""
-        session, desk = self.session, self.desk
-        with RunProgress(session.total, before, name=session.plan.judge_id) as progress:
+        session, desk, jobs = self.session, self.desk, work.jobs
+        before, failed_before = work.before, work.failed_before
+        name = session.plan.judge_id
+        with RunProgress(session.total, before, failed_before, name=name) as progress:
             async with telling(progress, lambda: desk.progress):
                 self._note(await desk.look())
                 while True:

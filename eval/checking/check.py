@@ -9,7 +9,7 @@ from trajudge.eval.checking.configuration import contamination, known_prompts, o
 from trajudge.eval.checking.findings import RunFinding, worst_first
 from trajudge.eval.checking.judged_data import known_data, known_labels
 from trajudge.eval.checking.recorded import CheckedRun, read_recorded
-from trajudge.eval.checking.verdicts import complete, ended, labelled
+from trajudge.eval.checking.verdicts import complete, ended, labelled, readable
 from trajudge.trajectories.model import Record
 
 
@@ -47,6 +47,7 @@ def _findings(run: CheckedRun, annotations: str | None) -> Iterator[RunFinding]:
     yield from complete(run)
     yield from one_configuration(run)
     yield from known_prompts(run)
+    yield from readable(run)
     yield from ended(run)
     yield from labelled(run)
     yield from known_data(run)

@@ -9,30 +9,43 @@ from typing import Any, NamedTuple
 from trajudge.annotations.model import Labels
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
+    UnreadableRecord,
     read_judgments,
     read_labels,
     read_manifest,
     read_rewards,
+    read_unreadable,
 )
-from trajudge.judges.model import Judgment
+from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 
 
 class CheckedRun(NamedTuple):
-    """The folder's files; ``torn``: the last line of the judgments is not whole."""
+    """The folder's files; ``torn``: the last line of the judgments is not whole. ``unreadable`` are
+    the records of the data that nobody could read and whose key is not known."""
 
     folder: Path
     manifest: Mapping[str, Any]
     judgments: list[Judgment]
     labels: Labels
     rewards: Mapping[TrajectoryKey, float | None]
+    unreadable: list[UnreadableRecord]
     torn: bool
 
     @property
     def keys(self) -> set[TrajectoryKey]:
         """The trajectories that have a judgment."""
         return {judgment.key for judgment in self.judgments}
+
+    @property
+    def skipped_unread(self) -> list[Judgment]:
+        """The judgments that say that their trajectory could not be read: it has no reward."""
+        return [
+            judgment
+            for judgment in self.judgments
+            if judgment.status is Status.SKIPPED and judgment.key not in self.rewards
+        ]
 
     @property
     def published(self) -> bool:
@@ -58,5 +71,6 @@ def read_recorded(folder: Path) -> CheckedRun:
         judgments=judgments,
         labels=read_labels(folder),
         rewards=read_rewards(folder),
+        unreadable=read_unreadable(folder),
         torn=not content.endswith(b"\n"),
     )

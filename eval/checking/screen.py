@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from trajudge.eval.checking.check import RunCheck
 from trajudge.eval.checking.findings import GRAVITIES
 from trajudge.trajectories.util.tables import LINES, folded, screen_width
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 def check_screen(checks: Sequence[RunCheck]) -> str:
@@ -28,12 +28,7 @@ def check_screen(checks: Sequence[RunCheck]) -> str:
 
 def _verdict(check: RunCheck) -> str:
     counts = Counter(finding.severity for finding in check.findings)
-    listed = ", ".join(
-        f"{counts[each]} {each}{'s' if counts[each] > 1 else ''}"
-        for each in GRAVITIES
-        if counts[each]
-    )
+    listed = ", ".join(count_of(counts[each], each) for each in GRAVITIES if counts[each])
     verdict = "may be compared" if check.comparable else "may not be compared"
-    return (
-        f"{check.run}: {check.judge}, {check.judgments:,} judgments: {verdict} ({listed or 'ok'})"
-    )
+    judged = count_of(check.judgments, "judgment")
+    return f"{check.run}: {check.judge}, {judged}: {verdict} ({listed or 'ok'})"

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from trajudge.eval.checking.findings import RunFinding, error, note, warning
 from trajudge.eval.checking.recorded import CheckedRun
+from trajudge.eval.data.run_folder import JUDGMENTS, unreadable_said
 from trajudge.judges.model import Status
+from trajudge.trajectories.util.terminal import count_of
 
 # More failed judgments than this share say more about the service than about the judge.
 MOST_FAILED = 0.05
@@ -32,34 +34,55 @@ def complete(run: CheckedRun) -> Iterator[RunFinding]:
     if twice := [place for place, count in repeated.items() if count > 1]:
         yield error(
             "repeated",
-            f"{len(twice)} trajectories have two judgments of one sample, {twice[0][1]} for one: "
-            "remove what was added to judgments.jsonl",
+            f"{JUDGMENTS} holds {count_of(len(twice), 'judgment')} more than once, of "
+            f"{twice[0][1]} for one: remove what was added to it",
         )
-    if strangers := sorted(run.keys - run.rewards.keys(), key=lambda key: key.order):
+    unread = {judgment.key for judgment in run.skipped_unread}
+    if strangers := sorted(run.keys - run.rewards.keys() - unread, key=lambda key: key.order):
         yield error(
             "strangers",
-            f"{len(strangers)} judgments are of trajectories that the run did not read, "
+            f"the run did not read {count_of(len(strangers), 'judged trajectory')}, "
             f"{strangers[0]} for one: remove what was added to judgments.jsonl",
+        )
+
+
+def readable(run: CheckedRun) -> Iterator[RunFinding]:
+    """Find what of the data could not be read: trajectories, and records of which not even the key
+    is known."""
+    if skipped := run.skipped_unread:
+        every = len(skipped) == len(run.judgments)
+        yield (error if every else warning)(
+            "unread",
+            f"{len(skipped)} of {count_of(len(run.judgments), 'judgment')} skipped, because the "
+            f"trajectory cannot be read, which counts as not accepted; the first is "
+            f"{skipped[0].detail}: mend it and start the same command again with --retry-failed",
+        )
+    if run.unreadable:
+        yield warning(
+            "unread",
+            f"judged without {unreadable_said(run.unreadable)}: they are in no count; mend the "
+            "data and judge it again with another --out",
         )
 
 
 def ended(run: CheckedRun) -> Iterator[RunFinding]:
     """Find judgments that failed or were skipped, and a judge that says one thing of every run."""
     statuses = Counter(judgment.status for judgment in run.judgments)
-    total, skipped = len(run.judgments), statuses.pop(Status.SKIPPED, 0)
+    total, unread = len(run.judgments), len(run.skipped_unread)
+    skipped = statuses.pop(Status.SKIPPED, 0) - unread
     fine = statuses.pop(Status.OK, 0)
     if failed := sum(statuses.values()):
         listed = ", ".join(f"{status} {count}" for status, count in sorted(statuses.items()))
         text = (
-            f"{failed} of {total} judgments failed ({listed}), which counts as not accepted: the "
-            "same command with --retry-failed asks for them again"
+            f"{failed} of {count_of(total, 'judgment')} failed ({listed}), which counts as not "
+            "accepted: the same command with --retry-failed asks for them again"
         )
         yield (error if failed > MOST_FAILED * total else warning)("failed", text)
     if skipped:
         yield (warning if fine else error)(
             "skipped",
-            f"{skipped} of {total} judgments were skipped, because the trajectory lacks what the "
-            "judge must see: they count as not accepted and against its coverage",
+            f"{skipped} of {count_of(total, 'judgment')} skipped, because the trajectory lacks "
+            "what the judge must see: they count as not accepted and against its coverage",
         )
     verdicts = {j.success for j in run.judgments if j.status is Status.OK}
     if fine > 1 and None not in verdicts and len(verdicts) == 1:

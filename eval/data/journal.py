@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.data.index.columns import JudgmentColumns, last_of_each
 from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
-from trajudge.eval.data.index.keys import KeyColumns, distinct, places_among
+from trajudge.eval.data.index.keys import KeyColumns, places_among
 from trajudge.eval.data.index.saved_columns import SavedColumns
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -56,7 +56,7 @@ class JudgmentJournal:
         their lines, with the seconds of their calls in all sessions."""
         if self._lines is None:
             self._lines = self._read()
-        return self._lines.at(_last_of_each(self._lines.columns))
+        return self._lines.at(last_of_each(self._lines.columns))
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
@@ -91,14 +91,6 @@ class JudgmentJournal:
 
     def _count(self) -> int:
         return 0 if self._lines is None else len(self._lines)
-
-
-def _last_of_each(columns: JudgmentColumns) -> Ints:
-    """Return the rows (in order) after which no other judgment has their trajectory and sample."""
-    _, place = distinct(columns.keys)
-    order = np.lexsort((columns.sample, place))
-    of_one = (np.diff(place[order]) == 0) & (np.diff(columns.sample[order]) == 0)
-    return np.sort(order[~np.append(of_one, False)] if len(order) else order)
 
 
 def _order(columns: JudgmentColumns, keys: KeyColumns, folder: Path) -> Ints:

@@ -34,6 +34,7 @@ from trajudge.trajectories.util.atomic import make_folder, replacing, write_byte
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.trajectories.util.terminal import count_of
 
 MANIFEST = "manifest.json"
 JUDGMENTS = "judgments.jsonl"
@@ -192,10 +193,10 @@ def write_manifest(folder: Path, manifest: Mapping[str, JsonValue]) -> None:
 
 
 def copy_run(folder: Path, target: Path) -> None:
-    """Copy what judgments are scored with (manifest, labels, rewards) into another folder."""
+    """Copy what judgments are scored with, and what could not be read, into another folder."""
     with writing(target):
         make_folder(target, "--out")
-        for name in (MANIFEST, LABELS, REWARDS):
+        for name in (MANIFEST, LABELS, REWARDS, UNREADABLE):
             if (folder / name).is_file():
                 write_bytes(target / name, (folder / name).read_bytes())
 
@@ -251,12 +252,16 @@ def write_unreadable(folder: Path, items: Sequence[Unreadable]) -> None:
         path.unlink(missing_ok=True)
 
 
+def read_unreadable(folder: Path) -> list[UnreadableRecord]:
+    """Read what could not be read when the run was judged. Raises UserError for a damaged file."""
+    path = folder / UNREADABLE
+    return _records(path, UnreadableRecord) if path.is_file() else []
+
+
 def unreadable_note(folder: Path) -> list[str]:
     """Say how much of the data was not read when the run was judged: one sentence, or none."""
-    if not (folder / UNREADABLE).is_file():
-        return []
     try:
-        records = _records(folder / UNREADABLE, UnreadableRecord)
+        records = read_unreadable(folder)
     except UserError as error:
         return [str(error)]
     return [f"{folder}: judged without {unreadable_said(records)}"] if records else []
@@ -264,5 +269,5 @@ def unreadable_note(folder: Path) -> list[str]:
 
 def unreadable_said(items: Sequence[Unreadable | UnreadableRecord]) -> str:
     """Count what could not be read and name the first."""
-    what = "1 record that" if len(items) == 1 else f"{len(items)} records that"
-    return f"{what} cannot be read; the first is {items[0].source}: {items[0].reason}"
+    records = count_of(len(items), "record")
+    return f"{records} that cannot be read; the first is {items[0].source}: {items[0].reason}"

@@ -16,6 +16,7 @@ from trajudge.annotations import (
     primary_labels,
 )
 from trajudge.eval.data.call_log import CALLS
+from trajudge.eval.data.index.columns import last_of_each
 from trajudge.eval.data.index.judgments import (
     PublishedJudgments,
     RunJudgments,
@@ -42,6 +43,7 @@ from trajudge.eval.data.run_folder import (
     read_rewards,
     unreadable_note,
 )
+from trajudge.eval.scoring.stability import repeated_note
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
 from trajudge.judges.model import Judgment
@@ -107,7 +109,11 @@ def read_run(folder: Path) -> Source:
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
     judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
-    judges = judgments.columns.judges
+    judges, last = judgments.columns.judges, last_of_each(judgments.columns)
+    notes = unreadable_note(folder)
+    if len(last) < len(judgments):
+        notes.append(f"{folder / JUDGMENTS}: {repeated_note(judgments.columns, last)}")
+        judgments = judgments.at(last)
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -118,7 +124,7 @@ def read_run(folder: Path) -> Source:
         representations=dict.fromkeys(judges, shown) if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
         training=trained_on(manifest, judgments),
-        notes=[*unreadable_note(folder), *guesses(recorded_windows(manifest))],
+        notes=[*notes, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
     )

@@ -18,7 +18,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.judges.model import Status
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 FEW_POSITIVES = 20
 DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
@@ -70,7 +70,8 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     lines += [f"warning: {line}" for line in _different_trajectories(scores)]
     unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
     if unrewarded:
-        lines.append(f"rule-based: {unrewarded} trajectories without official reward left out")
+        runs = count_of(unrewarded, "trajectory")
+        lines.append(f"rule-based: {runs} without official reward left out")
     return lines
 
 
@@ -97,11 +98,23 @@ def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
 
 
 def _missing_judgments(scores: ScoreReport, whole: Sequence[Score]) -> list[str]:
-    """Say in one line what judges left without a prediction, and what that counts as."""
-    missing = {s.judge: s for s in whole if s.missing and not s.baseline}
+    """Say in one line what judges left without a prediction, and what that counts as; labels are
+    named where they differ in it."""
+    missing: dict[str, dict[str, list[str]]] = {}
+    for s in whole:
+        if s.missing and not s.baseline:
+            labels = missing.setdefault(s.judge, {}).setdefault(_missing(s, scores), [])
+            labels.append(LABEL_TITLES[s.label].lower())
     if not missing:
         return []
-    named = [f"{_missing(s, scores)} of {s.judge}" for s in missing.values()]
+    named = [
+        " and ".join(
+            count + (f" ({', '.join(labels)})" if len(counts) > 1 else "")
+            for count, labels in counts.items()
+        )
+        + f" of {judge}"
+        for judge, counts in missing.items()
+    ]
     if len(named) > SHOWN:
         named[SHOWN:] = [f"of {len(named) - SHOWN} more judges"]
     return [f"warning: {', '.join(named)} {_FAILED[scores.missing]}"]
@@ -118,7 +131,7 @@ def _missing(score: Score, scores: ScoreReport) -> str:
     ok = judged.statuses.get(Status.OK, 0)
     kinds = {"failed": judged.judged > ok, "undecided": judged.verdicts.get(score.label, 0) < ok}
     kind = " or ".join(name for name, some in kinds.items() if some)
-    return f"{score.missing} {kind} judgment{'' if score.missing == 1 else 's'}"
+    return count_of(score.missing, f"{kind} judgment")
 
 
 def _precision_without_interval(scores: ScoreReport) -> list[str]:
@@ -189,10 +202,9 @@ def _few_positives(scores: ScoreReport) -> list[str]:
 
 def _few_sentence(label: str, places: tuple[tuple[str, int], ...]) -> str:
     if len(places) == 1:
-        (place, count), labels = places[0], "label" if places[0][1] == 1 else "labels"
-        return (
-            f"warning: only {count} positive {labels} ({label}, {place}); estimates are unreliable"
-        )
+        place, count = places[0]
+        few = count_of(count, "positive label")
+        return f"warning: only {few} ({label}, {place}); estimates are unreliable"
     listed = ", ".join(f"{place} {count}" for place, count in places)
     return f"warning: few positive labels ({label}): {listed}; estimates are unreliable"
 
@@ -228,7 +240,7 @@ def _different_trajectories(scores: ScoreReport) -> list[str]:
 def _undefined_differences(scores: ScoreReport) -> list[str]:
     reasons = Counter(d.note for d in scores.comparison.differences if d.note)
     return [
-        f"{count} differences between judges have no interval: {reason}"
+        f"no interval of {count_of(count, 'difference')} between judges: {reason}"
         for reason, count in reasons.items()
     ]
 
@@ -264,11 +276,12 @@ def _left_out(score: Score, scores: ScoreReport) -> list[str]:
     """Say what one overall row does not count, or counts by policy."""
     name, where = score.judge, LABEL_TITLES[score.label]
     if score.baseline:
-        sentence = f"{score.without_reward} trajectories without official reward left out"
+        runs = count_of(score.without_reward, "trajectory")
+        sentence = f"{runs} without official reward left out"
         return [f"rule-based beside {name}: {sentence}"] if score.without_reward else []
     lines = []
     if score.missing:
         lines.append(f"{name}, {where}: {_missing(score, scores)} {_FAILED[scores.missing]}")
     if score.unsure:
-        lines.append(f"{name}, {where}: {score.unsure} labels unsure, left out")
+        lines.append(f"{name}, {where}: {count_of(score.unsure, 'unsure label')} left out")
     return lines

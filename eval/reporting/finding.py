@@ -13,6 +13,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.judges.model import Status
+from trajudge.trajectories.util.terminal import count_of
 
 NO_LABELS = (
     "No expert labels belong to these trajectories, so nothing says how far these verdicts hold: "
@@ -25,12 +26,11 @@ _UNLABELLED_JUDGES = 12
 
 def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OPTION) -> list[str]:
     """Say what was judged, and the one figure to take away; ``option`` names labels."""
-    judges, whole = ordered_judges(scores), [c for c in scores.coverage if c.benchmark == OVERALL]
+    judges, whole = ordered_judges(scores), _whole(scores)
     benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
-    count = max((c.judged for c in whole), default=0)
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
-    lines = [scores.titled(f"{named} on {_trajectories(count)} of {places}")]
+    lines = [scores.titled(f"{named} on {_judged(whole)} of {places}")]
     failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
     if failed:
         them = "the judge" if len(failed) == 1 else "these judges"
@@ -51,12 +51,13 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
 def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
     """Say why no judge has a rate: nothing was judged, its training set was, or no labels are
     there, which ``option`` names."""
-    whole = [c for c in scores.coverage if c.benchmark == OVERALL]
+    whole = _whole(scores)
     if any(c.judged for c in whole):
         return NO_LABELS + option
     if trained := [c for c in whole if c.training]:
         return (
-            f"All {_trajectories(trained[0].training)} are the training set of {trained[0].judge}, "
+            f"All {count_of(trained[0].training, 'trajectory')} are the training set of "
+            f"{trained[0].judge}, "
             "so nothing is left to score it on: judge others"
         )
     return "Nothing was judged yet"
@@ -71,8 +72,16 @@ def _verdicts(coverage: Coverage) -> str:
     return f"Verdicts of {coverage.judge}: {', '.join(shares)}"
 
 
-def _trajectories(count: int) -> str:
-    return f"{count:,} {'trajectory' if count == 1 else 'trajectories'}"
+def _whole(scores: ScoreReport) -> list[Coverage]:
+    """Select every judge's coverage of all benchmarks and agents together."""
+    return [c for c in scores.coverage if (c.benchmark, c.agent) == (OVERALL, ALL_AGENTS)]
+
+
+def _judged(whole: list[Coverage]) -> str:
+    """Count the trajectories that were judged, from the fewest of a judge to the most."""
+    counts = [c.judged for c in whole] or [0]
+    least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
+    return least + count_of(max(counts), "trajectory")
 
 
 def _only(benchmarks: set[str]) -> str:

@@ -34,6 +34,11 @@ def report(config: ScoreConfig) -> int:
 def _report(config: ScoreConfig) -> int:
     if (config.csv or config.json_output) and (config.table or config.format != "table"):
         raise UserError("--csv and --json print every figure: leave out --table and --format")
+    if (config.csv or config.json_output) and config.calibration and not config.calibration_out:
+        raise UserError(
+            "--csv and --json hold no calibration: leave out --calibration, or write it to a file "
+            "with --calibration-out FILE"
+        )
     source = read_sources(config)
     if config.transfer:
         return _transfer(source, config)

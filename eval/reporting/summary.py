@@ -36,6 +36,7 @@ from trajudge.trajectories.util.tables import (
     folded,
     screen_width,
 )
+from trajudge.trajectories.util.terminal import count_of
 
 _HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
 _FAULT_ROWS = 6
@@ -203,7 +204,7 @@ def _table(scores: ScoreReport, label: Label | None, width: int, room: int, full
         return []
     lines = columns((LABEL_TITLES[label], *_HEAD), rows, width, names=2)
     if left:
-        lines.append(f"and {left} more {'benchmark' if left == 1 else 'benchmarks'}: {full}")
+        lines.append(f"and {count_of(left, 'more benchmark')}: {full}")
     return lines
 
 
@@ -254,7 +255,7 @@ def _coverage(scores: ScoreReport) -> str:
         for label in LABELS
         if (rows := score_rows(scores, label, OVERALL))
     }
-    parts += [f"{n} {name} labels unsure" for name, n in unsure.items() if n]
+    parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)
 
 
@@ -270,7 +271,8 @@ def _cost(scores: ScoreReport, seconds: float | None) -> str:
         tokens_in = sum(s.usage.input + s.usage.cache_read + s.usage.cache_write for s in spent)
         tokens_out = sum(s.usage.output for s in spent)
         price = f"${sum(known):.4f}" if known else "unknown"
-        price += f" and {unpriced:,} calls of unknown price" if known and unpriced else ""
-        text = f"Cost: {price}, {calls:,} calls, {tokens_in:,} input and {tokens_out:,} output"
-        text += " tokens"
+        more = f" and {count_of(unpriced, 'call')} of unknown price"
+        price += more if known and unpriced else ""
+        text = f"Cost: {price}, {count_of(calls, 'call')}, "
+        text += f"{tokens_in:,} input and {tokens_out:,} output tokens"
     return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"

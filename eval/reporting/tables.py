@@ -41,6 +41,7 @@ from trajudge.eval.scoring.records import (
     UsageTotals,
 )
 from trajudge.trajectories.util.tables import Table, render, rich_table
+from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -242,7 +243,7 @@ def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
     usage = spent.usage
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     if spent.cost is not None and spent.unpriced:
-        cost += f" + {spent.unpriced} calls of unknown price"
+        cost += f" + {count_of(spent.unpriced, 'call')} of unknown price"
     tokens = (
         usage.input + usage.cache_read + usage.cache_write,
         usage.cache_read,

@@ -32,16 +32,23 @@ TOLD_EVERY = 0.5
 class RunProgress:
     """Counts judgments as they come and shows them on ``stream`` (standard error).
 
-    ``total`` judgments are due, ``earlier`` of them stood in the journal already; ``name`` says
-    whose, where several runs follow each other.
+    ``total`` judgments are due, ``earlier`` of them stood in the journal already, of which
+    ``failed_before`` failed; ``name`` says whose, where several runs follow each other.
     """
 
     def __init__(
-        self, total: int, earlier: int = 0, stream: TextIO | None = None, *, name: str = ""
+        self,
+        total: int,
+        earlier: int = 0,
+        failed_before: int = 0,
+        *,
+        stream: TextIO | None = None,
+        name: str = "",
     ) -> None:
         self.name = name
         self.total = total
         self.earlier = earlier
+        self.failed_before = failed_before
         self.statuses: Counter[Status] = Counter()
         self.cached = 0
         self.cost = 0.0
@@ -131,7 +138,7 @@ class RunProgress:
 
     @property
     def failed(self) -> dict[str, int]:
-        """Counts of the statuses but ``ok``."""
+        """Counts of this session's statuses but ``ok``."""
         return {str(s): n for s, n in sorted(self.statuses.items()) if s is not Status.OK}
 
     @property
@@ -159,6 +166,7 @@ class RunProgress:
             "cached": self.cached,
             "from_before": self.earlier,
             "failed": self.failed,
+            "failed_before": self.failed_before,
             "cost": round(self.cost, 6),
             "cost_is_complete": not self.unpriced,
             "predicted_cost": _rounded(self.predicted_cost, 6),
@@ -172,11 +180,12 @@ class RunProgress:
         """Return for example ``judged 40/120 (12 cached, 0 from before), none failed, $0.31 of
         about $1.20, 9.8/s, 8 s left (until 14:03)``."""
         whose = f"{one_line(self.name)}: " if self.name else ""
-        failed = ", ".join(f"{count} {status}" for status, count in self.failed.items())
+        failed = [f"{count} {status}" for status, count in self.failed.items()]
+        failed += [f"{self.failed_before} before"] if self.failed_before else []
         parts = [
             f"{whose}judged {self.fresh + self.earlier}/{self.total} ({self.cached} cached, "
             f"{self.earlier} from before)",
-            f"failed {failed}" if failed else "none failed",
+            f"failed {', '.join(failed)}" if failed else "none failed",
             self._money(),
             f"{self._pace.rate(time.monotonic()):.1f}/s",
         ]

@@ -65,12 +65,14 @@ MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 class SessionWork(NamedTuple):
     """What a session has to judge: the ``journal`` to write to, the ``jobs`` that are left, the
-    requests to ask again by judgment, and how many judgments were there ``before``."""
+    requests to ask again by judgment, and how many judgments were there ``before``, of which
+    ``failed_before`` failed and are not asked for again."""
 
     journal: JudgmentJournal
     jobs: Iterator[JudgmentJob]
     refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
     before: int
+    failed_before: int
 
 
 class RunResult(NamedTuple):
@@ -215,7 +217,10 @@ class RunSession:
             engines = self._open_engines(self.model, spent, payments)
         with self.stop.heard_by(engines.stop if engines else None):
             try:
-                work = SessionWork(journal, jobs, refresh, int(done.sum()))
+                before = int(done.sum())
+                # Of those that ended well none is made again.
+                fine = earlier.columns.ok() & (earlier.columns.sample < samples)
+                work = SessionWork(journal, jobs, refresh, before, before - int(fine.sum()))
                 await self._judge_with(engines, work)
             finally:
                 if engines:
@@ -231,14 +236,14 @@ class RunSession:
         await engines.close()
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
-        journal, jobs, refresh, before = work
+        journal, jobs, refresh, before, failed_before = work
         plan, width = self.plan, self.planned.calls.concurrency
         if engines:  # whose limiter keeps to --concurrency
             width = workers_for(width)
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
-        with RunProgress(self.total, before, name=plan.judge_id) as progress:
+        with RunProgress(self.total, before, failed_before, name=plan.judge_id) as progress:
 
             def record(judgment: Judgment) -> None:
                 if effective:

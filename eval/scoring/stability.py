@@ -6,6 +6,8 @@ import numpy as np
 
 from trajudge.eval.data.index.columns import UNKNOWN, JudgmentColumns
 from trajudge.eval.data.index.keys import distinct
+from trajudge.eval.stats.interval import Ints
+from trajudge.trajectories.util.terminal import count_of
 
 
 def stability_notes(judgments: JudgmentColumns, trajectories: int) -> list[str]:
@@ -24,6 +26,24 @@ def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
     accepted = np.bincount(place, weights=success[decided])
     flipped = (accepted > 0) & (accepted < verdicts)
     return int(flipped.sum()), int((verdicts > 1).sum())
+
+
+def repeated_note(judgments: JudgmentColumns, last: Ints) -> str:
+    """Say how many judgments come more than once, of which ``last`` are the rows that count, and
+    how many with another verdict; a failed one that was asked for again contradicts nothing."""
+    places = distinct(judgments.keys)[1]
+    each = np.stack((judgments.judge, places, judgments.sample))
+    one = np.unique(each, axis=1, return_inverse=True)[1].ravel()
+    counted = np.empty(len(last), dtype=np.int64)
+    counted[one[last]] = last
+    earlier = np.setdiff1d(np.arange(len(judgments)), last)
+    now, verdicts, ok = counted[one[earlier]], judgments.verdicts, judgments.ok()
+    other = (verdicts[:, earlier] != verdicts[:, now]).any(axis=0) & ok[earlier] & ok[now]
+    repeated, different = len(np.unique(now)), len(np.unique(now[other]))
+    return (
+        f"holds {count_of(repeated, 'judgment')} more than once, {different} of them with another "
+        "verdict: the last of each counts"
+    )
 
 
 def _flips(judgments: JudgmentColumns) -> list[str]:

@@ -107,6 +107,18 @@ def test_trains_on_one_split_and_applies_to_the_other(
     assert overall.split()[-2:] == ["30", "15"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="the device that is always full")
+def test_the_evaluation_is_not_lost_to_a_model_that_cannot_be_written(
+    shop_runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--data", f"trajudge:{shop_runs}", "--seeds", "1", "--folds", "3"]
+    splits = ["--train-split", "dev", "--eval-split", "test"]
+    assert main([*words, *splits, "--save", "/dev/full"]) == 2
+    shown = capsys.readouterr()
+    assert "\nOverall" in shown.out
+    assert shown.err.startswith("error: --save /dev/full: cannot be written (No space left")
+
+
 @pytest.mark.slow
 def test_scores_on_its_own_training_runs_are_left_out_and_counted(
     shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 # C0 and C1 controls (escape sequences begin with one), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_FINAL_Y = re.compile("(?<=[^aeiou])y$")
 _LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
@@ -19,6 +20,11 @@ def one_line(text: str) -> str:
     """``text`` on one line, every control character shown by its number instead of obeyed."""
     joined = _LINE_BREAKS.sub(" ", text.rstrip("\r\n"))
     return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", joined)
+
+
+def count_of(count: int, noun: str) -> str:
+    """Write ``count`` before ``noun`` (a regular one), in the plural unless it is one."""
+    return f"1 {noun}" if count == 1 else f"{count:,} {_FINAL_Y.sub('ie', noun)}s"
 
 
 def terminal_console(

@@ -19,6 +19,7 @@ from trajudge.eval.data.index.keys import (
     KeyColumnsBuilder,
     KeyLike,
     column_of,
+    distinct,
     joined,
 )
 from trajudge.eval.data.index.lines import CallFields, JudgmentFields
@@ -266,3 +267,14 @@ def places_of(rows: Ints | Bools) -> Ints:
 
 def _renumbered(names: Sequence[str], among: Sequence[str]) -> Ints:
     return np.array([among.index(name) for name in names], dtype=np.int64)
+
+
+def last_of_each(columns: JudgmentColumns) -> Ints:
+    """Return the rows (in order) after which no other judgment has their judge, trajectory and
+    sample."""
+    _, place = distinct(columns.keys)
+    order = np.lexsort((columns.sample, place, columns.judge))
+    of_one = np.ones(max(len(order) - 1, 0), dtype=bool)
+    for column in (columns.judge, place, columns.sample):
+        of_one &= np.diff(column[order]) == 0
+    return np.sort(order[~np.append(of_one, False)] if len(order) else order)

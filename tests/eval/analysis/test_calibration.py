@@ -97,6 +97,18 @@ def test_auto_takes_what_the_judge_and_the_split_allow(
     assert found.calibrated.brier < found.raw.brier
 
 
+@pytest.mark.parametrize("data", ["--csv", "--json"])
+def test_results_as_data_leave_no_calibration_out_in_silence(
+    data: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = make_run(tmp_path / "run"), tmp_path / "map.json"
+    words = [str(run), data, "--calibration", "auto"]
+    assert main(words) == 2
+    assert "hold no calibration" in capsys.readouterr().err
+    assert main([*words, "--calibration-out", str(out)]) == 0
+    assert read_calibration(out, "judge").calibrated.n == 101
+
+
 def test_the_file_says_how_the_judge_was_configured(tmp_path: Path) -> None:
     run, out = make_run(tmp_path / "run"), tmp_path / "map.json"
     write_manifest(run, {"protocol": "default", "judge": "judge", "prompt_hash": "abc"})

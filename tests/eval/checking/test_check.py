@@ -16,12 +16,19 @@ from tests.eval.leaderboard.folders import write_run
 from tests.llm_server import LlmServer
 from trajudge.eval.checking.check import RunCheck, check_run
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.run_folder import JUDGMENTS, read_manifest, write_manifest
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    read_manifest,
+    write_manifest,
+    write_rewards,
+    write_unreadable,
+)
 from trajudge.eval.runs.plan import shown_options
 from trajudge.judges.cards import card_of, versions_of
 from trajudge.judges.model import Status
 from trajudge.judges.registry import JUDGES, find_judge, make_judge
 from trajudge.judges.training_set import key_hash
+from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util.errors import UserError
 
 TASKS = range(40)
@@ -101,6 +108,33 @@ def test_a_judgment_of_nothing_that_was_read_is_an_error(tmp_path: Path) -> None
     with (run / JUDGMENTS).open("a") as file:
         file.write(more + "\n")
     assert ("error", "strangers") in found(check_run(run))
+
+
+def texts(check: RunCheck, name: str) -> str:
+    return " ".join(finding.text for finding in check.findings if finding.name == name)
+
+
+def test_a_trajectory_that_could_not_be_read_is_no_stranger(tmp_path: Path) -> None:
+    """Its judgment is a skipped one and it has no reward; what a judge skipped was read."""
+    skipped = [failed(t, Status.SKIPPED) for t in (38, 39)]
+    run = write_run(tmp_path / "run", [*SAID[:38], *skipped], LABELS)
+    write_rewards(run, {judgment.key: None for judgment in [*SAID[:38], skipped[1]]})
+    check = check_run(run)
+    assert check.comparable
+    assert texts(check, "unread") == (
+        "1 of 40 judgments skipped, because the trajectory cannot be read, which counts as not "
+        "accepted; the first is because: mend it and start the same command again with "
+        "--retry-failed"
+    )
+    assert texts(check, "skipped").startswith("1 of 40 judgments skipped, because the trajectory l")
+
+
+def test_records_of_the_data_that_could_not_be_read_are_counted(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", SAID, LABELS)
+    write_unreadable(run, [Unreadable(source="data:3", reason="no JSON")])
+    assert texts(check_run(run), "unread").startswith(
+        "judged without 1 record that cannot be read; the first is data:3: no JSON"
+    )
 
 
 def test_two_endpoints_or_settings_of_one_model_are_an_error(tmp_path: Path) -> None:

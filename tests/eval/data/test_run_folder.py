@@ -15,6 +15,7 @@ from trajudge.eval.data.run_folder import (
     MANIFEST,
     REWARDS,
     OfficialReward,
+    copy_run,
     judgment_line,
     read_judgments,
     read_labels,
@@ -23,9 +24,10 @@ from trajudge.eval.data.run_folder import (
     write_labels,
     write_manifest,
     write_rewards,
+    write_unreadable,
 )
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -57,6 +59,19 @@ def test_rewards_are_written_as_their_records_are(
     records = [OfficialReward(key=key, official_reward=reward) for key, reward in ordered]
     written = "".join(f"{record.model_dump_json()}\n" for record in records)
     assert (folder / REWARDS).read_bytes() == written.encode()
+
+
+def test_a_copied_run_is_scored_and_reported_as_the_run_is(tmp_path: Path) -> None:
+    run, copy = tmp_path / "run", tmp_path / "copy"
+    run.mkdir()
+    write_manifest(run, {"judge": "j"})
+    write_labels(run, [label(1, True)])
+    write_rewards(run, {key(1): 1.0})
+    write_unreadable(run, [Unreadable(source="data:3", reason="no JSON")])
+    copy_run(run, copy)
+    assert {file.name: file.read_bytes() for file in run.iterdir()} == {
+        file.name: file.read_bytes() for file in copy.iterdir()
+    }
 
 
 def test_what_tells_of_the_execution_only_is_not_written() -> None:

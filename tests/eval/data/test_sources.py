@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.cases import key
-from trajudge.eval.data.sources import read_published_folder
+from tests.eval.cases import failed, key, label, said
+from tests.eval.leaderboard.folders import write_run
+from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.data.sources import read_published_folder, read_run
 from trajudge.eval.score import main
 from trajudge.judges.model import Status
 
@@ -34,6 +36,29 @@ def test_the_first_reward_that_is_known_counts_whichever_judge_tells_it(tmp_path
     one, two = (key(task, "visualwebarena") for task in (1, 2))
     assert source.rewards == {one: 1.0, two: None}
     assert {j.key for j in source.judgments} == {one, two}
+
+
+def test_the_last_of_repeated_judgments_counts_and_contradictions_are_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the command that made the run goes on with it: they are no samples of one trajectory."""
+    labels = [label(task, True) for task in range(4)]
+    first = [said(0, True), said(1, True), said(2, True), failed(3, Status.PROVIDER_ERROR)]
+    more = [said(0, False), said(2, True), said(3, True), said(3, False, sample=1)]
+    run = write_run(tmp_path / "run", [*first, *more], labels)
+    source = read_run(run)
+    assert [(j.key, j.success) for j in source.judgments if not j.sample] == [
+        (key(1), True),
+        (key(0), False),
+        (key(2), True),
+        (key(3), True),
+    ]
+    assert main([str(run)]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert (
+        f"{run / JUDGMENTS}: holds 3 judgments more than once, 1 of them with another verdict: "
+        "the last of each counts"
+    ) in told
 
 
 @pytest.mark.parametrize("with_index", [False, True])

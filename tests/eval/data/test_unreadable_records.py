@@ -88,6 +88,24 @@ def test_strict_reads_again_what_an_earlier_session_skipped(
     assert "judged 1/1" in _error(capsys)
 
 
+def test_a_resumed_run_tells_of_the_failures_that_stand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its exit code counts them, therefore its progress names them."""
+    data = tmp_path / "data"
+    store.write(data, [_run(0), _run(1)])
+    words = ["--judge", "heuristic", "--data", f"trajudge:{data}", "--out", str(tmp_path / "run")]
+    lines = (data / "trajectories.jsonl").read_bytes()
+    (data / "trajectories.jsonl").write_bytes(lines.replace(b'"goal":"g"', b'"goal":7', 1))
+    assert judge(words) == 1
+    assert "(0 cached, 0 from before), failed 1 skipped, " in _error(capsys)
+    assert judge(words) == 1
+    assert "(0 cached, 2 from before), failed 1 before, " in _error(capsys)
+    (data / "trajectories.jsonl").write_bytes(lines)
+    assert judge([*words, "--retry-failed"]) == 0
+    assert "(0 cached, 1 from before), none failed, " in _error(capsys)
+
+
 def test_data_without_a_readable_trajectory_says_what_is_wrong_with_it(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

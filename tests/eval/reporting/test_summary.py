@@ -121,6 +121,34 @@ def test_failed_judgments_come_first_among_the_warnings() -> None:
     assert warnings[0] == "warning: 1 failed judgment of judge counted as not accepted"
 
 
+def test_what_judges_left_open_is_told_label_by_label_where_it_differs() -> None:
+    """The count of one label, whichever came last, stood for all of them."""
+    labels = {key(n): label(n, n % 2 == 0, side_effect=None if n else True) for n in range(10)}
+    judgments = [*(said(n, True, side_effect=False) for n in range(2, 10))]
+    judgments += [failed(n, Status.REFUSED) for n in (0, 1)]
+    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
+    assert (
+        "warning: 2 failed judgments (success) and 1 failed judgment (side effect) of judge "
+        "counted as not accepted"
+    ) in text
+
+
+def test_judges_of_different_numbers_of_trajectories_are_headed_by_both() -> None:
+    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
+    judgments = [said(n, True, judge="a") for n in range(10)]
+    judgments += [said(n, True, judge="b") for n in range(7)]
+    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
+    assert lines[0] == "2 judges on 7 to 10 trajectories of WebArena"
+
+
+def test_a_single_one_is_no_plural() -> None:
+    labels = {key(n): label(n, True if n else None) for n in range(30)}
+    judgments = [said(n, True, calls=(call(),) if not n else ()) for n in range(30)]
+    text = summary(score(judgments, labels, rewards=dict.fromkeys(labels)), width=100)
+    assert "; 1 unsure success label\n" in text
+    assert ", 1 call, " in text
+
+
 def test_what_failed_of_many_judges_is_one_warning() -> None:
     labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
     judgments = [

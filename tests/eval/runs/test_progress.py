@@ -52,6 +52,14 @@ def test_the_line_predicts_cost_and_end(clock: Clock) -> None:
     assert line.endswith(", 37 retries")
 
 
+def test_failures_of_earlier_sessions_stand() -> None:
+    progress = RunProgress(9, 4, 2, stream=io.StringIO())
+    assert "judged 4/9 (0 cached, 4 from before), failed 2 before, " in progress.line()
+    progress.add(failed(11, Status.REFUSED))
+    assert ", failed 1 refused, 2 before, " in progress.line()
+    assert progress.fields()["failed_before"] == 2
+
+
 def test_what_the_cache_answers_is_no_measure_of_cost(clock: Clock) -> None:
     progress = RunProgress(40, stream=io.StringIO())
     for task in range(10):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 @pytest.mark.parametrize(
@@ -29,3 +29,18 @@ def test_controls_are_shown_not_obeyed(text: str, shown: str) -> None:
 @given(st.text())
 def test_no_control_character_is_left(text: str) -> None:
     assert all(unicodedata.category(character) != "Cc" for character in one_line(text))
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "written"),
+    [
+        (0, "label", "0 labels"),
+        (1, "label", "1 label"),
+        (1302, "label", "1,302 labels"),
+        (1, "trajectory", "1 trajectory"),
+        (2, "trajectory", "2 trajectories"),
+        (2, "day", "2 days"),
+    ],
+)
+def test_a_noun_agrees_with_its_count(count: int, noun: str, written: str) -> None:
+    assert count_of(count, noun) == written
