@@ -47,16 +47,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
+    from trajudge.eval.runs import session  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
-    from trajudge.eval.runs.session import run_until_interrupted, scores_of_all  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
 
-    started = time.monotonic()
-    results = run_interruptible(run_until_interrupted(runs, _opening(request)))
-    scores = scores_of_all(runs, results)
-    warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
-    notes = [note for result in results for note in result.notes]
-    show(scores, time.monotonic() - started, warnings, notes, full=request.full)
+    started, failed = time.monotonic(), None
+    try:
+        results = run_interruptible(session.run_until_interrupted(runs, _opening(request)))
+    except session.RunsFailed as error:
+        results, failed = error.results, error
+    if results:
+        scores = session.scores_of_all(runs, results)
+        warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
+        notes = [note for result in results for note in result.notes]
+        show(scores, time.monotonic() - started, warnings, notes, full=request.full)
+    if failed:
+        raise failed
     return max((result.code for result in results), default=OK)
 
 

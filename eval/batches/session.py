@@ -264,7 +264,7 @@ def _pending(desk: BatchDesk, folder: Path | None) -> str:
     rows = desk.open_rows()
     if folder is None:
         return f"{len(rows)} batches are submitted"
-    said = [
+    sentences = [
         f"{output_of(row.provider_id)}: {desk.through(row)} of {row.lines} lines there (vllm is "
         "still writing, or was stopped: then run it again)"
         for row in rows
@@ -273,17 +273,17 @@ def _pending(desk: BatchDesk, folder: Path | None) -> str:
     written = [row for row in rows if row.provider_id]
     for place in sorted({str(Path(row.provider_id).parent) for row in written}):
         if place != str(folder.resolve()):
-            said.append(
+            sentences.append(
                 f"requests that wait in {place} already were not written into {folder} again"
             )
     if len(written) < len(rows):
-        said.append(
+        sentences.append(
             "an earlier command still writes a file, or was killed then: this one writes it anew "
             f"{desk.times.grace:g} s after that"
         )
     if written:
-        said.append("run  " + "; ".join(map(_vllm_command, written)))
-    return "; ".join(said)
+        sentences.append("run  " + "; ".join(map(_vllm_command, written)))
+    return "; ".join(sentences)
 
 
 def _vllm_command(row: BatchRow) -> str:

@@ -49,6 +49,11 @@ class PlannedRun:
     plan: RunPlan
     model: ModelHandle | None
 
+    @property
+    def total(self) -> int:
+        """The judgments that it consists of."""
+        return len(self.plan.keys) * self.run.samples
+
 
 def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[PlannedRun]:
     """Plan the runs that are asked for, in order; ``source`` is their data in place of the

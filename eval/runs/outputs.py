@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
@@ -14,9 +15,12 @@ from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain, renderable
 from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.jobs import LoadReport
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, ScoreReport
-from trajudge.judges.model import Judgment
+from trajudge.judges.calls.windows import guesses
+from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.trajectories.util.terminal import terminal_console
@@ -51,6 +55,48 @@ def write_scores(folder: Path, scores: ScoreReport, annotations: str | None) -> 
         (folder / "results.json").write_text(results_json(scores), encoding="utf-8")
         (folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
     return scores
+
+
+def failures(judgments: RunJudgments) -> int:
+    """Count the judgments that failed."""
+    return int((~judgments.columns.ok()).sum())
+
+
+def are_too_many(failed: int, planned: PlannedRun) -> bool:
+    """Tell whether more judgments failed than ``--max-failures`` allows."""
+    allowed: float | int = planned.run.max_failures
+    return failed > (allowed * planned.total if isinstance(allowed, float) else allowed)
+
+
+def notes_of(
+    planned: PlannedRun, judgments: RunJudgments, stopped: Exception | None
+) -> Iterator[str]:
+    """Say where the run is, and why it is not whole."""
+    yield f"the run is in {planned.plan.folder}"
+    failed, total = failures(judgments), planned.total
+    if stopped is not None:
+        yield (
+            f"{stopped}: {len(judgments)} of {total} judged; the same command goes on from there"
+        )
+    elif are_too_many(failed, planned):
+        yield (
+            f"{failed} of {total} judgments failed, more than --max-failures "
+            f"{planned.run.max_failures}: --retry-failed asks for them again"
+        )
+
+
+def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> Iterator[str]:
+    """Say what could not be read, file by file, and why judgments failed, once per status."""
+    named = dict.fromkeys(f"{i.source}: {i.reason}" for i in (*plan.unreadable, *report.unreadable))
+    yield from named
+    yield from guesses(plan.manifest.windows)
+    for key in report.repeated:
+        yield f"{key} comes twice in the data: the first one counts"
+    failed = [*judgments.at(~judgments.columns.ok())]
+    for status in Status:
+        why = [j.detail for j in failed if j.status is status and j.detail not in named]
+        if why:
+            yield f"{len(why)} {status}, the first because: {why[0]}"
 
 
 def missing_policy(protocol: str) -> Missing:

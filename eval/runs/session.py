@@ -32,7 +32,14 @@ from trajudge.eval.runs.jobs import (
     skipped,
     to_refresh,
 )
-from trajudge.eval.runs.outputs import missing_policy, write_results
+from trajudge.eval.runs.outputs import (
+    are_too_many,
+    failures,
+    missing_policy,
+    notes_of,
+    warnings_of,
+    write_results,
+)
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import (
     Interrupted,
@@ -42,14 +49,14 @@ from trajudge.eval.runs.workers import (
     workers_for,
 )
 from trajudge.eval.scoring.compute import score
-from trajudge.judges.calls.windows import guesses
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
 from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
@@ -94,6 +101,21 @@ class RunResult(NamedTuple):
         return f"RunResult(code={self.code}, judgments={len(self.judgments)})"
 
 
+class RunsFailed(UserError):
+    """What ended some of several runs, each ``failed`` one by its judge; ``results`` are those of
+    the others."""
+
+    def __init__(
+        self, failed: Sequence[tuple[str, UserError]], of: int, results: list[RunResult]
+    ) -> None:
+        self.results = results
+        judges: dict[str, list[str]] = {}
+        for judge, error in failed:
+            judges.setdefault(str(error), []).append(judge)
+        said = "; ".join(f"{', '.join(names)}: {why}" for why, names in judges.items())
+        super().__init__(f"{len(failed)} of {of} runs failed: {said}")
+
+
 SessionOpening = Callable[[PlannedRun, Mapping[str, float], StopSignal], "RunSession"]
 
 
@@ -101,15 +123,25 @@ async def run_all(
     runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
 ) -> list[RunResult]:
     """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
-    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``."""
+    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
+    RunsFailed at the end: what ends one is mostly its judge's or its model's own."""
     results: list[RunResult] = []
+    failed: list[tuple[str, UserError]] = []
     spent: dict[str, float] = {}
     for planned in runs:
-        results.append(await (opening or RunSession)(planned, spent, stop).execute())
-        spent |= results[-1].spent
-        if results[-1].code == INTERRUPTED:
+        session = (opening or RunSession)(planned, spent, stop)
+        try:
+            results.append(await session.execute())
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            failed.append((planned.plan.judge_id, error))
+        spent |= session.spent
+        if isinstance(stop.reason, Interrupted):
             break
         stop.forget_budget()
+    if failed:
+        raise RunsFailed(failed, len(runs), results)
     return results
 
 
@@ -152,7 +184,7 @@ class RunSession:
         self.report = LoadReport()
         self.is_limited = planned.calls.max_cost is not None
         self.spent: dict[str, float] = {}
-        self.total = len(planned.plan.keys) * planned.run.samples
+        self.total = planned.total
 
     async def execute(self) -> RunResult:
         """Judge, score, write the results.
@@ -167,7 +199,8 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
-        warnings, notes = tuple(self._warnings(judgments)), tuple(self._notes(judgments))
+        warnings = tuple(warnings_of(self.plan, self.report, judgments))
+        notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         code = self._code(judgments)
         return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
 
@@ -277,42 +310,7 @@ class RunSession:
             plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
         )
 
-    def _failed(self, judgments: RunJudgments) -> bool:
-        """Tell whether more judgments failed than ``--max-failures`` allows."""
-        failed = int((~judgments.columns.ok()).sum())
-        allowed: float | int = self.planned.run.max_failures
-        return failed > (allowed * self.total if isinstance(allowed, float) else allowed)
-
     def _code(self, judgments: RunJudgments) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
-        return FAILURES if self._failed(judgments) else OK
-
-    def _notes(self, judgments: RunJudgments) -> Iterator[str]:
-        """Say where the run is, and why it is not whole."""
-        yield f"the run is in {self.plan.folder}"
-        if self.stop.reason is not None:
-            yield (
-                f"{self.stop.reason}: {len(judgments)} of {self.total} judged; the same command "
-                "goes on from there"
-            )
-        elif self._failed(judgments):
-            failed = int((~judgments.columns.ok()).sum())
-            yield (
-                f"{failed} of {self.total} judgments failed, more than --max-failures "
-                f"{self.planned.run.max_failures}: --retry-failed asks for them again"
-            )
-
-    def _warnings(self, judgments: RunJudgments) -> Iterator[str]:
-        """Say what could not be read, file by file, and why judgments failed, once per status."""
-        unread = (*self.plan.unreadable, *self.report.unreadable)
-        named = dict.fromkeys(f"{i.source}: {i.reason}" for i in unread)
-        yield from named
-        yield from guesses(self.plan.manifest.windows)
-        for key in self.report.repeated:
-            yield f"{key} comes twice in the data: the first one counts"
-        failed = [*judgments.at(~judgments.columns.ok())]
-        for status in Status:
-            why = [j.detail for j in failed if j.status is status and j.detail not in named]
-            if why:
-                yield f"{len(why)} {status}, the first because: {why[0]}"
+        return FAILURES if are_too_many(failures(judgments), self.planned) else OK

@@ -61,3 +61,35 @@ def test_an_option_goes_to_the_judges_of_a_grid_that_take_it(
 def test_the_same_run_twice_in_a_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("--judge", "heuristic", "--judge", "heuristic") == 2
     assert "duplicate run" in capsys.readouterr().err
+
+
+FAILING = "needs_model = False\n\nasync def judge(trajectory, ask):\n    raise KeyError(1)\n"
+
+
+def test_a_judge_that_fails_does_not_keep_the_others_from_their_runs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("mine.py").write_text(FAILING)
+    assert run("--judge", "mine.py", "--judge", "heuristic", "--limit", "4") == 2
+    shown = capsys.readouterr()
+    assert "heuristic" in shown.out
+    assert shown.err.splitlines()[-1].startswith(
+        "error: 1 of 2 runs failed: mine: judge mine failed on "
+    )
+    (judged,) = Path("run").glob("heuristic-*/results.json")
+    assert judged.is_file()
+
+
+def test_judges_that_fail_for_the_same_reason_are_named_together(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ["--judge", "simplified", "--judge", "aer-c", "--model", "gpt-4o", "--limit", "4"]
+    with LlmServer() as server:
+        place = server.url + "/v1"
+    assert run(*words, "--base-url", place, "--yes") == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    told = shown.err.splitlines()[-1]
+    assert told.startswith(
+        "error: 2 of 2 runs failed: simplified-axtree:gpt-4o, aer-c-agentrewardbench:gpt-4o: no "
+    )

@@ -116,3 +116,30 @@ def test_what_was_in_flight_at_a_kill_is_counted_when_the_run_goes_on(tmp_path: 
         _, told = command.start().communicate(timeout=60)
     assert till.bill <= 0.5
     assert "is left of --max-cost 0.5" in on_one_line(told.decode())
+
+
+FAILING = """
+from trajudge import Message, Text, Verdict
+
+asked = 0
+
+async def judge(trajectory, ask):
+    global asked
+    await ask([Message(role="user", parts=(Text(text=trajectory.goal + str(asked)),))])
+    asked += 1
+    if asked == 4:
+        raise KeyError("goal")
+    return Verdict(success=True)
+"""
+
+
+def test_what_a_run_that_failed_has_paid_counts_for_the_next_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The judge fails in its fourth call; the next one may pay what is left of the limit."""
+    Path("mine.py").write_text(FAILING)
+    till = Till()
+    with LlmServer(text=till) as server:
+        assert judge(server, 0.5, 1, "--judge", "mine.py", "--judge", "simplified") == 2
+    assert "1 of 2 runs failed: mine:gpt-4o: " in capsys.readouterr().err
+    assert 0.4 < till.bill <= 0.5
