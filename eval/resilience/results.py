@@ -19,6 +19,7 @@ from trajudge.eval.resilience.popups import PopupFactor, popup_factor
 from trajudge.eval.resilience.records import FaultExperiment
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 FORMAT = {"format": "trajudge-resilience-results", "version": 1}
 _STALLED_SHARE = 0.05  # of an arm's runs; more is said
@@ -71,7 +72,8 @@ def _remarks(experiment: FaultExperiment) -> Iterator[str]:
             yield f"{arm.name}: no fault fired in any run: its figures say nothing of faults"
     unknown = sum(run.tokens is None for arm in experiment.arms for run in arm.runs)
     if unknown:
-        yield f"{unknown} runs made model calls of unknown usage: their tokens are left out"
+        runs = count_of(unknown, "run")
+        yield f"the tokens of {runs} with model calls of unknown usage are left out"
 
 
 def write_results(results: ResilienceResults, out: Path) -> None:

@@ -25,7 +25,7 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 ASK_ABOVE = 1.0
 SAMPLED = 40
@@ -97,8 +97,7 @@ def _told_apart(runs: Sequence[PlannedRun]) -> list[str]:
     for planned in runs:
         name, samples = planned.plan.judge_id, planned.run.samples
         if often[name] > 1:
-            draws = "1 draw" if samples == 1 else f"{samples} draws"
-            name += f", {draws} at temperature {planned.calls.temperature:g}"
+            name += f", {count_of(samples, 'draw')} at temperature {planned.calls.temperature:g}"
         names.append(name)
     return names
 
@@ -131,7 +130,7 @@ async def _in_batches(runs: Sequence[PlannedRun]) -> str:
     lines = ""
     for planned in runs:
         found = await _price_all(planned, asked, batch=True)
-        rounds = f"{found.rounds} round{'' if found.rounds == 1 else 's'}"
+        rounds = count_of(found.rounds, "round")
         lines += (
             f"  in batches    {_money(found.cost)}, at most {rounds} of at most 24 hours each\n"
         )

@@ -51,6 +51,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
+from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
@@ -299,7 +300,7 @@ class RunSession:
         elif self._failed(judgments):
             failed = int((~judgments.columns.ok()).sum())
             yield (
-                f"{failed} of {self.total} judgments failed, more than --max-failures "
+                f"{failed} of {count_of(self.total, 'judgment')} failed, more than --max-failures "
                 f"{self.planned.run.max_failures}: --retry-failed asks for them again"
             )
 
