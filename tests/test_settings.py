@@ -68,5 +68,5 @@ SEEDED = [
 def test_a_seed_is_one_that_every_file_can_hold(settings: type[Record], seed: int) -> None:
     """JSON is written with integers of 64 bits; a larger one is refused before any work."""
     with pytest.raises(ValidationError) as refused:
-        settings(seed=seed)
+        settings.model_validate({"seed": seed})
     assert ("seed",) in [error["loc"] for error in refused.value.errors()]
