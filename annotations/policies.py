@@ -6,6 +6,7 @@ from __future__ import annotations
 from trajudge.annotations import label_policies, open_annotations, parse_labels
 from trajudge.annotations.model import Labels, primary_labels
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 # The share of other labels from which the choice is part of the result.
 NOISE = 0.05
@@ -34,7 +35,7 @@ def _counts(labels: Labels) -> str:
     decided = [label.success for label in labels.values() if label.success is not None]
     unsure = len(labels) - len(decided)
     left_out = f", {unsure} unsure left out" if unsure else ""
-    return f"{len(decided)} runs ({sum(decided)} successes){left_out}"
+    return f"{count_of(len(decided), 'run')} ({sum(decided)} successful){left_out}"
 
 
 def _difference(labels: Labels, other: str, others: Labels) -> str:

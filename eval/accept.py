@@ -58,12 +58,13 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
 def _text(config: AcceptConfig, made: Acceptance) -> str:
     from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, first_screen  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import count_of  # noqa: PLC0415
 
     rejected = [(kind, str(count)) for kind, count in made.counts.items() if kind != "accepted"]
     total = sum(made.counts.values())
     finding = (
         f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
-        f"{made.counts.get('accepted', 0)} accepted of {total} trajectories"
+        f"{made.counts.get('accepted', 0)} accepted of {count_of(total, 'trajectory')}"
     )
     table = Table("", ("rejected because", "trajectories"), rejected, names=1)
     rest = f"written to {config.out}: {ACCEPTED}, {REJECTED}, {SUMMARY}"

@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from pydantic import Field
+
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult, run_until_interrupted
@@ -25,6 +27,7 @@ from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, rec
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import INTERRUPTED, OK
+from trajudge.trajectories.util.options import LARGEST
 from trajudge.trajectories.util.terminal import one_line
 
 NO_SUBJECTS = Subjects((), {})
@@ -39,7 +42,7 @@ class RobustConfig(Record):
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
     limit: int = SOURCES
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=LARGEST)
     out: Path = Path("robustness")
     attacked: Path | None = None
     adaptive: int = 0

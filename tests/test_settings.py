@@ -7,6 +7,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
+
+from trajudge.environments.recording.settings import RecordConfig
+from trajudge.environments.stages.model import SuiteSpecification
+from trajudge.environments.stages.settings import GenerateConfig
+from trajudge.eval.acceptance.settings import SampleConfig
+from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.analysis.hard_subset import HardSubsetConfig
+from trajudge.eval.analysis.train_telemetry import TelemetryConfig
+from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.eval.select.plan import SelectionPlan
+from trajudge.eval.select.settings import PlanConfig
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.robustness.judging import RobustConfig
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.options import LARGEST
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
@@ -36,3 +54,19 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
         name = str(path.relative_to(ROOT))
         found = set(takers(path.read_text()))
         assert found <= READERS.get(name, set()) | {"main"}, name
+
+
+SEEDED = [
+    *(SampleConfig, TrainingConfig, HardSubsetConfig, TelemetryConfig, BuildConfig, ScoreConfig),
+    *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, RobustConfig, RecordConfig),
+    *(GenerateConfig, SuiteSpecification),
+]
+
+
+@pytest.mark.parametrize("settings", SEEDED)
+@pytest.mark.parametrize("seed", [-1, LARGEST + 1])
+def test_a_seed_is_one_that_every_file_can_hold(settings: type[Record], seed: int) -> None:
+    """JSON is written with integers of 64 bits; a larger one is refused before any work."""
+    with pytest.raises(ValidationError) as refused:
+        settings.model_validate({"seed": seed})
+    assert ("seed",) in [error["loc"] for error in refused.value.errors()]

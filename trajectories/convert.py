@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
     from trajudge.trajectories.loading import Loaded
@@ -49,8 +50,7 @@ def main(options: argparse.Namespace) -> int:
     goals = read_goals(options.goals) if options.goals else None
     read = _Readable(open_source(source, goals=goals))
     file = store.write(options.target, read)
-    noun = "trajectory" if read.converted == 1 else "trajectories"
-    sys.stdout.write(f"{file}: {read.converted:,} {noun}\n")
+    sys.stdout.write(f"{file}: {count_of(read.converted, 'trajectory')}\n")
     return FAILURES if read.failed else OK
 
 

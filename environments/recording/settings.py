@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.agents.settings import ModelSettings, model_settings, model_side
 from trajudge.environments.model.variant import RunVariant
@@ -14,6 +16,7 @@ from trajudge.environments.variants.jobs import chosen_variants
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import LARGEST
 
 # How a model is reached: the fields below that are options of trajudge judge.
 CALLS = (
@@ -41,7 +44,7 @@ class RecordConfig(Record):
     payloads: Path | None = None
     variants: tuple[str, ...] = ()
     text_only: bool = False
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, le=LARGEST)
     workers: int = 1
     model: str | None = None
     representation: Literal["axtree", "screenshot", "both"] = "axtree"

@@ -23,6 +23,7 @@ from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.output import decision_json, read_decision
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import first_screen
+from trajudge.trajectories.util.terminal import count_of
 
 
 class LabelledSample(NamedTuple):
@@ -68,8 +69,9 @@ def sample_text(made: Recertification, folder: Path, file: Path) -> str:
     """Say which runs are to be labelled, and what comes next."""
     planned = "no reasonable number of" if made.planned is None else str(made.planned)
     above = [
-        f"label the {made.size} runs in {file}, in that order: one of each of {made.size} tasks "
-        f"out of {len(made.runs)}, from {made.accepted_runs} accepted runs of "
+        f"label the {count_of(made.size, 'run')} in {file}, in that order: one of each of "
+        f"{count_of(made.size, 'task')} out of {len(made.runs)}, from "
+        f"{count_of(made.accepted_runs, 'accepted run')} of "
         f"{', '.join(made.agents)}",
         f"{planned} labels decide with probability 0.8, were the precision that of the decision",
     ]
@@ -83,17 +85,18 @@ def outcome_text(made: Recertification, outcome: RecertificationResult, folder: 
     needed = 1 / (1 - plan.confidence)
     lines = [
         f"{_headline(made, outcome)} ({outcome.hits} true successes in "
-        f"{outcome.used - outcome.unsure} labels; precision at least {100 * outcome.low:.1f} %)",
+        f"{count_of(outcome.used - outcome.unsure, 'label')}; precision at least "
+        f"{100 * outcome.low:.1f} %)",
         f"e-value {outcome.evidence:.3g} for the target, {outcome.against:.3g} against it; "
         f"{needed:.3g} decides",
     ]
     if outcome.unsure:
-        lines.append(f"{outcome.unsure} labels are unsure: nothing was bet on them")
+        lines.append(f"nothing was bet on {count_of(outcome.unsure, 'unsure label')}")
     if outcome.verdict == "undecided":
         rest = len(made.runs) - outcome.used
         lines.append(
-            f"label the next runs in the order of the sample ({rest} tasks are left), and test "
-            "again"
+            f"label the next runs in the order of the sample ({count_of(rest, 'task')} left), and "
+            "test again"
             if rest
             else "every task has its label: accept more runs, or count on the limit above"
         )

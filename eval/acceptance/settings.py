@@ -9,6 +9,7 @@ from pydantic import Field
 
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.options import LARGEST
 
 
 class AcceptConfig(Record):
@@ -52,4 +53,4 @@ class SampleConfig(Record):
     out: Path
     agent: tuple[str, ...] = ()
     size: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST)

@@ -26,7 +26,7 @@ from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 class ReparseConfig(Record):
@@ -156,7 +156,8 @@ def reparse_text(before: Sequence[Judgment], after: Sequence[ReparsedJudgment]) 
         if (old.status, old.success) != (new.judgment.status, new.judgment.success)
     ]
     read = len(after) - kept.total()
-    lines = [f"{read} of {len(after)} judgments read again, {len(changed)} with another verdict"]
+    total = count_of(len(after), "judgment")
+    lines = [f"{read} of {total} read again, {len(changed)} with another verdict"]
     lines += [
         f"  {old.key}: {old.status} {old.success} is now {new.status} {new.success}"
         for old, new in changed[:10]

@@ -32,6 +32,7 @@ from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Usage
+from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
@@ -235,13 +236,11 @@ class _Rounds:
 
     def _say(self, made: int, planned: int) -> None:
         most = sum(spool.reserved for spool in self.collector.spools.values())
-        files = "file" if made == 1 else "files"
-        requests = "request" if planned == 1 else "requests"
         price = f"for at most ${most:.2f}" if self._is_priced() else "at an unknown price"
         when = "" if self.session.config.batch_files else "; ended within 24 hours, most within one"
         sys.stderr.write(
-            f"batch: {planned:,} {requests} in {made} {files}, {price}{when}. Ctrl-C is safe: the "
-            "same command goes on from there\n"
+            f"batch: {count_of(planned, 'request')} in {count_of(made, 'file')}, {price}{when}. "
+            "Ctrl-C is safe: the same command goes on from there\n"
         )
 
     def _is_priced(self) -> bool:

@@ -16,7 +16,7 @@ from trajudge.eval.stats.intervals.verdict_intervals import PARTS, verdict_colum
 
 COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
 UNDEFINED = "one of the two is undefined: a denominator is zero"
-ONE_TASK = "fewer than two tasks: no interval"
+ONE_TASK = "they share runs of one task only"
 SAME = "the two say the same of every trajectory: no interval"
 
 

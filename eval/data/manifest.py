@@ -12,13 +12,20 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest, write_manifest
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    MANIFEST,
+    read_manifest,
+    read_unreadable,
+    write_manifest,
+)
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.models.prices import PriceSource
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 
 class RunManifest(Record):
@@ -107,7 +114,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
     Raises UserError if it is another run's, no folder, or not writable.
     """
     if (folder / MANIFEST).is_file():
-        check_same_run(f"--out {folder}", read_manifest(folder), manifest)
+        check_same_run(f"--out {folder}", read_manifest(folder), manifest, folder)
     elif (folder / JUDGMENTS).is_file():
         raise UserError(f"{folder}: has {JUDGMENTS} but no {MANIFEST}: choose another --out")
     make_folder(folder, "--out")
@@ -125,20 +132,40 @@ def _settings(manifest: RunManifest) -> dict[str, Any]:
     return {name: value for name, value in content.items() if name not in _FREE}
 
 
-def check_same_run(where: str, earlier: dict[str, Any], manifest: RunManifest) -> None:
+def check_same_run(
+    where: str, earlier: dict[str, Any], manifest: RunManifest, folder: Path | None = None
+) -> None:
     """Compare as both are read today: a field that the earlier one lacks has its default. Raises
-    UserError naming ``where`` the earlier one stands and the first difference."""
+    UserError naming ``where`` the earlier one stands and the first difference; ``folder`` holds
+    what could not be read then, where there is one."""
     _check_windows(where, earlier.get("windows"), manifest)
     now = _settings(manifest)
     before = {name: value for name, value in earlier.items() if name not in _FREE}
     for name in (*now, *(before.keys() - now.keys())):
         default = _default(name)
         old, new = before.get(name, default), now.get(name, default)
+        if name == "selection":
+            _check_trajectories(where, old, new, folder)
         if old != new:
             raise UserError(
                 f"{where}: holds a run with {name} {_short(old)}, this one has "
                 f"{_short(new)}: {_WHY.get(name, '')}choose another --out"
             )
+
+
+def _check_trajectories(where: str, old: object, new: object, folder: Path | None) -> None:
+    """Say of the same selection that the data has other trajectories now, and why."""
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return
+    count = "trajectories"
+    if old.get(count) != new.get(count) and {**old, count: 0} == {**new, count: 0}:
+        unread = len(read_unreadable(folder)) if folder else 0
+        why = f"; {count_of(unread, 'record')} could not be read then" if unread else ""
+        raise UserError(
+            f"{where}: holds a run of {old.get(count)} trajectories, and the data has "
+            f"{new.get(count)} now{why}: judge them with another --out, or go on with the data as "
+            "it was"
+        )
 
 
 def _check_windows(where: str, earlier: object, manifest: RunManifest) -> None:

@@ -21,6 +21,7 @@ from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
 from trajudge.trajectories.model import TrajectoryKey, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.trajectories.util.terminal import count_of
 
 _TAGS = ("<reasoning>", "<success>")
 _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
@@ -126,10 +127,10 @@ def unread_note(folder: Path, found: Sequence[PublishedJudgment]) -> list[str]:
     broken = [i.judgment for i in found if i.judgment.status is Status.SKIPPED]
     if not broken:
         return []
-    files = "1 file" if len(broken) == 1 else f"{len(broken)} files"
+    judges = ", ".join(sorted({j.judge for j in broken}))
     return [
-        f"{folder}: {files} of {', '.join(sorted({j.judge for j in broken}))} cannot be read and "
-        f"counted as skipped; the first is {broken[0].detail}: fetch what is broken again"
+        f"{folder}: {count_of(len(broken), 'file')} of {judges} cannot be read and counted as "
+        f"skipped; the first is {broken[0].detail}: fetch what is broken again"
     ]
 
 

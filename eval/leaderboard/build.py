@@ -30,6 +30,7 @@ from trajudge.eval.scoring.usage import judge_usage
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 Expert = dict[TrajectoryKey, Annotation]
 Rewards = dict[TrajectoryKey, float | None]
@@ -139,8 +140,9 @@ def _contradictions(keys: Collection[TrajectoryKey]) -> Iterator[str]:
     if keys:
         first = min(keys, key=lambda key: key.order)
         yield (
-            f"warning: {len(keys)} trajectories have two different labels, {first} for one: those "
-            "of the annotations count, else the first run's; score all against the same ones"
+            f"warning: two different labels of {count_of(len(keys), 'trajectory')}, {first} for "
+            "one: those of the annotations count, else the first run's; score all against the same "
+            "ones"
         )
 
 
@@ -148,8 +150,8 @@ def _foreign(keys: Collection[TrajectoryKey]) -> Iterator[str]:
     if keys:
         first = min(keys, key=lambda key: key.order)
         yield (
-            f"warning: {len(keys)} trajectories are labelled by a run alone and not by the "
-            f"benchmark's annotations, {first} for one: they are left out"
+            f"warning: {count_of(len(keys), 'trajectory')} labelled by a run alone and not by the "
+            f"benchmark's annotations, {first} for one, left out"
         )
 
 

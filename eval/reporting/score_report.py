@@ -22,7 +22,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.terminal import one_line, terminal_console
+from trajudge.trajectories.util.terminal import count_of, one_line, terminal_console
 
 
 def report(config: ScoreConfig) -> int:
@@ -237,7 +237,7 @@ def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
     )
     observed = observed_verdicts(source, scores.missing)
     written = write_plots(folder, scores, detailed, observed)
-    sys.stderr.write(f"{len(written)} plots are in {folder}\n")
+    sys.stderr.write(f"{count_of(len(written), 'plot')} in {folder}\n")
 
 
 def observed_verdicts(
@@ -290,12 +290,12 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     )
     if absent:
         sys.stderr.write(
-            f"warning: {len(absent)} trajectories with a wrong verdict are not in the data, "
-            f"{absent[0]} for one: they are left out of {file}\n"
+            f"warning: {count_of(len(absent), 'trajectory')} with a wrong verdict not in the data, "
+            f"{absent[0]} for one: left out of {file}\n"
         )
     write_mismatches(file, cases)
     if not config.explain:
-        sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
+        sys.stderr.write(f"{count_of(len(cases), 'wrong verdict')} in {file}\n")
         return []
     from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
@@ -305,8 +305,8 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
     reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(
-            f"warning: {len(reasons)} of {len(cases)} wrong verdicts were not sorted, "
+            f"warning: {len(reasons)} of {count_of(len(cases), 'wrong verdict')} not sorted, "
             f"for one: {one_line(reasons[0])}\n"
         )
-    sys.stderr.write(f"{len(cases)} wrong verdicts are in {file}\n")
+    sys.stderr.write(f"{count_of(len(cases), 'wrong verdict')} in {file}\n")
     return [kinds_table(explained)]

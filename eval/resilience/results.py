@@ -19,6 +19,7 @@ from trajudge.eval.resilience.popups import PopupFactor, popup_factor
 from trajudge.eval.resilience.records import FaultExperiment
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 FORMAT = {"format": "trajudge-resilience-results", "version": 1}
 _STALLED_SHARE = 0.05  # of an arm's runs; more is said
@@ -78,7 +79,8 @@ def _remarks(experiment: FaultExperiment) -> Iterator[str]:
         )
     unknown = sum(run.tokens is None and run.model_calls is not None for run in runs)
     if unknown:
-        yield f"{unknown} runs made model calls of unknown usage: their tokens are left out"
+        untold = count_of(unknown, "run")
+        yield f"the tokens of {untold} with model calls of unknown usage are left out"
 
 
 def write_results(results: ResilienceResults, out: Path) -> None:

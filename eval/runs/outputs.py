@@ -23,7 +23,7 @@ from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.trajectories.util.terminal import count_of, terminal_console
 
 _REST = (
     "Everything else: results.json and results.csv in the run; all tables: --full; one page to "
@@ -80,7 +80,7 @@ def notes_of(
         )
     elif are_too_many(failed, planned):
         yield (
-            f"{failed} of {total} judgments failed, more than --max-failures "
+            f"{failed} of {count_of(total, 'judgment')} failed, more than --max-failures "
             f"{planned.run.max_failures}: --retry-failed asks for them again"
         )
 

@@ -26,7 +26,7 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 ASK_ABOVE = 1.0
 SAMPLED = 40
@@ -98,8 +98,7 @@ def _told_apart(runs: Sequence[PlannedRun]) -> list[str]:
     for planned in runs:
         name, samples = planned.plan.judge_id, planned.run.samples
         if often[name] > 1:
-            draws = "1 draw" if samples == 1 else f"{samples} draws"
-            name += f", {draws} at temperature {planned.calls.temperature:g}"
+            name += f", {count_of(samples, 'draw')} at temperature {planned.calls.temperature:g}"
         names.append(name)
     return names
 
@@ -135,7 +134,7 @@ async def _in_batches(runs: Sequence[PlannedRun], *, to_files: bool) -> str:
         head, end = "in files  ", "of  vllm run-batch"
     for planned in (one for one in runs if one.model is not None):
         found = await _price_all(planned, asked, batch=True)
-        rounds = f"{found.rounds} round{'' if found.rounds == 1 else 's'}"
+        rounds = count_of(found.rounds, "round")
         lines += f"  {head}    {_money(found.cost)}, at most {rounds} {end}\n"
     return lines
 

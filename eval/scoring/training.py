@@ -8,6 +8,7 @@ from typing import Any
 from trajudge.judges.model import Judgment
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.terminal import count_of
 
 Training = Mapping[str, Collection[TrajectoryKey]]
 """Judge -> the trajectories that it was trained on."""
@@ -36,7 +37,7 @@ def on_training_set(judge: str, count: int) -> Iterator[str]:
     """Say that they were left out."""
     if count:
         yield (
-            f"{judge}: {count} trajectories are left out, because it was trained on them; "
+            f"{judge}: {count_of(count, 'trajectory')} left out, because it was trained on them; "
             "trajudge run telemetry --cross-fit DIR judges each by a model that was not"
         )
 

@@ -28,6 +28,7 @@ from trajudge.eval.select.measures.transport import transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.measures.yield_rates import Ratio, dollars, indistinguishable, spending
 from trajudge.eval.select.plan import SelectionPlan
+from trajudge.trajectories.util.terminal import count_of
 
 FEW_POSITIVES = 20
 
@@ -264,7 +265,8 @@ def _notes(
             "not cover other attacks, or the best of several judges"
         )
     if evidence.unsure:
-        notes.append(f"{evidence.unsure} trajectories are left out: the experts were unsure")
+        unsure = count_of(evidence.unsure, "trajectory")
+        notes.append(f"{unsure} left out: the experts were unsure")
     successes = int(evidence.success.sum())
     if successes < FEW_POSITIVES:
         notes.append(f"only {successes} true successes: read the limits, not the estimates")
@@ -286,7 +288,7 @@ def _several(plan: SelectionPlan, evidence: SelectionData) -> str | None:
     families, tried = len(plan.families), len(plan.candidates)
     if tried < 2:
         return None
-    counted = f"{tried} candidates ({families} {'family' if families == 1 else 'families'})"
+    counted = f"{tried} candidates ({count_of(families, 'family')})"
     return (
         f"warning: {counted} were tried on the same {len(evidence.success)} labelled trajectories. "
         "The verdicts are corrected for these, the estimates of the best are not, and are likely "

@@ -24,6 +24,7 @@ from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 
 class Inputs(NamedTuple):
@@ -60,7 +61,7 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():
         sys.stderr.write(
-            f"note: {len(keys)} trajectories are left out: {judge} was trained on them\n"
+            f"note: {count_of(len(keys), 'trajectory')} left out: {judge} was trained on them\n"
         )
     return Source(str(run), without_training(judgments, trained), {})
 

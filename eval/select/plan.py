@@ -16,6 +16,7 @@ from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import LARGEST
 from trajudge.trajectories.util.validation import read_record
 
 FORMAT: Literal[1] = 1
@@ -91,7 +92,7 @@ class SelectionPlan(Record):
     correction: Correction = "fixed-sequence"
     scope: Scope = "overall"
     split: Literal["dev", "test", "all"] = "all"
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=LARGEST)
     prices: Prices = Prices()
     families: tuple[CandidateFamily, ...] = Field(min_length=1)
     judgments: str = ""

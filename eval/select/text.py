@@ -11,6 +11,7 @@ from trajudge.eval.select.measures.selection_data import required_rate
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import THREATS
 from trajudge.eval.select.plan import SelectionPlan
+from trajudge.trajectories.util.terminal import count_of
 
 _HEAD = (
     "judge",
@@ -129,11 +130,8 @@ def _assurance(plan: SelectionPlan) -> str:
 
 def counted(plan: SelectionPlan) -> str:
     """Say how many candidates a plan holds."""
-    families, count = len(plan.families), len(plan.candidates)
-    return (
-        f"{count} {'candidate' if count == 1 else 'candidates'} in {families} "
-        f"{'family' if families == 1 else 'families'}"
-    )
+    candidates = count_of(len(plan.candidates), "candidate")
+    return f"{candidates} in {count_of(len(plan.families), 'family')}"
 
 
 def facts(finding: CandidateResult) -> Iterator[str]:

@@ -11,6 +11,7 @@ from trajudge.eval.shards.objects.opening import open_store
 from trajudge.eval.shards.plan import shared_plan
 from trajudge.eval.shards.worker import ShardWorker
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 
 def work(request: RunRequest, address: str, size: int | None, seconds: float) -> int:
@@ -24,7 +25,9 @@ def work(request: RunRequest, address: str, size: int | None, seconds: float) ->
     worker = ShardWorker(store, plan, planned, seconds=seconds)
     with terminate_as_interrupt():
         code = run_interruptible(worker.work())
-    sys.stderr.write(f"{worker.name}: {worker.judged:,} judgments of {len(plan.shards)} shards\n")
+    sys.stderr.write(
+        f"{worker.name}: {count_of(worker.judged, 'judgment')} of {len(plan.shards)} shards\n"
+    )
     return code
 
 

@@ -67,8 +67,8 @@ def test_each_annotator_is_kept_the_first_one_primary(tmp_path: Path) -> None:
 def test_the_note_names_the_policy_and_what_another_would_change(tmp_path: Path) -> None:
     folder = release(tmp_path)
     assert policy_note(f"cuaverifierbench:{folder}") == (
-        "labels: adjudicated, 6 runs (4 successes); blind-majority would give 4 runs "
-        "(3 successes), 2 unsure left out and differ on 2 of 4 (50.0%): the labels are noisy, "
+        "labels: adjudicated, 6 runs (4 successful); blind-majority would give 4 runs "
+        "(3 successful), 2 unsure left out and differ on 2 of 4 (50.0%): the labels are noisy, "
         "name the policy"
     )
     assert policy_note("agentrewardbench:x") == ""

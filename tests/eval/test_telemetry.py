@@ -133,7 +133,7 @@ def test_scores_on_its_own_training_runs_are_left_out_and_counted(
     assert judge([*judging, "--split", "all", "--out", str(run)]) == 0
     shown = capsys.readouterr().out
     assert "training set 30 (left out)" in shown
-    assert "telemetry: 30 trajectories are left out, because it was trained on them" in shown
+    assert "telemetry: 30 trajectories left out, because it was trained on them" in shown
     found = json.loads((run / "results.json").read_text())
     (overall,) = [
         c for c in found["coverage"] if c["benchmark"] == "overall" and c["agent"] == "all"

@@ -12,7 +12,7 @@ from io import StringIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from trajudge.trajectories.util.terminal import one_line, terminal_console
+from trajudge.trajectories.util.terminal import count_of, one_line, terminal_console
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -227,7 +227,7 @@ def first_warnings(
     ]
     more = len(each) - max(most, 0)
     if more > 0:
-        lines += folded(f"{more} more {'warning' if more == 1 else 'warnings'}: {rest}", width)
+        lines += folded(f"{count_of(more, 'more warning')}: {rest}", width)
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -25,6 +26,8 @@ def refused_value(error: ValidationError) -> RefusedValue:
     """Return the first of the errors that pydantic found."""
     first = error.errors()[0]
     why = first["msg"].removeprefix("Value error, ")
+    if isinstance(first["input"], float) and isnan(first["input"]):  # beyond every limit
+        why = "NaN is no number"
     field = ".".join(map(str, first["loc"]))
     return RefusedValue(field, first["input"], why, first["type"] == "missing")
 

@@ -118,4 +118,6 @@ def unreadable(path: Path, error: OSError) -> UserError:
 
 def bad_line(path: Path, number: int, error: ValidationError) -> UserError:
     """Say what is wrong with a line of ours."""
-    return UserError(f"{path}, line {number}: {first_error(error, 'the line')}")
+    return UserError(
+        f"{path}, line {number}: {first_error(error, 'the line')}: mend the line or remove it"
+    )

@@ -7,6 +7,7 @@ import sys
 
 from trajudge.eval.labelling.options import queue_parser
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.terminal import count_of
 
 _DESCRIPTION = """\
 Take labels from a file into a queue, as submissions of the people whom it names. Labels of
@@ -33,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     store = LabelStore(options.queue)
     taken, left_out = import_annotations(store, open_annotations(options.annotations))
     store.close()
-    sys.stdout.write(f"{taken:,} labels taken, {left_out:,} left out\n")
+    sys.stdout.write(f"{count_of(taken, 'label')} taken, {left_out:,} left out\n")
     return OK
 
 

@@ -7,6 +7,7 @@ import sys
 
 from trajudge.trajectories.util.exits import OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.terminal import count_of
 
 _DESCRIPTION = """\
 Make an ordinary run folder of what  trajudge run work  judged: judgments.jsonl has the bytes of a
@@ -39,8 +40,9 @@ def main(options: argparse.Namespace) -> int:
     made = merge(store, plan, options.out)
     scores = score_merged(plan, options.out)
     notes = [
-        f"{made.judgments:,} judgments of {made.shards} shards; {made.taken_over} shards changed "
-        f"hands, {made.asked_again} replies were paid for again",
+        f"{count_of(made.judgments, 'judgment')} of {count_of(made.shards, 'shard')}; "
+        f"{count_of(made.taken_over, 'shard')} changed hands, "
+        f"{count_of(made.asked_again, 'reply')} paid for again",
         f"the run is in {options.out}",
     ]
     show(scores, None, (), notes, full=options.full)

@@ -21,7 +21,7 @@ from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 from trajudge.eval.stats.intervals.binomial import NO_TRIALS, wilson_limits
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 
-ONE_TASK = "fewer than two tasks show no spread"
+ONE_TASK = "it counts runs of one task only"
 
 # What the design effect of full agreement within clusters weighs, in clusters that show the rarer
 # outcome: with few of those the estimated effect is too uncertain to be trusted alone.

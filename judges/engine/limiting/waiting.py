@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+from trajudge.trajectories.util.terminal import count_of
+
 if TYPE_CHECKING:
     from trajudge.judges.engine.engine import Engine
 
@@ -30,7 +32,7 @@ def reasons(engine: Engine) -> Iterator[str]:
     if engine.budget.waiting:
         yield f"{_calls(engine.budget.waiting)} for what --max-cost reserves to be released"
     if counts.retried:
-        yield f"{counts.retried} {'retry' if counts.retried == 1 else 'retries'}"
+        yield count_of(counts.retried, "retry")
 
 
 def _calls(number: int) -> str:

@@ -106,7 +106,7 @@ def test_a_case_that_the_model_does_not_answer_is_left_open_and_the_others_are_s
     assert left["explanation"]["reason"]
     shown = capsys.readouterr()
     assert UNCLASSIFIED in shown.out
-    assert f"warning: 1 of {len(cases)} wrong verdicts were not sorted, for one: " in shown.err
+    assert f"warning: 1 of {len(cases)} wrong verdicts not sorted, for one: " in shown.err
 
 
 @pytest.mark.slow

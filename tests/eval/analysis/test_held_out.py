@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from trajudge.eval.analysis.held_out import FeatureTable, evaluate, rendered
+from trajudge.eval.analysis.held_out import FeatureTable, HeldOutResult, evaluate, rendered
 from trajudge.judges.methods.telemetry_judge import FEATURES
 
 RUNS = 60
@@ -27,15 +29,15 @@ def noise() -> FeatureTable:
     )
 
 
+def reached(seeds: Sequence[int]) -> list[HeldOutResult]:
+    return evaluate(noise(), None, seeds=seeds, folds=2, names=list(FEATURES), target_precision=0.7)
+
+
 def test_seeds_that_accept_nothing_are_counted_beside_the_range_of_the_others() -> None:
     """They have no precision, and the range of the others alone would hide them."""
-    settings = {"folds": 2, "names": FEATURES, "target_precision": 0.7}
-    single = [
-        next(row for row in evaluate(noise(), None, seeds=[seed], **settings) if row.n == RUNS)
-        for seed in range(8)
-    ]
+    single = [next(row for row in reached([seed]) if row.n == RUNS) for seed in range(8)]
     empty = sum(row.accepted == 0 for row in single)
-    rows = evaluate(noise(), None, seeds=range(8), **settings)
+    rows = reached(range(8))
     assert 0 < empty < 8
     assert next(row for row in rows if row.n == RUNS).empty == empty
     last = rendered(rows).splitlines()[-1]

@@ -76,7 +76,7 @@ def test_one_task_has_differences_without_interval_and_says_why() -> None:
     found = compared([said(0, True, judge="a")], [said(0, False, judge="b")]).comparison
     recall = difference(found, "recall", "a", "b")
     assert (recall.low, recall.p_holm) == (None, None)
-    assert "fewer than two tasks" in recall.note
+    assert "one task only" in recall.note
     assert "a denominator is zero" in difference(found, "precision", "a", "b").note
 
 

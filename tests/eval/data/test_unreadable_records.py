@@ -61,6 +61,21 @@ def test_data_that_was_mended_is_told_of_no_longer(
     assert not (Path(words[-1]) / UNREADABLE).exists()
 
 
+def test_a_run_without_records_that_were_mended_since_says_so(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert judge(words) == 0
+    store.write(Path(words[3].removeprefix("trajudge:")), [_run(0), _run(1), _run(2)])
+    capsys.readouterr()
+    assert judge(words) == 2
+    assert _error(capsys) == (
+        f"error: --out {words[-1]}: holds a run of 2 trajectories, and the data has 3 now; "
+        "1 record could not be read then: judge them with another --out, or go on with the data as "
+        "it was"
+    )
+    assert (Path(words[-1]) / UNREADABLE).exists()
+
+
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_strict_stops_before_the_first_judgment_and_after_the_last(
     words: list[str], is_finished: bool, capsys: pytest.CaptureFixture[str]

@@ -146,7 +146,7 @@ def test_the_policy_of_the_labels_heads_the_table(
     again = ["data", "verdicts", f"cuaverifierbench:{tmp_path / 'cua'}", "--out", str(verdicts)]
     assert main(again) == 0
     told = capsys.readouterr().err
-    assert "note: labels: adjudicated, 6 runs (4 successes); blind-majority would" in told
+    assert "note: labels: adjudicated, 6 runs (4 successful); blind-majority would" in told
     verifier = str(verdicts / "universal-verifier@published")
     majority = ["--annotations", f"cuaverifierbench/blind-majority:{tmp_path / 'cua'}"]
     for words, policy, n in (([], "adjudicated", 5), (majority, "blind-majority", 3)):

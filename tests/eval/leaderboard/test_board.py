@@ -157,7 +157,7 @@ def test_contradicting_labels_are_said(tmp_path: Path) -> None:
         write_run(tmp_path / "b", [j.model_copy(update={"judge": "b"}) for j in judged], turned),
     ]
     remarks = board(*runs).suites[0].remarks
-    assert "1 trajectories have two different labels" in remarks[0]
+    assert "two different labels of 1 trajectory" in remarks[0]
 
 
 def test_without_a_label_there_is_no_board(tmp_path: Path) -> None:
@@ -217,8 +217,8 @@ def test_a_runs_own_labels_do_not_count_beside_the_annotations(tmp_path: Path) -
     assert (both["b"].score.n, both["b"].labelled, both["b"].score.precision) == (40, 40, 0.5)
     assert both["a"].score.counts == both["b"].score.counts
     remarks = " ".join(found.suites[0].remarks)
-    assert "1 trajectories have two different labels" in remarks
-    assert "40 trajectories are labelled by a run alone" in remarks
+    assert "two different labels of 1 trajectory" in remarks
+    assert "40 trajectories labelled by a run alone" in remarks
     assert len(found.suites) == 1
     assert found.notes == ()
 

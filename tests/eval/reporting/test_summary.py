@@ -141,6 +141,15 @@ def test_judges_of_different_numbers_of_trajectories_are_headed_by_both() -> Non
     assert lines[0] == "2 judges on 7 to 10 trajectories of WebArena"
 
 
+def test_precision_on_one_task_says_why_it_has_no_interval() -> None:
+    labels = {key(n): label(n, True) for n in range(4)}
+    judgments = [said(n, n == 0) for n in range(4)]
+    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
+    assert (
+        "precision without an interval (success, WebArena): it counts runs of one task only"
+    ) in text
+
+
 def test_a_single_one_is_no_plural() -> None:
     labels = {key(n): label(n, True if n else None) for n in range(30)}
     judgments = [said(n, True, calls=(call(),) if not n else ()) for n in range(30)]

@@ -169,7 +169,7 @@ def test_what_is_undefined_has_no_interval(judgments: list[Judgment], defined: s
         if getattr(found, name) is None:
             assert name not in found.intervals
     if len(judgments) == 1:
-        assert any("fewer than two tasks" in note for note in notes(scores))
+        assert any("one task only" in note for note in notes(scores))
 
 
 def test_perfect_agreement_claims_nothing_it_does_not_know() -> None:

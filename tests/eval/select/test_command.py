@@ -196,7 +196,7 @@ def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None
     select(good, "--target-precision", 0.8, "--out", out, "--annotations", f"trajudge:{labels}")
     found = read_decision(out)
     assert found.trajectories == 90
-    assert "10 trajectories are left out" in found.notes[0]
+    assert "10 trajectories left out" in found.notes[0]
     assert key(0) not in {label.key for label in store.load(labels) if label.success is not None}
 
 

@@ -186,7 +186,7 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     assert main(["--sample", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
     assert "below the target" in printed
-    assert "1 labels are unsure" in printed
+    assert "nothing was bet on 1 unsure label" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
     assert accept_main(words) == 2
     assert "no judge qualified" in capsys.readouterr().err

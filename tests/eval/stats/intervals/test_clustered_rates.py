@@ -55,7 +55,7 @@ def test_four_equal_trajectories_of_a_task_are_one() -> None:
 def test_one_task_tells_nothing_of_the_next() -> None:
     found = clustered_rates([[3.0], [0.0]], [[4.0], [0.0]], [1])
     assert np.isnan(found.interval.low).all()
-    assert any("fewer than two tasks" in note for note in found.interval.notes)
+    assert any("one task only" in note for note in found.interval.notes)
 
 
 def test_a_few_large_tasks_count_as_few() -> None:
