@@ -81,7 +81,8 @@ def write_plot(stem: Path, draw: Draw) -> list[Path]:
 
 
 def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
-    """Precision with its interval on every benchmark, judges beside each other."""
+    """Precision with its interval, where it has one, on every benchmark, judges beside each
+    other."""
     by_place = _by_place(scores)
     if not by_place:
         return False
@@ -90,11 +91,9 @@ def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
     for index, name in enumerate(names):
         at = {b: i + _offset(index, len(names)) for i, b in enumerate(benchmarks)}
         points = [
-            (at[b], s.precision, s.intervals["precision"])
+            (at[b], s.precision, s.intervals.get("precision", (s.precision, s.precision)))
             for b in benchmarks
-            if (s := by_place.get((name, b)))
-            and s.precision is not None
-            and "precision" in s.intervals
+            if (s := by_place.get((name, b))) and s.precision is not None and s.counts.accepted
         ]
         _errorbars(axes, points, name)
     _percent_axis(axes, "precision")
@@ -123,11 +122,13 @@ def draw_success_rates(axes: Axes, scores: ScoreReport) -> bool:
     bars.append(("rule-based", rule))
     for index, (name, values) in enumerate(bars):
         points = [
-            (i + _offset(index, len(bars)), values[agent][0], values[agent][1])
+            (i + _offset(index, len(bars)), rate, limits or (rate, rate))
             for i, agent in enumerate(agents)
             if agent in values
+            for rate, limits in [values[agent]]
+            if rate is not None
         ]
-        _errorbars(axes, [(x, y, limits) for x, y, limits in points if limits], name)
+        _errorbars(axes, points, name)
     _percent_axis(axes, "success rate")
     axes.set_xticks(range(len(agents)), [fill(a, 22) for a in agents], fontsize="small")
     axes.legend(fontsize="small")
