@@ -83,7 +83,8 @@ def write_plot(stem: Path, draw: Draw) -> list[Path]:
 
 
 def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
-    """Precision with its interval on every benchmark, judges beside each other."""
+    """Precision with its interval, where it has one, on every benchmark, judges beside each
+    other."""
     by_place = _by_place(scores)
     if not by_place:
         return False
@@ -94,7 +95,7 @@ def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
         points = [
             (at[b], s.precision, s.intervals.get("precision"))
             for b in benchmarks
-            if (s := by_place.get((name, b)))
+            if (s := by_place.get((name, b))) and s.counts.accepted
         ]
         _errorbars(axes, points, name)
     _percent_axis(axes, "precision")
@@ -123,7 +124,7 @@ def draw_success_rates(axes: Axes, scores: ScoreReport) -> bool:
     bars.append(("rule-based", rule))
     for index, (name, values) in enumerate(bars):
         points = [
-            (i + _offset(index, len(bars)), values[agent][0], values[agent][1])
+            (i + _offset(index, len(bars)), *values[agent])
             for i, agent in enumerate(agents)
             if agent in values
         ]
@@ -152,8 +153,8 @@ def draw_precision_recall(
         mark = axes.errorbar(
             [100 * x],
             [100 * y],
-            xerr=_ends(x, limits.get("recall", (x, x))),
-            yerr=_ends(y, limits.get("precision", (y, y))),
+            xerr=_ends(x, limits.get("recall")),
+            yerr=_ends(y, limits.get("precision")),
             fmt="o",
             capsize=3,
             label=name,
