@@ -12,7 +12,7 @@ import numpy as np
 
 from trajudge.eval.data.index.judgments import columns_of
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
-from trajudge.eval.data.sources import read_published_folder
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.eval.stats.interval import Bools, Floats, Ints

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.eval.data.sources import read_published_folder
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.labelling.designs import STRATEGIES, Strategy, inclusion_probabilities
 from trajudge.eval.labelling.drawing import draw
 from trajudge.eval.labelling.estimates import estimate_precision

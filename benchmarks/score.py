@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import Annotation, Labels
-from trajudge.eval.data.sources import read_published_folder
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport

@@ -15,7 +15,8 @@ from trajudge.eval.audit.ranking import AgentRanking, ranking
 from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.data.inputs import open_recorded
-from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.data.published.source import read_published_folder
+from trajudge.eval.data.sources import Source, combine, read_run
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source, parse_source

@@ -13,11 +13,12 @@ from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.labelling.database import create_queue
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
 from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_index.fields import FilterError
 from trajudge.eval.data.run_index.filters import parse_filter
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.trajectories import undescribed
-from trajudge.eval.data.sources import Source, combine, read_published_folder, read_run
+from trajudge.eval.data.sources import Source, combine, read_run
 from trajudge.eval.labelling.deciding import read_deciding
 from trajudge.eval.labelling.designs import (
     expected_random_widths,

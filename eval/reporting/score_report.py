@@ -9,7 +9,8 @@ from pathlib import Path
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.inputs import open_recorded
-from trajudge.eval.data.sources import Source, combine, policy_name, read_published_folder, read_run
+from trajudge.eval.data.published.source import read_published_folder
+from trajudge.eval.data.sources import Source, combine, policy_name, read_run
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
 from trajudge.eval.runs.settings import ScoreConfig

@@ -12,14 +12,9 @@ from pydantic import JsonValue
 from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
 from trajudge.annotations.model import Annotation
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
-from trajudge.eval.data.sources import (
-    Source,
-    combine,
-    judge_names,
-    read_published_folder,
-    representation_name,
-)
+from trajudge.eval.data.sources import Source, combine, judge_names, representation_name
 from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import sound
-from tests.eval.data.test_published_index import ANNOTATIONS, put
+from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task

@@ -8,8 +8,9 @@ from pathlib import Path
 from trajudge.annotations import agentrewardbench, primary_labels, published
 from trajudge.annotations.published import SUFFIX, open_verdicts
 from trajudge.eval.data.inputs import find_source
-from trajudge.eval.data.published import judgments_folder
-from trajudge.eval.data.sources import Source, read_published_folder
+from trajudge.eval.data.published.judgments import judgments_folder
+from trajudge.eval.data.published.source import read_published_folder
+from trajudge.eval.data.sources import Source
 from trajudge.eval.imported.folders import to_judgments
 from trajudge.eval.leaderboard.sources.baselines import baseline_entries
 from trajudge.eval.leaderboard.sources.entries import BoardEntry

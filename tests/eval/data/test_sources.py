@@ -9,8 +9,9 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.data.sources import read_published_folder, read_run
+from trajudge.eval.data.sources import read_run
 from trajudge.eval.score import main
 from trajudge.judges.model import Status
 

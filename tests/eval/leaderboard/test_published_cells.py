@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.data.test_published_index import ANNOTATIONS, put
+from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
 from trajudge.eval.leaderboard.__main__ import main
 from trajudge.eval.leaderboard.sources.result_arrays import read_result_arrays

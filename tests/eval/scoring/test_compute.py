@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
 from trajudge.annotations import Annotation, open_annotations, primary_labels
-from trajudge.eval.data.published import read_published
+from trajudge.eval.data.published.judgments import read_published
 from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.metrics import Counts

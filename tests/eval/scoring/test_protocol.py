@@ -12,7 +12,7 @@ import pytest
 
 from trajudge.annotations import Labels, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.eval.data.published import read_published
+from trajudge.eval.data.published.judgments import read_published
 from trajudge.eval.scoring.metrics import Counts
 from trajudge.eval.scoring.protocol import percent, protocol_counts, protocol_rates, success_rate
 

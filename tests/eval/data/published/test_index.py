@@ -12,9 +12,13 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.data.published import PublishedJudgment, judgments_folder, read_published
-from trajudge.eval.data.published_index import NAME, JudgmentIndex
-from trajudge.eval.data.sources import read_published_folder
+from trajudge.eval.data.published.index import NAME, JudgmentIndex
+from trajudge.eval.data.published.judgments import (
+    PublishedJudgment,
+    judgments_folder,
+    read_published,
+)
+from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.score import main
 from trajudge.judges.model import Status
 

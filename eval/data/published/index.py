@@ -20,9 +20,9 @@ from pathlib import Path
 import msgspec
 
 from trajudge.eval.data.index.cache_place import SETTLED, place_in_cache
-from trajudge.eval.data.index.published_columns import Identity, identity_of
-from trajudge.eval.data.index.published_files import JudgeFolder
-from trajudge.eval.data.published_file import JudgmentFile, read_file
+from trajudge.eval.data.published.columns import Identity, identity_of
+from trajudge.eval.data.published.file import JudgmentFile, read_file
+from trajudge.eval.data.published.listing import JudgeFolder
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.safe_files import DataFolder
 

@@ -1,7 +1,7 @@
 """The columns of a folder of published judgments in a side file (``saved_tables``).
 
 It counts as long as the files are those that were read, by their names, sizes, times of change and
-status-change times (``eval.data.published_index`` says why these): a digest of them all.
+status-change times (``eval.data.published.index`` says why these): a digest of them all.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from trajudge.eval.data.index.cache_place import place_in_cache
 from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.index.keys import first_of_each
 from trajudge.eval.data.index.labels import RewardColumns, RunRewards
-from trajudge.eval.data.index.published_files import JudgeFolder
 from trajudge.eval.data.index.saved_columns import ABOUT, TYPES, columns_from, table_of
 from trajudge.eval.data.index.saved_tables import NamedColumns, SavedTable, check_lengths
+from trajudge.eval.data.published.listing import JudgeFolder
 from trajudge.trajectories.model import TrajectoryKey
 
 NAME = ".published.msgpack"

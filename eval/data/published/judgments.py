@@ -12,9 +12,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.eval.data.index.published_files import JudgeFolder, list_published
-from trajudge.eval.data.published_file import Answer, JudgmentFile
-from trajudge.eval.data.published_index import JudgmentIndex, read_unindexed
+from trajudge.eval.data.published.file import Answer, JudgmentFile
+from trajudge.eval.data.published.index import JudgmentIndex, read_unindexed
+from trajudge.eval.data.published.listing import JudgeFolder, list_published
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
 from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment

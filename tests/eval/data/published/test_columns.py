@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 
 from tests.eval.data.index.test_judgments import equal
-from tests.eval.data.test_published_index import place, put
+from tests.eval.data.published.test_index import place, put
 from trajudge.eval.data import sources
 from trajudge.eval.data.index.cache_place import SETTLED
 from trajudge.eval.data.index.judgments import columns_of, keys_of_judgments
-from trajudge.eval.data.index.published_columns import NAME
-from trajudge.eval.data.sources import Source, read_published_folder
+from trajudge.eval.data.published import source as published
+from trajudge.eval.data.published.columns import NAME
+from trajudge.eval.data.published.source import read_published_folder
+from trajudge.eval.data.sources import Source
 from trajudge.trajectories.util.errors import UserError
 
 NOW = time.time()
@@ -46,7 +48,7 @@ def read(folder: Path) -> Source:
 def kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Source | None:
     """Return what is read without a look into a file; None where that is not enough."""
     with monkeypatch.context() as patch:
-        patch.delattr(sources, "read_listed")
+        patch.delattr(published, "read_listed")
         try:
             return read(folder)
         except NameError:

@@ -12,7 +12,7 @@ from tests.eval.cases import call, failed, key, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.data.export import ExportSettings, export
-from trajudge.eval.data.published import PublishedJudgment, read_published
+from trajudge.eval.data.published.judgments import PublishedJudgment, read_published
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
