@@ -17,7 +17,7 @@ from trajudge.trajectories.util.tables import (
     first_warnings,
     screen_width,
 )
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
@@ -36,7 +36,8 @@ def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
 def recording_screen(campaign: CampaignResult, out: Path) -> str:
     """Show a recording: labels by agent."""
     runs = sum(row["runs"] for row in campaign.counts.values())
-    summary = [f"{runs} runs recorded by {len(campaign.counts)} agents", *_again(campaign.failed)]
+    agents = count_of(len(campaign.counts), "agent")
+    summary = [f"{count_of(runs, 'run')} recorded by {agents}", *_again(campaign.failed)]
     rest = f"judge them with  trajudge judge --data trajudge:{out}"
     return first_screen(summary, [table(campaign.counts)], rest=rest, more="labels.jsonl")
 
@@ -62,4 +63,5 @@ def failure_lines(failed: Sequence[FailedJob]) -> list[str]:
 
 
 def _again(failed: Sequence[FailedJob]) -> list[str]:
-    return [f"{len(failed)} runs failed: the same command tries them again"] if failed else []
+    runs = count_of(len(failed), "run")
+    return [f"{runs} failed: the same command tries again"] if failed else []

@@ -13,7 +13,7 @@ RUNS = 60
 
 
 def noise() -> FeatureTable:
-    """Runs whose numbers say nothing of their labels: few seeds find a threshold, some find one."""
+    """Runs whose numbers say nothing of their labels: some seeds find a threshold, others none."""
     rng = np.random.default_rng(3)
     names = np.array([f"t{n}" for n in range(RUNS)])
     return FeatureTable(
