@@ -21,7 +21,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.session import RunSession, SessionWork
-from trajudge.eval.runs.workers import Interrupted, StopSignal, judge_all, workers_for
+from trajudge.eval.runs.workers import StopSignal, Waiting, judge_all, workers_for
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
 from trajudge.judges.batch.file_batches import output_of
@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from trajudge.judges.engine import Engines
 
 LIVE_SHARE = 0.01  # of a run's requests that --batch-fallback live asks singly
-
-
-class BatchesPending(Interrupted):
-    """Batches are under way, and this session does not wait for them."""
 
 
 class BatchSession(RunSession):
@@ -192,19 +188,26 @@ class _Rounds:
         made = await desk.submit_all(collector, session.run_name)
         if made:
             self._say(made, planned)
-        rows = desk.open_rows()
+        rows = [row for row in desk.open_rows() if self._is_awaited(row)]
         if not rows and not desk.is_full:
             if collector.deferred:
                 session.stop.reason = self._too_dear()
             elif not self.done.all() and collector.under_way:
-                session.stop.reason = BatchesPending(
+                session.stop.reason = Waiting(
                     "other batches hold some of its requests (trajudge run batch status)"
                 )
             return False
         if session.config.batch_submit_only or session.config.batch_files:
-            session.stop.reason = BatchesPending(_pending(desk, session.config.batch_files))
+            session.stop.reason = Waiting(_pending(desk, rows, session.config.batch_files))
             return False
         return True
+
+    def _is_awaited(self, row: BatchRow) -> bool:
+        """Tell whether the run waits for a batch, its own or another run's with the same requests.
+        Other runs of one grid wait for theirs."""
+        if row.run == self.session.run_name:
+            return True
+        return not self.collector.awaited.isdisjoint(self.desk.ledger.open_lines(row.id))
 
     def _note(self, brought: Sequence[BatchCollection]) -> None:
         for collection in brought:
@@ -258,11 +261,10 @@ def _price(model: ModelHandle, name: str, usage: Usage) -> float | None:
     return model.price(name, usage) if cheap is None else cheap
 
 
-def _pending(desk: BatchDesk, folder: Path | None) -> str:
-    """Say what is under way, and for files (in ``folder``) how to run them."""
-    rows = desk.open_rows()
+def _pending(desk: BatchDesk, rows: Sequence[BatchRow], folder: Path | None) -> str:
+    """Say which batches are under way, and for files (in ``folder``) how to run them."""
     if folder is None:
-        return f"{len(rows)} batches are submitted"
+        return f"batches that are submitted: {len(rows)}"
     sentences = [
         f"{output_of(row.provider_id)}: {desk.through(row)} of {row.lines} lines there (vllm is "
         "still writing, or was stopped: then run it again)"

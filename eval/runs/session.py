@@ -137,9 +137,9 @@ async def run_all(
                 raise
             failed.append((planned.plan.judge_id, error))
         spent |= session.spent
-        if isinstance(stop.reason, Interrupted):
+        stop.forget_run()
+        if stop.reason is not None:
             break
-        stop.forget_budget()
     if failed:
         raise RunsFailed(failed, len(runs), results)
     return results

@@ -42,6 +42,10 @@ class Interrupted(Exception):
     """The user pressed Ctrl-C once: nothing new is asked, what is under way is finished."""
 
 
+class Waiting(Interrupted):
+    """Answers of the run come later (batches are under way), and this session does not wait."""
+
+
 class StopSignal:
     """Why a run ends early; ``reason`` is None as long as it goes on."""
 
@@ -67,9 +71,10 @@ class StopSignal:
         finally:
             self._listeners.remove(listener)
 
-    def forget_budget(self) -> None:
-        """Go on after a run whose budget is spent: the next one may need no call."""
-        if isinstance(self.reason, BudgetSpent):
+    def forget_run(self) -> None:
+        """Go on after a run that ended for a reason of its own: one whose budget is spent, for the
+        next may need no call, or that waits for its answers."""
+        if isinstance(self.reason, BudgetSpent | Waiting):
             self.reason = None
 
 

@@ -84,6 +84,7 @@ class BatchCollector:
     spent: float = 0.0
     spools: dict[tuple[str, str], Spool] = field(default_factory=dict)
     under_way: set[str] = field(default_factory=set)
+    awaited: set[str] = field(default_factory=set)
     collected: set[str] = field(default_factory=set)
     failed: dict[str, CallFailed] = field(default_factory=dict)
     unanswered: set[str] = field(default_factory=set)
@@ -92,11 +93,13 @@ class BatchCollector:
     deferred: float = 0.0
 
     def begin_round(self, under_way: set[str], spent: float) -> None:
-        """Forget the lines of the round before; ``under_way`` are requests in open batches."""
+        """Forget the lines of the round before; ``under_way`` are requests in open batches, those
+        of the round among them become ``awaited``."""
         for spool in self.spools.values():
             spool.close()
         self.spools = {}
         self.under_way, self.spent, self.deferred = under_way, spent, 0.0
+        self.awaited = set()
 
     @property
     def planned(self) -> int:
@@ -107,7 +110,10 @@ class BatchCollector:
         """Make a line of a request, unless it is one already or there is no money for it."""
         place = (engine.adapter.endpoint, request.model)
         spool = self.spools.setdefault(place, Spool(self.limits[place]))
-        if request.hash in self.under_way or request.hash in spool.requests:
+        if request.hash in self.under_way:
+            self.awaited.add(request.hash)
+            return
+        if request.hash in spool.requests:
             return
         as_cached = worst.model_copy(update={"input": 0, "cache_write": worst.input})
         reserved = max(self.dollars(request.model, one) for one in (worst, as_cached))

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from tests.batch_server import BatchServer
-from tests.eval.batches.test_rounds import judge, live
+from tests.eval.batches.test_rounds import JUDGMENTS, judge, live
 from tests.llm_replies import Incoming, answer, verdict_text
 from trajudge.eval.cli import main
 from trajudge.judges.batch.file_batches import output_of
@@ -192,3 +192,25 @@ def test_files_and_the_provider_at_once_are_refused(capsys: pytest.CaptureFixtur
     with BatchServer() as server:
         assert judge(server, "batch", "--batch", "--batch-files", "files") == 2
     assert "--batch asks the provider, --batch-files writes files" in capsys.readouterr().err
+
+
+def test_a_grid_writes_the_files_of_all_its_runs_at_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = ("--judge", "simplified", "--judge", "aer-c", "--batch-files", "files")
+    with BatchServer() as server:
+        assert judge(server, "batch", *words) == 130
+        first, second = Path("files").glob("*.in.jsonl")
+        told = " ".join(capsys.readouterr().err.split())
+        assert told.count(f"vllm run-batch -i {first.resolve()}") == 1
+        assert told.count(f"vllm run-batch -i {second.resolve()}") == 1
+        for _ in range(2):  # aer-c asks twice
+            for path in Path("files").glob("*.in.jsonl"):
+                if not output_of(str(path)).exists():
+                    run_file(path, "\nScore: 4\nStatus: success")
+            code = judge(server, "batch", *words)
+            shown = capsys.readouterr().err
+            assert "8 of 8 judged; the same command goes on" not in shown
+        assert (code, server.live, server.submissions) == (0, 0, 0)
+    judged = [*Path("batch").glob("*/judgments.jsonl")]
+    assert [len(path.read_bytes().splitlines()) for path in judged] == [JUDGMENTS] * 2
