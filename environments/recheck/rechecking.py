@@ -71,8 +71,8 @@ def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
         if changed and (label is None or facts is None):
             continue
         claimed = [n for n in COMPARED if not changed or getattr(label, n) is not None]
-        found = None if facts is None else labels_again(trajectory, facts)
-        yield ReverifiedRun(trajectory, label, found, claimed)
+        again = None if facts is None else labels_again(trajectory, facts)
+        yield ReverifiedRun(trajectory, label, again, claimed)
 
 
 def labels_again(

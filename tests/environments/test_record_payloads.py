@@ -68,7 +68,9 @@ def test_a_recorded_run_shows_the_payload_and_is_verified_again(tmp_path: Path) 
     (recorded,) = [run for run in store.read(out) if isinstance(run, Trajectory)]
     assert shows(recorded)
     (run,) = rechecked(out)
-    assert run.differences == [] and run.found.success is True
+    assert run.differences == []
+    assert run.found is not None
+    assert run.found.success is True
     assert main(["env", "record", *given]) == 2  # the folder holds another recording
 
 
