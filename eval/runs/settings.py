@@ -145,6 +145,8 @@ def check_request(request: RunRequest) -> None:
     judge, calls, run = request.judge, request.calls, request.run
     if run.export:
         _check_export(*run.export)
+    elif run.export_restricted:
+        raise UserError("--export-restricted goes with --export agentrewardbench DIR")
     if calls.adapter:
         from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415 - where it is named
 

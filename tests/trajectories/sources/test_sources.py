@@ -52,6 +52,15 @@ def test_an_export_that_the_card_forbids_is_refused_before_anything_is_judged(
     assert list((tmp_path / "x").rglob("*.json"))
 
 
+def test_leave_to_export_without_an_export_is_a_mistake(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["judge", "--judge", "heuristic", "--data", "sample", "--out", str(tmp_path / "run")]
+    assert main([*words, "--export-restricted"]) == 2
+    assert "--export-restricted goes with --export" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
 def test_unknown_terms_are_said_and_anybodys_data_passes() -> None:
     assert "ask its authors" in check_redistribution("agentrewardbench", allowed=False)
     assert check_redistribution("agentrewardbench", allowed=True) == ""
