@@ -121,16 +121,17 @@ def read_proxy_runs(given: ProxyFolders, price_of: PriceOf) -> FaultExperiment:
         _check_keys(arms[-1])
         used.update(places)
         alone = [task.task for task, at in zip(tasks, places, strict=True) if not at]
-        notes += _left_out(f"{place}: ended tasks without an outcome in {given.outcomes}", alone)
+        notes += _left_out("ended tasks without an outcome", alone, place)
     idle = [f"{at.task} ({at.arm})" for at in outcomes.outcomes if at not in used]
-    notes += _left_out(f"{given.outcomes}: outcomes of which no folder holds the task", idle)
+    notes += _left_out("outcomes of which no folder holds the task", idle, given.outcomes)
     return FaultExperiment(arms[0], arms[1:], notes=tuple(notes))
 
 
-def _left_out(what: str, names: Sequence[str]) -> list[str]:
-    """Say what is left out, by number and the first names."""
+def _left_out(what: str, names: Sequence[str], place: Path) -> list[str]:
+    """Say what of ``place`` is left out, by number and the first names. A screen may cut the end,
+    and a path may be long."""
     first = ", ".join([*names[:_NAMED], *(["..."] if len(names) > _NAMED else [])])
-    return [f"{what} are left out: {len(names)} ({first})"] if names else []
+    return [f"{what} are left out: {len(names)} ({first}), in {place}"] if names else []
 
 
 def _planned_arms(folder: Path) -> dict[str, tuple[FaultSpan, ...]]:
