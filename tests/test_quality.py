@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 LONG = (pytest.mark.slow, pytest.mark.longest, pytest.mark.timeout(3600))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [["ruff", "check"], ["ruff", "format", "--check"], pytest.param(["mypy"], marks=LONG)],

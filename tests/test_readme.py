@@ -309,6 +309,7 @@ def test_an_agent_writes_our_format_in_eight_lines() -> None:
     assert detect_kind(Path("mine/trajectories.jsonl")) == "trajudge"
 
 
+@pytest.mark.slow
 def test_the_tables_of_baselines_are_what_the_command_prints(
     real_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from trajudge.eval.cli import main as trajudge
 TASKS = [Task(str(place), place > 3, place < 6) for place in range(9)]
 
 
+@pytest.mark.slow
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     run = write_run(tmp_path, TASKS)
     before = time.monotonic()

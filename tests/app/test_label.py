@@ -11,6 +11,7 @@ from tests.app.started import started
 from trajudge.eval.cli import main as trajudge
 
 
+@pytest.mark.slow
 def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     queue(tmp_path / "queue", [item(0)]).close()
     with started("label", str(tmp_path / "queue")) as page:

@@ -153,11 +153,13 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     assert page.locator(".case iframe, .case script, .case [onload], .case form").count() == 0
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_bytes(tmp_path: Path, sample_report: Path) -> None:
     report_again(tmp_path / "again.html", sample_report.parent / "runs")
     assert (tmp_path / "again.html").read_bytes() == sample_report.read_bytes()
 
 
+@pytest.mark.slow
 def test_it_is_no_larger_than_allowed(
     tmp_path: Path, sample_report: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

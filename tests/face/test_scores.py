@@ -76,6 +76,7 @@ def test_a_notebook_sees_the_finding_first_and_can_unfold_the_rest(two: tj.Judgm
     assert everything.count("<table>") > 5
 
 
+@pytest.mark.slow
 def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments) -> None:
     lines = str(tj.score(two)).splitlines()
     assert len(lines) <= 40 and max(map(len, lines)) <= 100

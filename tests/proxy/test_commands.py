@@ -166,6 +166,7 @@ def test_serve_ends_with_the_program_that_started_it(plan: Path, tmp_path: Path)
     assert wait_until(lambda: events_of(out, "end"), every=0.05)
 
 
+@pytest.mark.slow
 def test_an_agent_trusts_https_by_its_environment_alone(
     site: Site, plan: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
 ) -> None:
@@ -258,6 +259,7 @@ def test_a_program_without_page_loads_is_told_how_to_use_the_proxy(
     assert sentence in on_one_line("\n".join(shown))
 
 
+@pytest.mark.slow
 def test_programs_behind_mitmproxy_are_told_the_variables_of_its_certificate(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], mitmproxy: None
 ) -> None:

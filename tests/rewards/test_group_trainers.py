@@ -61,6 +61,7 @@ def samples() -> list[SimpleNamespace]:
     ]
 
 
+@pytest.mark.slow
 def test_slime_moves_no_mean_and_leaves_the_sample_out_of_the_loss() -> None:
     group = samples()
     first, failed, third = asyncio.run(slime.group_reward(None, group))

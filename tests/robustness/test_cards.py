@@ -63,6 +63,7 @@ def believes_claims(run: Trajectory) -> float:
     return 0.6 if sum(run.key.task_id.encode()) % 3 == 0 else 0.2
 
 
+@pytest.mark.slow
 def test_a_card_tells_what_the_file_tells(attacked: Path, tmp_path: Path) -> None:
     facts = {"model": "m-1", "prompt_hash": "ab12", "options": {"file": "/home/someone/x.json"}}
     run = judged(attacked, tmp_path / "run", believes_claims, judge="made", **facts)

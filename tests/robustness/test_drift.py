@@ -157,6 +157,7 @@ def test_a_failure_is_no_verdict(service: Service, capsys: pytest.CaptureFixture
     assert f"{RUNS} canaries got no verdict" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_nothing(service: Service, capsys: pytest.CaptureFixture[str]) -> None:
     service.robust()
     capsys.readouterr()
@@ -199,6 +200,7 @@ def test_a_mistake_is_one_sentence(
     assert file.read_text() == content
 
 
+@pytest.mark.slow
 def test_canaries_of_another_judge_are_refused(
     service: Service, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -226,6 +228,7 @@ def test_changes_that_no_noise_explains_weigh_by_task() -> None:
     assert exchange_test(then, then, np.arange(50), np.random.default_rng(0)).p_value == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("noise", "changed"), [(0.02, 0.15), (0.2, 0.3)])
 def test_noise_is_called_drift_as_rarely_as_is_said(noise: float, changed: float) -> None:
     """Of judges that did not change at most one in twenty; of those that changed by more than

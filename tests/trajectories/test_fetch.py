@@ -381,6 +381,7 @@ def test_the_command_fetches_and_says_what_it_did(hub: Hub, tmp_path: Path) -> N
     assert "0 files fetched" in again.stderr
 
 
+@pytest.mark.slow
 @mistakes(
     """
     --benchmark webarna => --benchmark 'webarna' is not in AgentRewardBench: there are

@@ -355,6 +355,7 @@ for thread in threads: thread.join()
 """
 
 
+@pytest.mark.slow
 def test_two_processes_of_four_annotators_lose_nothing_when_one_is_killed(tmp_path: Path) -> None:
     folder = tmp_path / "queue"
     store = queue(folder, [item(i, wanted=2) for i in range(120)])

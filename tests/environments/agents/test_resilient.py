@@ -36,6 +36,7 @@ def test_without_faults_all_do_the_same() -> None:
     assert len({tuple(actions(EVERY, attempt)) for attempt in range(6)}) > 1
 
 
+@pytest.mark.slow
 def test_courses_are_drawn_as_the_table_says() -> None:
     assert sum(COURSES.values()) == pytest.approx(1)
     run = open_run(CASE.config, b"secret")

@@ -18,6 +18,7 @@ _FEW = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _FEW)
 def test_scenarios_with_few_candidates_are_seldom_guessed(name: str) -> None:
     app = load_app(name)

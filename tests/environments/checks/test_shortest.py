@@ -108,6 +108,7 @@ def test_no_recorded_run_of_the_sample_is_shorter() -> None:
     assert all(run.steps >= (run.case.fewest or 0) for run in runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", [0, 1])
 def test_every_report_whose_cost_is_added_up_is_opened(profile: int) -> None:
     """A cost stands on the report's own page: two actions once were enough for the search, since

@@ -84,6 +84,7 @@ def test_no_more_tokens_are_enqueued_than_the_account_may(told: bool) -> None:
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
 
 
+@pytest.mark.slow
 def test_a_batch_is_never_dearer_than_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
     """What does not fit is left; with more money the same command goes on to the same bytes."""
     Path("prices.toml").write_text(PRICES.format(model="gpt-4o"))

@@ -32,6 +32,7 @@ def live(server: BatchServer, *words: str, name: str = "gpt-4o") -> bytes:
     return Path("live/judgments.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind"),
     [("gpt-4o", "simplified"), ("claude-sonnet-4-5", "simplified"), ("gpt-4o", "webjudge")],
@@ -51,6 +52,7 @@ def test_the_bytes_of_a_live_run(name: str, kind: str) -> None:
     assert manifest == live_manifest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
 def test_traps(name: str) -> None:
     traps = dict.fromkeys(("accept_500", "accept_drop", "refuse_429", "cut"), 0.3)

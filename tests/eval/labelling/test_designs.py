@@ -71,6 +71,7 @@ def simulate(people: Population, strategy: Strategy, budget: int, times: int) ->
     return Simulation(bias, covers, width, own_covers, own_width)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_an_estimate_is_unbiased_whatever_was_preferred(strategy: Strategy) -> None:
     made = simulate(population(1), strategy, 200, 250)

@@ -149,6 +149,7 @@ def test_a_file_that_holds_no_arrays_is_refused_in_one_sentence(tmp_path: Path) 
             read_result_arrays(file, [])
 
 
+@pytest.mark.slow
 @pytest.mark.real_data
 def test_trajectory_judges_rows_are_the_published_table(real_data: Path, tmp_path: Path) -> None:
     """``tables/summary.md``: F1 of a fault that is found, by judge, with three digits."""

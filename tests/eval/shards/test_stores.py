@@ -76,6 +76,7 @@ def test_a_name_stays_in_its_folder(tmp_path: Path) -> None:
         store.write("../outside", b"")
 
 
+@pytest.mark.slow
 def test_a_store_that_is_not_there_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):

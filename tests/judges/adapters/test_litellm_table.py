@@ -83,6 +83,7 @@ def priced(name: str) -> bool:
     return "price" in _table()["models"][name.lower()]
 
 
+@pytest.mark.slow
 def test_a_request_costs_what_litellm_bills_for_it(litellm: Any) -> None:
     compared = 0
     for name, entry in of_makers():

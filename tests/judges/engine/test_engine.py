@@ -135,6 +135,7 @@ def test_a_server_that_is_not_there_is_named_after_a_few_rounds() -> None:
     assert len(server.times) <= 64 + 4
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_for_a_minute_costs_nothing() -> None:
     async def main() -> list[str]:
         server = Scripted(latency=0.2)

@@ -16,6 +16,7 @@ from trajudge.proxy.server.embedded import EmbeddedProxy
 pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("mitmproxy")]
 
 
+@pytest.mark.slow
 async def test_a_connection_for_plain_requests_takes_a_tunnel_as_well(
     site: Site, tmp_path: Path
 ) -> None:

@@ -25,6 +25,7 @@ ASKED: Any = [{"role": "user", "content": "Shall I?"}]
 WITH_USAGE: Any = {"stream": True, "stream_options": {"include_usage": True}}
 
 
+@pytest.mark.slow
 async def test_a_stream_is_passed_on_and_read(main_arm: Arm, tmp_path: Path) -> None:
     import openai  # collecting every test would pay for it
 
@@ -51,6 +52,7 @@ async def _streamed(sdk: openai.AsyncOpenAI) -> tuple[float, float, str]:
     return first, time.perf_counter() - start, text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("http2", [False, True], ids=["http1", "http2"])
 @pytest.mark.usefixtures("mitmproxy")
 async def test_calls_by_the_api_s_own_address_are_told_apart(

@@ -36,6 +36,7 @@ async def load(http: httpx.AsyncClient, url: str) -> httpx.Response:
     return await http.get(url, headers=page_headers())
 
 
+@pytest.mark.slow
 async def test_each_fault_fires_where_it_is_planned(arm: Arm, tmp_path: Path) -> None:
     arm.site.seen.clear()
     origin, loop = arm.origin, asyncio.get_running_loop()
@@ -89,6 +90,7 @@ async def _cut_short_and_dripped(arm: Arm, http: httpx.AsyncClient) -> None:
     assert times[-1] >= 0.4 and times[-1] - times[0] >= 0.2
 
 
+@pytest.mark.slow
 async def test_what_is_not_planned_passes_as_it_is(arm: Arm, tmp_path: Path) -> None:
     loop, origin = asyncio.get_running_loop(), arm.origin
     popup = {"kind": "popup", "policy": "at(2)"}
@@ -137,6 +139,7 @@ async def _chunks() -> Any:
     yield b"b=2"
 
 
+@pytest.mark.slow
 async def test_a_held_page_holds_nothing_else(main_arm: Arm) -> None:
     arm = main_arm
     delay = {"kind": "delay", "seconds": 1.0, "policy": "at(1)"}
@@ -149,6 +152,7 @@ async def test_a_held_page_holds_nothing_else(main_arm: Arm) -> None:
     assert usual < 0.5
 
 
+@pytest.mark.slow
 async def test_many_slow_answers_are_waited_for_at_once(main_arm: Arm) -> None:
     """Nobody queues in the proxy: over one connection with HTTP/2, as many as come by HTTP/1.1."""
     arm, count = main_arm, 24
@@ -159,6 +163,7 @@ async def test_many_slow_answers_are_waited_for_at_once(main_arm: Arm) -> None:
     assert [answer.status_code for answer in answers] == [200] * count
 
 
+@pytest.mark.slow
 async def test_hosts_tasks_and_health(main_arm: Arm, tmp_path: Path) -> None:
     arm, fault = main_arm, {"kind": "status", "status": 503, "policy": "at(1)"}
     async with (

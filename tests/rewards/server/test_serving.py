@@ -42,6 +42,7 @@ def heuristic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.slow
 def test_trajectories_get_their_rewards_in_order(heuristic: Server) -> None:
     items = [{"trajectory": record_of(trajectory(i))} for i in range(3)]
     answer = heuristic.ask("/v1/rewards", {"items": items})
@@ -185,6 +186,7 @@ def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> No
     assert {one["value"] for one in first} == {one["value"] for one in again}
 
 
+@pytest.mark.slow
 def test_an_id_is_judged_again_once_another_trajectory_is_pushed_under_it(tmp_path: Path) -> None:
     with LlmServer() as model, serving(tmp_path, *at_the_model(model)) as server:
 
@@ -202,6 +204,7 @@ def test_an_id_is_judged_again_once_another_trajectory_is_pushed_under_it(tmp_pa
     assert asked == 2
 
 
+@pytest.mark.slow
 def test_who_asks_while_the_server_starts_waits_for_the_answer(tmp_path: Path) -> None:
     """OpenRLHF's client gives up after five refusals."""
     port = free_port()
@@ -226,6 +229,7 @@ def test_who_asks_while_the_server_starts_waits_for_the_answer(tmp_path: Path) -
     assert accepted < answered / 2, "the address is there long before the server"
 
 
+@pytest.mark.slow
 def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> None:
     """With a calibration, a failure is the base rate and marked; a late one is asked for again."""
     from openai import OpenAI  # collecting every test would pay for it
@@ -274,6 +278,7 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
     assert (reward.value, reward.abstained) == (None, "failed")
 
 
+@pytest.mark.slow
 def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
     with (
         LlmServer(latency=1.0) as model,

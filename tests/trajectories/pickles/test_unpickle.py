@@ -252,6 +252,7 @@ def test_a_damaged_pickle_is_a_bad_pickle(data: tuple[str, bytes]) -> None:
         loads(data[1])
 
 
+@pytest.mark.slow
 def test_bombs_are_bounded(tmp_path: Path) -> None:
     gzipped = tmp_path / "bomb.pkl.gz"
     with gzip.open(gzipped, "wb") as file:

@@ -66,6 +66,7 @@ class Troubled(Scripted):
             raise Unreachable("dropped")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_trouble_takes_a_fifth_more_time_at_most_and_loses_nothing(seed: int) -> None:
     server = Troubled(seed)
