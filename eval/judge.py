@@ -61,12 +61,9 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
         warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
         notes = [note for result in results for note in result.notes]
         show(scores, time.monotonic() - started, warnings, notes, full=request.full)
-    code = max((result.code for result in results), default=OK)
-    if failed and code != INTERRUPTED:
+    if failed:
         raise failed
-    if failed:  # a loop of the user's shell ends at the code of Ctrl-C alone
-        sys.stderr.write(f"error: {one_line(str(failed))}\n")
-    return code
+    return max((result.code for result in results), default=OK)
 
 
 def _opening(request: RunRequest) -> SessionOpening | None:
