@@ -142,11 +142,11 @@ async def run_all(
             break
         stop.forget_budget()
     if failed:
-        error = RunsFailed(failed, len(runs), results)
+        ended = RunsFailed(failed, len(runs), results)
         if not results or results[-1].code != INTERRUPTED:
-            raise error
+            raise ended
         # A loop of the user's shell ends at the code of Ctrl-C alone.
-        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(error)))
+        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
     return results
 
 
