@@ -39,4 +39,5 @@ def _make_folder(out: Path) -> None:
     """Make a run's folder. Raises UserError for one that holds a run, or cannot be made."""
     if (out / "events.jsonl").exists():
         raise UserError(f"--out {out} holds a run already: name another folder")
+    make_folder(out, "--out")
     make_folder(out / "traces", "--out")

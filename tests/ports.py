@@ -13,13 +13,14 @@ _RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 def free_port() -> int:
     """Return a port of loopback that nobody has now.
 
-    It is below those that the system gives to outgoing connections: the suite opens many of them
-    a second, and one could take the port before the server of the test has.
+    Where there is one, it is none of those that the system gives to outgoing connections: the suite
+    opens many of them a second, and one could take the port before the server of the test has.
     """
-    end = int(_RANGE.read_text().split()[0]) if _RANGE.exists() else 32768
+    first, last = map(int, _RANGE.read_text().split()) if _RANGE.exists() else (32768, 65535)
+    ports = range(1024, first) or range(last + 1, 65536) or range(1024, 65536)
     draw = random.Random(os.urandom(8))
     for _ in range(100):
-        port = draw.randrange(max(1024, end - 12000), end)
+        port = draw.choice(ports)
         with socket.socket() as probe:
             try:
                 probe.bind(("127.0.0.1", port))

@@ -84,12 +84,8 @@ def read_run(folder: Path) -> Source:
     if not (folder / MANIFEST).is_file():
         raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
     manifest = read_manifest(folder)
-    judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
-    judges, last = judgments.columns.judges, last_of_each(judgments.columns)
-    notes = unreadable_note(folder)
-    if len(last) < len(judgments):
-        notes.append(f"{folder / JUDGMENTS}: {repeated_note(judgments.columns, last)}")
-        judgments = judgments.at(last)
+    judgments, repeated = read_last_judgments(folder)
+    judges = judgments.columns.judges
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -100,10 +96,21 @@ def read_run(folder: Path) -> Source:
         representations=dict.fromkeys(judges, shown) if shown else {},
         data=[str(manifest["data"])] if manifest.get("data") else [],
         training=trained_on(manifest, judgments),
-        notes=[*notes, *guesses(recorded_windows(manifest))],
+        notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
     )
+
+
+def read_last_judgments(folder: Path) -> tuple[RunJudgments, list[str]]:
+    """Read a run's judgments; of those that come more than once the last counts, and a sentence
+    says so. Raises UserError."""
+    judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    last = last_of_each(judgments.columns)
+    if len(last) == len(judgments):
+        return judgments, []
+    note = f"{folder / JUDGMENTS}: {repeated_note(judgments.columns, last)}"
+    return judgments.at(last), [note]
 
 
 def recorded_policies(spec: object) -> set[str]:

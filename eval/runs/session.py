@@ -124,7 +124,8 @@ async def run_all(
 ) -> list[RunResult]:
     """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
     ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
-    RunsFailed at the end: what ends one is mostly its judge's or its model's own."""
+    RunsFailed at the end: what ends one is mostly its judge's or its model's own. Where the user
+    interrupts, a note of the last result names what failed."""
     results: list[RunResult] = []
     failed: list[tuple[str, UserError]] = []
     spent: dict[str, float] = {}
@@ -141,7 +142,11 @@ async def run_all(
         if stop.reason is not None:
             break
     if failed:
-        raise RunsFailed(failed, len(runs), results)
+        ended = RunsFailed(failed, len(runs), results)
+        if not results or results[-1].code != INTERRUPTED:
+            raise ended
+        # A loop of the user's shell ends at the code of Ctrl-C alone.
+        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
     return results
 
 

@@ -13,13 +13,19 @@ from trajudge.annotations import Labels, agentrewardbench, open_annotations, pri
 from trajudge.annotations.model import Annotation
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.run_folder import MANIFEST, read_judgments, read_labels, read_manifest
-from trajudge.eval.data.sources import Source, combine, judge_names, representation_name
+from trajudge.eval.data.run_folder import MANIFEST, read_labels, read_manifest
+from trajudge.eval.data.sources import (
+    Source,
+    combine,
+    judge_names,
+    read_last_judgments,
+    representation_name,
+)
 from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 class Inputs(NamedTuple):
@@ -52,7 +58,8 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
     """Read the run without what its judge was trained on: nothing can be certified on that."""
-    judgments = read_judgments(run)
+    judgments, notes = read_last_judgments(run)
+    sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():
         sys.stderr.write(

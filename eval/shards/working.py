@@ -26,7 +26,8 @@ def work(request: RunRequest, address: str, size: int | None, seconds: float) ->
     with terminate_as_interrupt():
         code = run_interruptible(worker.work())
     sys.stderr.write(
-        f"{worker.name}: {count_of(worker.judged, 'judgment')} of {len(plan.shards)} shards\n"
+        f"{worker.name}: {count_of(worker.judged, 'judgment')} of "
+        f"{count_of(len(plan.shards), 'shard')}\n"
     )
     return code
 

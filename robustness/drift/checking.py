@@ -14,7 +14,7 @@ from trajudge.robustness.drift.measuring import drift_lines, drifts, write_drift
 from trajudge.robustness.judging import RobustConfig
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
@@ -23,8 +23,8 @@ def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
     write_canaries(file, canaries)
     judges = len({one.judge for one in canaries})
     sys.stdout.write(
-        f"{len(canaries)} canaries of {judges} judge{'s' if judges > 1 else ''} frozen in {file}: "
-        "the same command asks them again\n"
+        f"{count_of(len(canaries), 'canary')} of {count_of(judges, 'judge')} frozen in {file}: "
+        "the same command asks again\n"
     )
 
 

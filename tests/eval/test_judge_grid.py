@@ -80,6 +80,32 @@ def test_a_judge_that_fails_does_not_keep_the_others_from_their_runs(
     assert judged.is_file()
 
 
+INTERRUPTING = """
+import os, signal
+from trajudge import Verdict
+
+needs_model = False
+once = iter([signal.SIGINT])
+
+async def judge(trajectory, ask):
+    for number in once:
+        os.kill(os.getpid(), number)
+    return Verdict(success=True)
+"""
+
+
+def test_an_interruption_after_a_failure_ends_with_its_own_code_and_names_the_failure(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("mine.py").write_text(FAILING)
+    Path("other.py").write_text(INTERRUPTING)
+    words = ["--judge", "mine.py", "--judge", "other.py", "--judge", "heuristic"]
+    assert run(*words, "--limit", "4") == 130
+    told = " ".join("".join(capsys.readouterr()).split())
+    assert "the same command goes on from there 1 of 3 runs failed: mine: judge mine f" in told
+    assert not list(Path("run").glob("heuristic-*"))
+
+
 def test_judges_that_fail_for_the_same_reason_are_named_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -134,9 +134,10 @@ def test_several_judgments_are_audited_together(one: tj.Judgments) -> None:
 
 def test_a_warning_names_the_callers_line(one: tj.Judgments, folder: Path) -> None:
     (folder / "broken.jsonl").write_text("{}\n")
-    with pytest.warns(UserWarning, match="broken") as caught:
-        tj.load("trajudge:broken.jsonl")
-    assert caught[0].filename == __file__
+    for call in (tj.load, lambda data: tj.score(one, runs=data)):
+        with pytest.warns(UserWarning, match="broken") as caught:
+            call("trajudge:broken.jsonl")
+        assert caught[0].filename == __file__
 
 
 def test_no_trajectories_are_refused() -> None:

@@ -108,6 +108,15 @@ def test_a_mistake_is_one_sentence(
     assert not (tmp_path / "run").exists(), "the corrected command may name the same folder"
 
 
+def test_a_file_in_the_place_of_the_folder_is_named_as_it_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    out.touch()
+    assert main(["proxy", "run", "--out", str(out), "--", "true"]) == 2
+    assert f"--out {out}: {out} is a file: name a folder" in capsys.readouterr().err
+
+
 def test_a_plan_without_horizon_never_runs_in_silence(
     site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -203,16 +203,16 @@ def _entries(file: Path) -> dict[object, Any]:
     nodes = [whole, *(value for _, value in whole.value)] if whole else []
     for node in nodes:
         if isinstance(node, yaml.MappingNode):
-            _check_keys(file, [key for key, _ in node.value])
+            _check_keys(file, [key for key, _ in node.value], are_options=node is whole)
     return entries or {}
 
 
-def _check_keys(file: Path, keys: Sequence[Any]) -> None:
+def _check_keys(file: Path, keys: Sequence[Any], *, are_options: bool) -> None:
     """Check the nodes of a mapping's keys: of one that comes twice YAML keeps the last value.
-    Raises UserError."""
+    Options have two spellings, names below them one. Raises UserError."""
     seen: set[str] = set()
     for key in keys:
-        name = str(key.value).replace("-", "_")
+        name = str(key.value).replace("-", "_") if are_options else str(key.value)
         if name in seen:
             line = key.start_mark.line + 1
             raise UserError(f"{file}, line {line}: {key.value!r} comes twice: leave one out")

@@ -217,7 +217,7 @@ def _rewards(
     call: str, runs: Iterable[Trajectory] | str | Path
 ) -> dict[TrajectoryKey, float | None]:
     if isinstance(runs, str | Path):
-        runs = read_trajectories(runs, warned=6)
+        runs = read_trajectories(runs, warned=7)
     wanted = "trajectories, or data that holds them"
     return {one.key: one.official_reward for one in one_or_several(call, runs, Trajectory, wanted)}
 

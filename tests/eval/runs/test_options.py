@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,12 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 def test_a_bad_config_file_is_named_with_the_mend(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(UserError, match=rf"run\.yaml[:,] .*{sentence}"):
         parse(config(tmp_path, text))
+
+
+def test_only_options_have_two_spellings(tmp_path: Path) -> None:
+    text = "extra-body:\n  top-k: 1\n  top_k: 2\n"
+    body = parse(config(tmp_path, text)).calls.extra_body
+    assert json.loads(body or "") == {"top-k": 1, "top_k": 2}
 
 
 def test_a_missing_config_file_is_named() -> None:

@@ -200,6 +200,21 @@ def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None
     assert key(0) not in {label.key for label in store.load(labels) if label.success is not None}
 
 
+def test_the_last_of_repeated_judgments_counts_as_when_the_run_is_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are no samples: the mean of two that contradict each other was taken."""
+    words = ["--target-precision", 0.8, "--out"]
+    good, twice = make_run(tmp_path / "good", wrong=2), make_run(tmp_path / "twice", wrong=30)
+    with (twice / JUDGMENTS).open("ab") as file:
+        file.write((good / JUDGMENTS).read_bytes())
+    assert select(good, *words, tmp_path / "one") == 0
+    assert select(twice, *words, tmp_path / "two") == 0
+    assert "holds 120 judgments more than once, 28 of them with" in capsys.readouterr().err
+    one, two = (read_decision(tmp_path / name) for name in ("one", "two"))
+    assert (one.chosen, one.findings) == (two.chosen, two.findings)
+
+
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_the_published_judges_of_the_benchmark(
