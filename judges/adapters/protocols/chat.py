@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from trajudge.judges.adapters.errors import BadReply
+from trajudge.judges.adapters.errors import BadReply, CallFailed
 from trajudge.judges.adapters.protocols.error_body import error_of
 from trajudge.judges.adapters.protocols.failures import hidden_failure
 from trajudge.judges.adapters.protocols.finish import finish_of
@@ -41,11 +41,10 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
     if (not choices or broken) and (error := error_of(broken or content)):
         model = str(content.get("model") or "the model")
         failed = hidden_failure(error, where=where, key_variable=key_variable, model=model)
-        failed.usage = read_usage(content["usage"]) if content.get("usage") else None
-        raise failed
+        raise _billed(failed, content)
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise BadReply(f"{where} answered without a choice")
+        raise _billed(BadReply(f"{where} answered without a choice"), content)
     text, refusal = text_of(message.get("content")), refusal_of(message)
     usage = read_usage(content.get("usage"))
     finish = "refused" if refusal else finish_of(_finish_word(choice), where, usage)
@@ -57,6 +56,12 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
         logprobs=choice.get("logprobs"),
         thoughts=thoughts_of(message),
     )
+
+
+def _billed(failed: CallFailed, content: Mapping[str, Any]) -> CallFailed:
+    """Return the failure with the usage that the answer reports all the same."""
+    failed.usage = read_usage(content["usage"]) if content.get("usage") else None
+    return failed
 
 
 def _finish_word(choice: Mapping[str, Any]) -> object:

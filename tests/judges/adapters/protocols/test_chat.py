@@ -39,6 +39,13 @@ def test_an_answer_that_its_provider_broke_off_is_the_error_it_names() -> None:
     assert caught.value.usage == Usage(input=9, output=3)
 
 
+@pytest.mark.parametrize("choices", [[], [None], [{"index": 0}]])
+def test_an_answer_without_a_choice_tells_what_it_cost(choices: list[object]) -> None:
+    with pytest.raises(errors.BadReply, match="without a choice") as caught:
+        read({"choices": choices, "usage": {"prompt_tokens": 9, "completion_tokens": 3}})
+    assert caught.value.usage == Usage(input=9, output=3)
+
+
 def test_usage_takes_cached_tokens_out_of_input() -> None:
     told = {
         "prompt_tokens": 10,
