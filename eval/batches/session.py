@@ -182,17 +182,20 @@ class _Rounds:
     async def _submit(self) -> bool:
         """Submit what was collected; False if there is nothing to wait for, or nobody waits."""
         session, desk, collector = self.session, self.desk, self.collector
-        for spool in collector.spools.values():
-            self.asked |= spool.requests
+        spooled = {one for spool in collector.spools.values() for one in spool.requests}
+        self.asked |= spooled
+        wanted = collector.awaited | spooled
         planned = collector.planned
         made = await desk.submit_all(collector, session.run_name)
         if made:
             self._say(made, planned)
-        rows = [row for row in desk.open_rows() if self._is_awaited(row)]
+        # Also another run's batches with the same requests; the others of a grid wait for theirs.
+        holding = {batch for one, batch in desk.ledger.open_requests().items() if one in wanted}
+        rows = [row for row in desk.open_rows() if row.id in holding]
         if not rows and not desk.is_full:
             if collector.deferred:
                 session.stop.reason = self._too_dear()
-            elif not self.done.all() and collector.under_way:
+            elif holding:
                 session.stop.reason = Waiting(
                     "other batches hold some of its requests (trajudge run batch status)"
                 )
@@ -201,13 +204,6 @@ class _Rounds:
             session.stop.reason = Waiting(_pending(desk, rows, session.config.batch_files))
             return False
         return True
-
-    def _is_awaited(self, row: BatchRow) -> bool:
-        """Tell whether the run waits for a batch, its own or another run's with the same requests.
-        Other runs of one grid wait for theirs."""
-        if row.run == self.session.run_name:
-            return True
-        return not self.collector.awaited.isdisjoint(self.desk.ledger.open_lines(row.id))
 
     def _note(self, brought: Sequence[BatchCollection]) -> None:
         for collection in brought:

@@ -143,7 +143,7 @@ async def run_all(
             break
     if failed:
         ended = RunsFailed(failed, len(runs), results)
-        if not results or results[-1].code != INTERRUPTED:
+        if stop.reason is None or not results:
             raise ended
         # A loop of the user's shell ends at the code of Ctrl-C alone.
         results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -83,7 +83,7 @@ class BatchCollector:
     limit: float | None = None
     spent: float = 0.0
     spools: dict[tuple[str, str], Spool] = field(default_factory=dict)
-    under_way: set[str] = field(default_factory=set)
+    under_way: Collection[str] = ()
     awaited: set[str] = field(default_factory=set)
     collected: set[str] = field(default_factory=set)
     failed: dict[str, CallFailed] = field(default_factory=dict)
@@ -92,9 +92,9 @@ class BatchCollector:
     attempts: Counter[str] = field(default_factory=Counter)
     deferred: float = 0.0
 
-    def begin_round(self, under_way: set[str], spent: float) -> None:
+    def begin_round(self, under_way: Collection[str], spent: float) -> None:
         """Forget the lines of the round before; ``under_way`` are requests in open batches, those
-        of the round among them become ``awaited``."""
+        that the round needs become ``awaited``."""
         for spool in self.spools.values():
             spool.close()
         self.spools = {}

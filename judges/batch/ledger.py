@@ -170,10 +170,10 @@ class Ledger:
         rows = self._connection.execute("SELECT provider_id FROM batches WHERE provider_id != ''")
         return {str(name) for (name,) in rows}
 
-    def open_requests(self) -> set[str]:
-        """Return the hashes of the requests that are in an open batch."""
-        rows = self._connection.execute("SELECT request FROM lines WHERE outcome = 'open'")
-        return {request.hex() for (request,) in rows}
+    def open_requests(self) -> dict[str, str]:
+        """Return the requests, by hash, that are in an open batch, and in which."""
+        rows = self._connection.execute("SELECT request, batch FROM lines WHERE outcome = 'open'")
+        return {request.hex(): batch for request, batch in rows}
 
     def open_lines(self, batch: str) -> dict[str, OpenLine]:
         """Return the open lines of a batch by the request's hash."""

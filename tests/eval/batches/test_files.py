@@ -214,3 +214,18 @@ def test_a_grid_writes_the_files_of_all_its_runs_at_once(
         assert (code, server.live, server.submissions) == (0, 0, 0)
     judged = [*Path("batch").glob("*/judgments.jsonl")]
     assert [len(path.read_bytes().splitlines()) for path in judged] == [JUDGMENTS] * 2
+
+
+@pytest.mark.parametrize("order", [("simplified", "mine.py"), ("mine.py", "simplified")])
+def test_a_failure_is_the_code_of_a_grid_that_waits_in_any_order(
+    order: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("mine.py").write_text(
+        "needs_model = False\n\nasync def judge(trajectory, ask):\n    raise KeyError(1)\n"
+    )
+    judges = [word for name in order for word in ("--judge", name)]
+    with BatchServer() as server:
+        assert judge(server, "batch", *judges, "--batch-files", "files") == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "run vllm run-batch -i " in told
+    assert "error: 1 of 2 runs failed: mine: " in told
