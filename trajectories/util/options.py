@@ -190,9 +190,9 @@ def _entries(file: Path) -> dict[object, Any]:
 
     try:
         # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        text = file.read_text(encoding="utf-8")
-        entries = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506
-        whole = yaml.compose(text, Loader=yaml.BaseLoader)
+        loader = yaml.BaseLoader(file.read_text(encoding="utf-8"))
+        whole = loader.get_single_node()
+        entries = loader.construct_document(whole) if whole else None
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
