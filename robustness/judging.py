@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from pydantic import Field
-
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult, run_until_interrupted
@@ -24,10 +22,9 @@ from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.measures.report import read_variants
 from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, recorded_again, suite
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import INTERRUPTED, OK
-from trajudge.trajectories.util.options import LARGEST
 from trajudge.trajectories.util.terminal import one_line
 
 NO_SUBJECTS = Subjects((), {})
@@ -42,7 +39,7 @@ class RobustConfig(Record):
     suite: SuiteName = "core"
     perturbation: tuple[str, ...] = ()
     limit: int = SOURCES
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     out: Path = Path("robustness")
     attacked: Path | None = None
     adaptive: int = 0

@@ -9,12 +9,18 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 from sys import intern
-from typing import Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
+from trajudge.trajectories.util.options import LARGEST
+
 # Re-hosted variants of a task carry the variant's name as a segment of their id.
 _VARIANT_SEGMENTS = {"visualwebarena": "resized", "assistantbench": "improved"}
+
+
+Seed = Annotated[int, Field(ge=0, le=LARGEST)]
+"""The seed of random draws: at most what a file of ours can hold."""
 
 
 class Record(BaseModel):

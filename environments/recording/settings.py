@@ -5,18 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from trajudge.environments.agents.script import is_scripted
 from trajudge.environments.agents.settings import ModelSettings, model_settings, model_side
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.recording.campaign import Model, RecordingPlan
 from trajudge.environments.recording.jobs import chosen
 from trajudge.environments.variants.jobs import chosen_variants
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST
 
 # How a model is reached: the fields below that are options of trajudge judge.
 CALLS = (
@@ -44,7 +41,7 @@ class RecordConfig(Record):
     payloads: Path | None = None
     variants: tuple[str, ...] = ()
     text_only: bool = False
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     workers: int = 1
     model: str | None = None
     representation: Literal["axtree", "screenshot", "both"] = "axtree"

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from trajudge.environments.model.case import Case, Vector
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 Template = tuple[str, str]  # application and scenario
 
@@ -24,7 +23,7 @@ class SuiteSpecification(Record):
     level: int | None = Field(default=None, ge=1, le=3)
     vector: Vector | None = None
     count: int = Field(default=20, ge=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     noise: bool = False
 
     def wants(self, case: Case) -> bool:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import Field
-
 from trajudge.environments.agents.settings import ModelSettings, model_settings
 from trajudge.environments.apps import APPS
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.case import Vector
 from trajudge.environments.stages.model import SuiteSpecification
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST, make_settings
+from trajudge.trajectories.util.options import make_settings
 
 
 class GenerateConfig(Record):
@@ -28,7 +26,7 @@ class GenerateConfig(Record):
     level: int | None = None
     vector: str | None = None
     count: int = 20
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     noise: bool = False
     save: Path = Path("cases.jsonl")
     model: str | None = None

@@ -8,8 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 
 class AcceptConfig(Record):
@@ -53,4 +52,4 @@ class SampleConfig(Record):
     out: Path
     agent: tuple[str, ...] = ()
     size: int | None = Field(default=None, ge=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0

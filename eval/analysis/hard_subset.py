@@ -18,9 +18,8 @@ from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
 from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.options import LARGEST
 from trajudge.trajectories.util.tables import Table, first_screen, render
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
@@ -38,7 +37,7 @@ class HardSubsetConfig(SubsetRules, Record):
     save: Path | None = None
     budget: int = 30
     resamples: int = Field(default=500, ge=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     fit: Literal["laplace", "nuts"] = "laplace"
     chains: int = 4
     draws: int = 1000

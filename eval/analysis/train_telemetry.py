@@ -16,10 +16,9 @@ from trajudge.eval.analysis.held_out import FeatureTable, evaluate, read_labelle
 from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
 from trajudge.judges.methods.telemetry_training import fit
 from trajudge.judges.training_set import key_hash
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import savable, save_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST
 
 
 class TelemetryConfig(Record):
@@ -37,7 +36,7 @@ class TelemetryConfig(Record):
     cross_validate: bool = False
     folds: int = Field(default=5, ge=2)
     seeds: int = Field(default=20, ge=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     target_precision: float = 0.85
     without: tuple[str, ...] = ()
     save: Path | None = None

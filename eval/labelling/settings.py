@@ -8,8 +8,7 @@ from pydantic import Field
 
 from trajudge.annotations.labelling.records import QUESTIONS, Question
 from trajudge.eval.labelling.designs import Strategy
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 
 class BuildConfig(Record):
@@ -29,7 +28,7 @@ class BuildConfig(Record):
     candidates: Path | None = None
     budget: int = Field(default=100, ge=1)
     double: float = Field(default=0.2, ge=0, le=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     annotations: str | None = None
     gold: str | None = None
     gold_share: float = Field(default=0.05, gt=0, le=1)

@@ -13,10 +13,9 @@ from pydantic import Field
 
 from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import check_is_folder
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 Split = Literal["dev", "test", "all"]
@@ -117,7 +116,7 @@ class ScoreConfig(Record):
     baselines: Literal["auto", "on", "off"] = "auto"
     transfer: bool = False
     resamples: int = Field(default=2_000, ge=0)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     table: tuple[int, ...] = ()
     full: bool = False
     format: Literal["table", "csv", "markdown", "latex"] = "table"

@@ -14,9 +14,8 @@ from pydantic import Field, model_validator
 from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
 from trajudge.trajectories.added import added, stable_dump
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST
 from trajudge.trajectories.util.validation import read_record
 
 FORMAT: Literal[1] = 1
@@ -92,7 +91,7 @@ class SelectionPlan(Record):
     correction: Correction = "fixed-sequence"
     scope: Scope = "overall"
     split: Literal["dev", "test", "all"] = "all"
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     prices: Prices = Prices()
     families: tuple[CandidateFamily, ...] = Field(min_length=1)
     judgments: str = ""

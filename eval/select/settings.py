@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
-
 from trajudge.eval.select.measures.under_attack import Threat
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 
 class PlanConfig(Record):
@@ -26,7 +23,7 @@ class PlanConfig(Record):
     correction: Literal["fixed-sequence", "max-t"] | None = None
     every_benchmark: bool = False
     split: Literal["dev", "test", "all"] | None = None
-    seed: int | None = Field(default=None, ge=0, le=LARGEST)
+    seed: Seed | None = None
     margin: float | None = None
     judge: tuple[str, ...] = ()
     ensembles_only: bool = False

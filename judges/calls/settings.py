@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 
 class CallConfig(Record):
@@ -28,7 +27,7 @@ class CallConfig(Record):
     extra_body: str | None = None
     extra_headers: str | None = None
     models: str | None = None
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
     concurrency: int = Field(default=32, ge=1)
     rpm: float | None = Field(default=None, gt=0)
     tpm: float | None = Field(default=None, gt=0)

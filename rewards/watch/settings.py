@@ -6,8 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.trajectories.model import Record, Seed
 
 
 class WatchConfig(Record):
@@ -36,4 +35,4 @@ class WatchConfig(Record):
     alpha: float = Field(default=0.01, gt=0, lt=1)
     keep_going: bool = False
     journal: Path | None = None
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from trajudge.eval.acceptance.training.names import FormatName, Per
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import LARGEST, make_settings
+from trajudge.trajectories.util.options import make_settings
 
 
 class TrainingConfig(Record):
@@ -27,7 +27,7 @@ class TrainingConfig(Record):
     per_task: int | None = Field(default=None, ge=1)
     test_share: float = Field(default=0.0, ge=0, lt=1)
     rejected_below: float | None = Field(default=None, ge=0, le=1)
-    seed: int = Field(default=0, ge=0, le=LARGEST)
+    seed: Seed = 0
 
 
 def training_settings(values: Mapping[str, object]) -> TrainingConfig | None:
