@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 import orjson
 
 from trajudge.judges.model import Judgment
@@ -46,8 +47,43 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
 
 
 def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
-    """Dollars by request that a run has spent in all of its sessions: ``paid``, and where its
-    sessions had a limit also what never came to a judgment."""
+    """Dollars by request that a run has spent in all of its sessions: ``paid``, and what never came
+    to a judgment."""
     from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
 
     return paid(judgments) | read_payments(folder / PAYMENTS)
+
+
+def paid_beside(folder: Path, lines: Iterable[bytes]) -> float:
+    """Return the dollars that a run has paid in all of its sessions for what its judgments do not
+    hold: attempts that failed, and replies that a later one replaced. ``lines`` are those of its
+    judgments.
+
+    An attempt that was under way when its process was killed counts with its worst case where
+    --max-cost was given, else not.
+    """
+    from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
+
+    payments = read_payments(folder / PAYMENTS)
+    if not payments:
+        return 0.0
+    held: dict[str, float] = {}
+    for line in lines:
+        for call in _COSTS.decode(line).calls:
+            held[call.request] = call.cost or 0.0
+    beside = (cost - held.get(request, 0.0) for request, cost in payments.items())
+    return sum(cost for cost in beside if cost > 0)
+
+
+class _CallCost(msgspec.Struct, gc=False):
+    request: str
+    cost: float | None = None
+
+
+class _CallCosts(msgspec.Struct, gc=False):
+    """What is needed of a judgment's line."""
+
+    calls: list[_CallCost] = []
+
+
+_COSTS = msgspec.json.Decoder(_CallCosts)

@@ -40,6 +40,7 @@ from trajudge.trajectories.util.terminal import count_of
 
 _HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
 _FAULT_ROWS = 6
+_LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
 _REST = "All tables: --full"
 
 
@@ -103,12 +104,14 @@ def summary(
     width: int | None = None,
     full: str = "--full",
     option: str = LABELS_OPTION,
+    beside: float = 0.0,
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
     ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
     warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
-    what is cut stands, and ``option`` names labels.
+    what is cut stands, and ``option`` names labels. ``beside`` are the dollars paid for what no
+    judgment holds.
     """
     width = width or screen_width()
     label = _label(scores)
@@ -116,7 +119,7 @@ def summary(
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
-    below += folded(_cost(scores, seconds), width, most=2)
+    below += folded(_cost(scores, seconds, beside), width, most=2)
     warnings = warnings_of(scores) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
@@ -259,8 +262,16 @@ def _coverage(scores: ScoreReport) -> str:
     return "; ".join(parts)
 
 
-def _cost(scores: ScoreReport, seconds: float | None) -> str:
-    """Say what the calls cost and how long the run took, in one sentence."""
+def paid_more(beside: float) -> str:
+    """Say what was paid for what no judgment holds; "" for less than is printed."""
+    if beside < _LEAST_SHOWN:
+        return ""
+    return f"${beside:.4f} more for failed attempts and replaced replies"
+
+
+def _cost(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:
+    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long the run
+    took."""
     spent = scores.spending
     calls = sum(s.calls for s in spent)
     if not calls:
@@ -275,4 +286,6 @@ def _cost(scores: ScoreReport, seconds: float | None) -> str:
         price += more if known and unpriced else ""
         text = f"Cost: {price}, {count_of(calls, 'call')}, "
         text += f"{tokens_in:,} input and {tokens_out:,} output tokens"
+    if more := paid_more(beside):
+        text += f"; {more}"
     return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"

@@ -12,7 +12,7 @@ from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
-from trajudge.eval.reporting.summary import summary
+from trajudge.eval.reporting.summary import paid_more, summary
 from trajudge.eval.reporting.tables import plain, renderable
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
@@ -20,6 +20,7 @@ from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.judges.calls.windows import guesses
+from trajudge.judges.methods.composed import Panel
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
@@ -97,6 +98,21 @@ def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> I
         why = [j.detail for j in failed if j.status is status and j.detail not in named]
         if why:
             yield f"{len(why)} {status}, the first because: {why[0]}"
+    if isinstance(plan.judge, Panel):
+        yield from _without_votes(plan.judge.labels, judgments)
+
+
+def _without_votes(members: Sequence[str], judgments: RunJudgments) -> Iterator[str]:
+    """Name the members of a panel that did not vote wherever it came to a verdict: the others'
+    ties, too, are then its verdicts."""
+    decided = [judgment for judgment in judgments if judgment.status is Status.OK]
+    for member in members:
+        absent = sum(member not in judgment.scores for judgment in decided)
+        if absent:
+            yield (
+                f"{member} cast no vote on {absent:,} of the {len(decided):,} trajectories that "
+                "the panel decided: run.log says why"
+            )
 
 
 def missing_policy(protocol: str) -> Missing:
@@ -111,9 +127,11 @@ def show(
     notes: Sequence[str] = (),
     *,
     full: bool = False,
+    beside: float = 0.0,
 ) -> None:
     """Print the scores on standard output, the run's warnings and notes on standard error:
-    together one screen, or with ``full`` all of them."""
+    together one screen, or with ``full`` all of them. ``beside`` are the dollars paid for what no
+    judgment holds."""
     width = screen_width()
     if not any(c.judged or c.training for c in scores.coverage):
         after = [*warnings, *(line for note in notes for line in folded(note, width))]
@@ -124,15 +142,25 @@ def show(
         else:
             sys.stdout.write(plain(scores, seconds))
         unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
-        after = [*unlabelled, *warnings, *notes]
+        cost = [f"cost: {more}"] if (more := paid_more(beside)) else []
+        after = [*unlabelled, *warnings, *cost, *notes]
     else:
         after = first_warnings(warnings, width, rest="--full")
         after += [line for note in notes for line in folded(note, width)]
         most = max(WARNINGS - len(warnings), 0)
         # One line more is the progress above.
         also = len(after) + 1
-        text = summary(scores, seconds=seconds, rest=_REST, most=most, also=also, width=width)
-        sys.stdout.write(text)
+        sys.stdout.write(
+            summary(
+                scores,
+                seconds=seconds,
+                rest=_REST,
+                most=most,
+                also=also,
+                width=width,
+                beside=beside,
+            )
+        )
     sys.stderr.write("".join(f"{line}\n" for line in after))
 
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.eval.data.call_log import PAYMENTS, paid, spent_in
+from trajudge.eval.data.call_log import PAYMENTS, paid, paid_beside, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.index.judgments import RunJudgments
@@ -85,7 +85,8 @@ class SessionWork(NamedTuple):
 class RunResult(NamedTuple):
     """What a run has come to: its exit code, what it is scored from, and what to tell the user:
     ``warnings`` of the data and the judgments, ``notes`` on where the run stands. ``spent`` are
-    dollars by request (``eval.data.call_log``) where they are limited, else nothing."""
+    dollars by request (``eval.data.call_log``) where they are limited, else nothing; ``beside`` are
+    the dollars paid for what no judgment holds."""
 
     code: int
     judgments: RunJudgments
@@ -94,6 +95,7 @@ class RunResult(NamedTuple):
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     spent: Mapping[str, float]
+    beside: float = 0.0
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -207,7 +209,8 @@ class RunSession:
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         code = self._code(judgments)
-        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent)
+        beside = paid_beside(self.plan.folder, judgments.lines())
+        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent, beside)
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:
         """Judge what is left, and write everything but the results."""

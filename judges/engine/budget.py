@@ -37,6 +37,7 @@ class Reservation:
         self.worst = worst
         self.cost = 0.0
         self.attempt = ""
+        self.request_hash = ""
         self._budget = budget
 
     async def __aenter__(self) -> Reservation:
@@ -68,7 +69,7 @@ class Budget:
         self.presumed = 0.0
         self.waiting = 0
         self._price = price
-        self._payments = payments if limit is not None else None
+        self._payments = payments
         self._more = more
         self._asking = asyncio.Lock()
         self._reserved = 0.0
@@ -98,8 +99,10 @@ class Budget:
         return Reservation(self, model, self._dearest(model, worst))
 
     def sending(self, reservation: Reservation, request_hash: str) -> None:
-        """Note, before the request goes out, what it may cost. Raises UserError."""
-        if self._payments is not None:
+        """Note the request and, before it goes out, what it may cost where there is a limit. Raises
+        UserError."""
+        reservation.request_hash = request_hash
+        if self._payments is not None and self.limit is not None:
             worst = reservation.worst * self._correction
             reservation.attempt = self._payments.sent(request_hash, worst)
 
@@ -183,5 +186,9 @@ class Budget:
         self._reserved = self._reserved - reservation.worst if self._open else 0.0
         self.spent += reservation.cost
         self._settled.set()
-        if self._payments is not None and reservation.attempt:
+        if self._payments is None:
+            return
+        if reservation.attempt:
             self._payments.settled(reservation.attempt, reservation.cost)
+        elif reservation.cost:
+            self._payments.paid(reservation.request_hash, reservation.cost)

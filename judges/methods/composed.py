@@ -3,6 +3,7 @@ the first is unsure or positive."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
@@ -20,6 +21,8 @@ from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.judges.replies.stage_replies import error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
+
+log = logging.getLogger(__name__)
 
 SECOND_ASKED = "second_asked"
 """In a cascade's ``scores``: 1 if the second member was asked, else 0."""
@@ -147,13 +150,20 @@ def _combined_hash(members: Sequence[PanelMember]) -> str:
 
 
 class Panel:
-    """Asks all members at once; those that failed count as absent."""
+    """Asks all members at once; those that failed count as absent, which is logged.
+
+    A verdict's ``scores`` are those of the members that voted, by their ``labels``.
+    """
 
     def __init__(self, options: PanelOptions) -> None:
         self._options = options
         self._members = panel_members(options.of)
         self.prompt_hash = _combined_hash(self._members)
         self.training_keys = training_set.combined_hashes(member.judge for member in self._members)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return tuple(member.label for member in self._members)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises the first absent member's failure if the quorum is
@@ -163,6 +173,7 @@ class Panel:
             try:
                 return await member.verdict(trajectory, ask), None
             except FAILURES as failure:
+                _log_absent(member, trajectory, failure)
                 return Verdict(), failure
 
         verdicts = await gather_bounded([partial(verdict_of, member) for member in self._members])
@@ -207,7 +218,8 @@ class Cascade:
         """Judge the trajectory. Raises what the second member raises."""
         try:
             first = await self._first.verdict(trajectory, ask)
-        except FAILURES:
+        except FAILURES as failure:
+            _log_absent(self._first, trajectory, failure)
             first = Verdict()
         positive = first.success is not False
         if first.score is not None:
@@ -217,6 +229,10 @@ class Cascade:
         with error_context(self._second.label):
             second = await self._second.verdict(trajectory, ask)
         return second.model_copy(update={"scores": {**second.scores, SECOND_ASKED: 1.0}})
+
+
+def _log_absent(member: PanelMember, trajectory: Trajectory, failure: Exception) -> None:
+    log.info("%s: no verdict of %s: %s", trajectory.key, member.label, failure)
 
 
 def _fail(failures: Sequence[Exception], why: str) -> None:

@@ -1,8 +1,8 @@
-"""Ledger of what a run's attempts may have cost, over all its sessions, killed ones included.
+"""Ledger of what a run's attempts cost, over all its sessions.
 
-Under ``--max-cost`` every attempt leaves a line before it is sent, with its worst case, and one
-when it is settled, with its cost. An attempt without the second line was under way when its process
-died: nobody knows what it cost, so the worst case counts.
+Every attempt that costs something leaves a line when it is settled. Under ``--max-cost`` each also
+leaves one before it is sent, with its worst case. An attempt of which only this first line stands
+was under way when its process died: nobody knows what it cost, so the worst case counts.
 """
 
 from __future__ import annotations
@@ -30,14 +30,22 @@ class Payments:
     def sent(self, request_hash: str, worst: float) -> str:
         """Note an attempt that is about to be sent and return its name, for ``settled``. Raises
         UserError."""
-        self._count += 1
-        attempt = f"{self._session}-{self._count}"
+        attempt = self._next_attempt()
         self._append({"attempt": attempt, "request": request_hash, "reserved": worst})
         return attempt
+
+    def paid(self, request_hash: str, cost: float) -> None:
+        """Note the cost of an attempt that was not noted before it was sent. Raises UserError."""
+        attempt = self._next_attempt()
+        self._append({"attempt": attempt, "request": request_hash, "reserved": cost})
 
     def settled(self, attempt: str, cost: float) -> None:
         """Note what the attempt cost. Raises UserError."""
         self._append({"attempt": attempt, "paid": cost})
+
+    def _next_attempt(self) -> str:
+        self._count += 1
+        return f"{self._session}-{self._count}"
 
     def close(self) -> None:
         if self._descriptor is not None:

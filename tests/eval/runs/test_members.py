@@ -85,6 +85,20 @@ def test_members_that_fail_are_absent_and_the_quorum_decides() -> None:
     assert "1 of 2 members answered, quorum 2" in strict[0].detail
 
 
+def test_a_member_that_never_votes_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with by_model(m_a=GOOD, m_b="I cannot say.", m_c=BAD) as server:
+        members = "simplified:m-a,simplified:m-b,simplified:m-c"
+        assert run(server, "--judge", "panel", "--members", members) == 0
+    shown = capsys.readouterr().err
+    said = "simplified:m-b cast no vote on 4 of the 4 trajectories that the panel decided: run.log"
+    assert said in on_one_line(shown)
+    assert "m-a cast" not in shown
+    log = Path("run/run.log").read_text().splitlines()
+    assert (
+        sum("no verdict of simplified:m-b: " in line and "<success>" in line for line in log) == 4
+    )
+
+
 def test_a_quorum_of_more_than_the_members_costs_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

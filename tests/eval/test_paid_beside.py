@@ -1,0 +1,94 @@
+"""The first screen against a server that keeps the bill: what was paid for failed attempts and for
+replies that were replaced is told beside the cost of the judgments."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.eval.judge_command import model
+from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
+from tests.llm_server import LlmServer
+from tests.screens import on_one_line
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+INPUT, OUTPUT = 2.5e-4, 10e-4  # US dollars a token
+
+
+@dataclass
+class Till:
+    """A server's ``text`` that charges for every answer: of the prompts it has not seen, every
+    fourth gets no choice and the one before it no verdict."""
+
+    is_sound: bool = False
+    charged: list[float] = field(default_factory=list)
+    seen: set[str] = field(default_factory=set)
+
+    def __call__(self, incoming: Incoming) -> Outgoing:
+        is_new = incoming.prompt not in self.seen
+        self.seen.add(incoming.prompt)
+        trouble = len(self.seen) % 4 if is_new and not self.is_sound else 0
+        text = "I cannot say." if trouble == 3 else verdict_text(incoming.prompt)
+        self.charged.append(len(incoming.prompt) // 4 * INPUT + len(text) // 4 * OUTPUT)
+        whole = answer(incoming, text)
+        return Outgoing(200, _without_choice(whole.body)) if trouble == 2 else whole
+
+
+def _without_choice(body: bytes) -> bytes:
+    content = orjson.loads(body)
+    return orjson.dumps({**content, "choices": []})
+
+
+@pytest.fixture
+def prices() -> list[str]:
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
+    return ["--prices", "prices.toml", "--max-failures", "100%"]
+
+
+def shown_cost(shown: str) -> tuple[float, float]:
+    """The dollars of the judgments and those beside."""
+    line = on_one_line(shown)
+    told = re.search(r"Cost: \$([\d.]+), .*?; (?:\$([\d.]+) more for failed|wall)", line)
+    assert told, line
+    return float(told[1]), float(told[2] or 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [["--yes"], ["--max-cost", "1000"]])
+def test_the_screen_accounts_for_every_dollar_of_the_bill(
+    limit: list[str], prices: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    till = Till()
+    with LlmServer(text=till) as server:
+        assert model(server, *prices, *limit) == 0
+        judgments, beside = shown_cost(capsys.readouterr().out)
+        assert beside > 0
+        assert judgments + beside == pytest.approx(sum(till.charged), abs=2e-4)
+        till.is_sound = True
+        first = sum(till.charged)
+        assert model(server, *prices, *limit, "--retry-failed") == 0
+        later, more = shown_cost(capsys.readouterr().out)
+        assert sum(till.charged) > first
+        assert more > beside, "of the replies that could not be read, too"
+        assert later + more == pytest.approx(sum(till.charged), abs=2e-4)
+        assert model(server, *prices, *limit, "--full") == 0
+        assert f"${more:.4f} more for failed attempts" in capsys.readouterr().err
+
+
+def test_a_run_of_which_nothing_failed_tells_of_no_more(
+    prices: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    till = Till(is_sound=True)
+    with LlmServer(text=till) as server:
+        assert model(server, *prices, "--yes", "--limit", "3") == 0
+        judgments, beside = shown_cost(capsys.readouterr().out)
+        assert judgments == pytest.approx(sum(till.charged), abs=1e-4)
+        assert beside == 0
+        again = ["--out", "again"]
+        assert model(server, *prices, "--yes", "--limit", "3", *again) == 0, "from the cache"
+        assert " more for " not in capsys.readouterr().out
