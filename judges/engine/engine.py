@@ -17,6 +17,7 @@ from trajudge.judges.adapters.errors import (
     Overloaded,
     RateLimited,
     Refused,
+    ServerFailed,
     Unreachable,
 )
 from trajudge.judges.engine.billing import may_be_billed
@@ -287,6 +288,8 @@ class Engine:
                 self.limiter.refused(permit, error.retry_after, error.limits)
             case Overloaded() | Unreachable():
                 self.limiter.failed(permit, error.retry_after)
+            case ServerFailed():
+                self.limiter.server_failed(permit, error.retry_after)
             case _:
                 self.limiter.release(permit)
         if unrecoverable is not None:
