@@ -85,9 +85,9 @@ class FileBatches:
             )
         return BatchResults(results, 0)
 
-    async def cancel(self, provider_id: str) -> None:
-        """Remove the file that was to be run."""
-        _remove(Path(provider_id))
+    async def cancel(self, provider_id: str) -> bool:
+        """Remove the file that was to be run; where its output is there already, that is read."""
+        return _removed(Path(provider_id), output_of(provider_id))
 
 
 def output_of(provider_id: str) -> Path:
@@ -109,5 +109,7 @@ def _count_lines(path: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
+def _removed(written: Path, output: Path) -> bool:
+    """Remove what was written; tell whether there is no output of it."""
+    written.unlink(missing_ok=True)
+    return not output.is_file()
