@@ -179,12 +179,13 @@ def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
     return {key: label for planned in runs for key, label in planned.plan.labels.items()}
 
 
-def say_sources(runs: Sequence[PlannedRun]) -> None:
-    """Say what was chosen for the user, and which labels label nothing, once."""
+def say_sources(runs: Sequence[PlannedRun], *, is_asked: bool = True) -> None:
+    """Say what was chosen for the user, and which labels label nothing, once. ``is_asked``: whether
+    requests go to the model's server, and not into files."""
     notes = [planned.plan.source.note for planned in runs]
     notes += [_strangers(planned.plan) for planned in runs]
     handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
-    if any(handle.adapter.name == "http" and not handle.calls.adapter for handle in handles):
+    if is_asked and any(h.adapter.name == "http" and not h.calls.adapter for h in handles):
         notes.append(LEAN)
     for note in dict.fromkeys(filter(None, notes)):
         sys.stderr.write(note + "\n")

@@ -141,7 +141,7 @@ class _Reading:
             if result.expired:
                 raise LineExpired("the batch ended before this line's turn")
             failed = self.adapter.batch_failure(
-                self.row.model, result.status, result.error, parameters
+                self.row.model, result.status, result.error, parameters, where=result.where
             )
             if failed is None:
                 raise _Learned

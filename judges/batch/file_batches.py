@@ -75,7 +75,8 @@ class FileBatches:
         results, cut = list[LineResult](), list[int]()
         for line in read_lines(path):
             try:
-                results.append(chat_result(dict(orjson.loads(line.data))))
+                where = f"vllm run-batch (line {line.number} of {path.name})"
+                results.append(chat_result(dict(orjson.loads(line.data)))._replace(where=where))
             except (ValueError, TypeError):
                 cut.append(line.number)
         if cut:
