@@ -165,22 +165,24 @@ def check_request(request: RunRequest) -> None:
                 raise UserError(f"--{name} goes with --judge panel or cascade")
     if request.data.stratified and not request.data.limit:
         raise UserError("--stratified goes with --limit N")
-    _check_a_model_is_asked(request)
+    check_a_model_is_asked(request.judges, request.models, judge, calls)
 
 
-def _check_a_model_is_asked(request: RunRequest) -> None:
+def check_a_model_is_asked(
+    judges: Sequence[str], models: Sequence[str], judge: JudgeConfig, calls: CallConfig
+) -> None:
     """Raise UserError for an option that names a model or says how it answers, where no judge asks
     one; limits on calls hold there, too."""
-    roles = [name for role in ROLES if getattr(request.judge, name := f"{role}_model") is not None]
-    calls = [name for name in _OF_ANSWERS if name in request.calls.model_fields_set]
-    given = [*(["model"] if request.models else []), *roles, *calls]
+    roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
+    answers = [name for name in _OF_ANSWERS if name in calls.model_fields_set]
+    given = [*(["model"] if models else []), *roles, *answers]
     if not given:
         return
     from trajudge.judges.registry import find_judge  # noqa: PLC0415 - where there is something to check
 
-    entries = [find_judge(name) for name in request.judges]
+    entries = [find_judge(name) for name in judges]
     if not any(entry.needs_model or entry.composed for entry in entries):
-        raise UserError(f"--{given[0].replace('_', '-')}: {no_judge_asks(request.judges)}")
+        raise UserError(f"--{given[0].replace('_', '-')}: {no_judge_asks(judges)}")
 
 
 def no_judge_asks(judges: Sequence[str]) -> str:
