@@ -156,7 +156,7 @@ class Limiter:
         if _is_trouble(self._ended):
             self._shrink(permit, BAD_LUCK)
             longest = min(LONGEST_FAILING, SHARED_FAILING / self.concurrency.cap)
-            self._pause_all(permit, retry_after, "the server fails (500)", longest)
+            self._pause_all(permit, retry_after, "the server answers 500", longest)
         self.release(permit)
 
     def release(self, permit: Permit) -> None:
