@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.eval.runs.grid import plan_runs, say_sources  # noqa: PLC0415 - --help needs none of these
 
     runs = plan_runs(request)
-    say_sources(runs)
+    say_sources(runs, is_asked=request.batch.batch_files is None)
     if request.calls.dry_run:
         import asyncio  # noqa: PLC0415
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.eval.runs.settings import JudgeConfig, check_a_model_is_asked
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
@@ -35,14 +35,18 @@ def reward_config(options: Namespace) -> RewardConfig:
         "keep_going": options.keep_going,
         "journal": options.store / WATCHED,
     }
+    judge = JudgeConfig(
+        judge=options.judge,
+        model=options.model,
+        representation=options.representation,
+        options=named_options("--judge-option", options.judge_option),
+    )
+    calls = read_settings(CallConfig, options)
+    models = () if judge.model is None else (judge.model,)
+    check_a_model_is_asked((judge.judge,), models, judge, calls)
     return RewardConfig(
-        judge=JudgeConfig(
-            judge=options.judge,
-            model=options.model,
-            representation=options.representation,
-            options=named_options("--judge-option", options.judge_option),
-        ),
-        calls=read_settings(CallConfig, options),
+        judge=judge,
+        calls=calls,
         shaping=make_settings(RewardShaping, shaping),
         calibration=options.calibration_file,
         decision=options.decision,

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.batch.limits import BatchTimes
 from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
+from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
@@ -70,15 +72,32 @@ async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], action: Bat
     }
     desk = BatchDesk(ledger, cache, services, adapters, _dollars, BatchTimes())
     try:
-        if action.action == "cancel":
-            for row in rows:
-                if row.state == "submitted":
-                    await services[row.endpoint, row.model].cancel(row.provider_id)
+        refused = await _cancel(ledger, services, rows) if action.action == "cancel" else {}
         await desk.look()
+        for row in ledger.batches(only_open=True):  # one that had ended is not open any more
+            if why := refused.get(row.id):
+                raise UserError(f"batch {row.provider_id} is not cancelled: {why}") from why
     finally:
         for adapter in adapters.values():
             await adapter.close()
         await cache.close()
+
+
+async def _cancel(
+    ledger: Ledger, services: Mapping[tuple[str, str], BatchService], rows: Sequence[BatchRow]
+) -> dict[str, CallFailed]:
+    """Cancel what was submitted; return the batches whose provider refused it, or was not there,
+    and why."""
+    refused = {}
+    for row in rows:
+        if row.state != "submitted":
+            continue
+        try:
+            if await services[row.endpoint, row.model].cancel(row.provider_id):
+                ledger.release(row.id, "cancelled")
+        except CallFailed as error:
+            refused[row.id] = error
+    return refused
 
 
 def _adapter(row: BatchRow) -> ProviderAdapter:

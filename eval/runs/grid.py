@@ -18,7 +18,14 @@ from trajudge.eval.data.inputs import MEMORY, DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of
 from trajudge.eval.runs.plan import RunPlan, make_plan
-from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import (
+    ROLES,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+    no_judge_asks,
+)
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences.options import OF_PROMPTS
 from trajudge.judges.entry import JudgeEntry
@@ -61,8 +68,7 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
     wanted = list(_pairs(request))
     if request.batch.is_on and all(model is None for _, model in wanted):
         option = "--batch-files" if request.batch.batch_files else "--batch"
-        judges = "no judge here asks" if len(wanted) > 1 else f"judge {wanted[0][0]} does not ask"
-        raise UserError(f"{option}: {judges} a model, so that there are no requests: leave it out")
+        raise UserError(f"{option}: {no_judge_asks([judge for judge, _ in wanted])}")
     data = request.data
 
     @cache
@@ -173,12 +179,13 @@ def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
     return {key: label for planned in runs for key, label in planned.plan.labels.items()}
 
 
-def say_sources(runs: Sequence[PlannedRun]) -> None:
-    """Say what was chosen for the user, and which labels label nothing, once."""
+def say_sources(runs: Sequence[PlannedRun], *, is_asked: bool = True) -> None:
+    """Say what was chosen for the user, and which labels label nothing, once. ``is_asked``: whether
+    requests go to the model's server, and not into files."""
     notes = [planned.plan.source.note for planned in runs]
     notes += [_strangers(planned.plan) for planned in runs]
     handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
-    if any(handle.adapter.name == "http" and not handle.calls.adapter for handle in handles):
+    if is_asked and any(h.adapter.name == "http" and not h.calls.adapter for h in handles):
         notes.append(LEAN)
     for note in dict.fromkeys(filter(None, notes)):
         sys.stderr.write(note + "\n")

@@ -6,6 +6,7 @@ The fields are named as the options of ``trajudge judge``; a default here is the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,11 @@ Split = Literal["dev", "test", "all"]
 
 # Models beside the judge's own; each is named with --ROLE-model.
 ROLES = ("captioner", "describer", "light")
+# The fields of CallConfig that say whose answers come, and how they are made.
+_OF_ANSWERS = (
+    *("adapter", "script", "base_url", "wait", "context", "temperature", "max_tokens"),
+    *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
+)
 
 
 class JudgeConfig(Record):
@@ -159,3 +165,27 @@ def check_request(request: RunRequest) -> None:
                 raise UserError(f"--{name} goes with --judge panel or cascade")
     if request.data.stratified and not request.data.limit:
         raise UserError("--stratified goes with --limit N")
+    check_a_model_is_asked(request.judges, request.models, judge, calls)
+
+
+def check_a_model_is_asked(
+    judges: Sequence[str], models: Sequence[str], judge: JudgeConfig, calls: CallConfig
+) -> None:
+    """Raise UserError for an option that names a model or says how it answers, where no judge asks
+    one; limits on calls hold there, too."""
+    roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
+    answers = [name for name in _OF_ANSWERS if name in calls.model_fields_set]
+    given = [*(["model"] if models else []), *roles, *answers]
+    if not given:
+        return
+    from trajudge.judges.registry import find_judge  # noqa: PLC0415 - where there is something to check
+
+    entries = [find_judge(name) for name in judges]
+    if not any(entry.needs_model or entry.composed for entry in entries):
+        raise UserError(f"--{given[0].replace('_', '-')}: {no_judge_asks(judges)}")
+
+
+def no_judge_asks(judges: Sequence[str]) -> str:
+    """Say that none of these judges asks a model, and what to do with an option of calls."""
+    who = "no judge here asks" if len(judges) > 1 else f"judge {judges[0]} does not ask"
+    return f"{who} a model, so that there are no requests: leave it out"

@@ -6,6 +6,7 @@
     ├── Retryable              the same request may succeed later
     │   ├── RateLimited        429, with the provider's Retry-After
     │   ├── Overloaded         5xx, 529: the server said that it cannot now
+    │   ├── ServerFailed       500: the server failed, at this request or at all
     │   ├── Unreachable        no connection, or no answer in time
     │   └── BadReply           an answer that is cut or is not the protocol's JSON
     └── Final                  the same request will fail again
@@ -57,7 +58,11 @@ class RateLimited(Retryable):
 
 
 class Overloaded(Retryable):
-    """5xx or 529."""
+    """5xx or 529, but for 500."""
+
+
+class ServerFailed(Retryable):
+    """500: the request may be one that the server never answers, or the server may be ill."""
 
 
 class Unreachable(Retryable):

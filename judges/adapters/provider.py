@@ -194,15 +194,21 @@ class ProviderAdapter(ABC):
         return self._read(content).model_copy(update={"parameters": dict(parameters)})
 
     def batch_failure(
-        self, model: str, status: int, error: ErrorBody, parameters: Mapping[str, JsonValue]
+        self,
+        model: str,
+        status: int,
+        error: ErrorBody,
+        parameters: Mapping[str, JsonValue],
+        *,
+        where: str = "",
     ) -> CallFailed | None:
-        """Make the error of a line; None if it named a parameter that is left out from now on, so
-        that the line may be sent again."""
+        """Make the error of a line, which ``where`` answered ("": this server); None if it named a
+        parameter that is left out from now on, so that the line may be sent again."""
         optional = {k: v for k, v in parameters.items() if k not in self.required}
         if self._unsupported.learn(model, status, error, optional):
             return None
-        where, variable = self._where, self.key_variable
-        return failure(status, error, {}, where=where, key_variable=variable, model=model)
+        who, variable = where or self._where, self.key_variable
+        return failure(status, error, {}, where=who, key_variable=variable, model=model)
 
     def _translated(self, request: Request) -> _Translated:
         """Return the parameters in the protocol's words: made once, as those of a run's requests

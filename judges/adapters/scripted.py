@@ -127,6 +127,7 @@ _ERRORS: dict[str, type[errors.CallFailed]] = {
     for kind in (
         errors.RateLimited,
         errors.Overloaded,
+        errors.ServerFailed,
         errors.Unreachable,
         errors.BadReply,
         errors.ContextOverflow,

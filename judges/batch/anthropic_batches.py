@@ -120,12 +120,13 @@ class AnthropicBatches(SdkBatches):
             raise self.failure(error) from None
         return [*json_lines(response.content, self.adapter.where)]
 
-    async def cancel(self, provider_id: str) -> None:
+    async def cancel(self, provider_id: str) -> bool:
         """Ask for the end of the batch; what is done by then is answered. Raises CallFailed."""
         try:
             await self.client.messages.batches.cancel(provider_id)
         except self.adapter.sdk.APIError as error:
             raise self.failure(error) from None
+        return False
 
 
 def _tagged(line: BatchLine, batch: str) -> orjson.Fragment:

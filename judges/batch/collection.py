@@ -20,7 +20,8 @@ from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.batch.ledger import Ledger, LineOutcome
 from trajudge.judges.batch.records import BatchRow, LineResult, OpenLine, RequestRef
 from trajudge.judges.batch.service import BatchService
-from trajudge.judges.engine.store.cache import Cache, Outcome
+from trajudge.judges.engine.store.cache import Cache
+from trajudge.judges.engine.store.rows import Outcome
 from trajudge.judges.model import Usage
 
 log = logging.getLogger(__name__)
@@ -141,7 +142,7 @@ class _Reading:
             if result.expired:
                 raise LineExpired("the batch ended before this line's turn")
             failed = self.adapter.batch_failure(
-                self.row.model, result.status, result.error, parameters
+                self.row.model, result.status, result.error, parameters, where=result.where
             )
             if failed is None:
                 raise _Learned

@@ -75,7 +75,8 @@ class FileBatches:
         results, cut = list[LineResult](), list[int]()
         for line in read_lines(path):
             try:
-                results.append(chat_result(dict(orjson.loads(line.data))))
+                where = f"vllm run-batch (line {line.number} of {path.name})"
+                results.append(chat_result(dict(orjson.loads(line.data)))._replace(where=where))
             except (ValueError, TypeError):
                 cut.append(line.number)
         if cut:
@@ -85,9 +86,9 @@ class FileBatches:
             )
         return BatchResults(results, 0)
 
-    async def cancel(self, provider_id: str) -> None:
-        """Remove the file that was to be run."""
-        _remove(Path(provider_id))
+    async def cancel(self, provider_id: str) -> bool:
+        """Remove the file that was to be run; where its output is there already, that is read."""
+        return _removed(Path(provider_id), output_of(provider_id))
 
 
 def output_of(provider_id: str) -> Path:
@@ -109,5 +110,7 @@ def _count_lines(path: Path) -> int:
         return sum(1 for line in file if line.strip())
 
 
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
+def _removed(written: Path, output: Path) -> bool:
+    """Remove what was written; tell whether there is no output of it."""
+    written.unlink(missing_ok=True)
+    return not output.is_file()

@@ -92,9 +92,10 @@ class OpenAIBatches(SdkBatches):
         lines = [chat_result(line) for part in contents for line in json_lines(part, where)]
         return BatchResults(lines, counts.completed if counts else 0)
 
-    async def cancel(self, provider_id: str) -> None:
+    async def cancel(self, provider_id: str) -> bool:
         """Ask for the end of the batch; what is done by then is answered. Raises CallFailed."""
         try:
             await self.client.batches.cancel(provider_id)
         except self.adapter.sdk.APIError as error:
             raise self.failure(error) from None
+        return False

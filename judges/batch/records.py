@@ -83,13 +83,15 @@ class ProviderState(NamedTuple):
 
 class LineResult(NamedTuple):
     """A line of a provider's results: the body of an answer, or a status with the error's words.
-    ``expired``: the window closed before the line's turn."""
+    ``expired``: the window closed before the line's turn. ``where`` is who says so, where it is not
+    the adapter's server."""
 
     request: str
     content: dict[str, Any] | None
     status: int = 200
     error: ErrorBody = ErrorBody()
     expired: bool = False
+    where: str = ""
 
 
 class BatchResults(NamedTuple):

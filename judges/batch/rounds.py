@@ -17,6 +17,7 @@ from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.submission import BatchPlace, reconcile, submit
 from trajudge.judges.engine.store.cache import Cache
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class BatchDesk:
                 brought.append(collection)
         rows = self.open_rows()
         through, lines = sum(map(self.through, rows)), sum(row.lines for row in rows)
-        batches = f"{len(rows)} batch{'es' if len(rows) != 1 else ''}"
+        batches = count_of(len(rows), "batch")
         self.progress = f"{batches}: {through:,} of {lines:,} requests through" if rows else ""
         return brought
 

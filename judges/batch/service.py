@@ -57,7 +57,10 @@ class BatchService(Protocol):
         """Download the results. Raises CallFailed."""
         ...
 
-    async def cancel(self, provider_id: str) -> None: ...
+    async def cancel(self, provider_id: str) -> bool:
+        """Ask for the end of the batch; return whether it is over at once, and nothing of it will
+        be answered. Raises CallFailed."""
+        ...
 
 
 class SdkBatches:

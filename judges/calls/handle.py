@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import ceil
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +16,7 @@ from trajudge.judges.adapters.base import Adapter, MarksPrompts, TakesReasoning
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.calls.estimates import expected_usage, most_usage
 from trajudge.judges.calls.image_limits import image_limits, image_pricing
 from trajudge.judges.calls.parameters import read_parameters
 from trajudge.judges.calls.prices import find_price
@@ -38,30 +37,15 @@ from trajudge.judges.engine import (
     Payments,
     Retry,
 )
-from trajudge.judges.model import Picture, Request, Text, Usage
+from trajudge.judges.model import Request, Usage
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.models.prices import KnownPrice
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.pictures import ImageLimits
-from trajudge.trajectories.tokens import (
-    ImagePricing,
-    count_tokens,
-    counting_for,
-    encoding_of,
-    image_tokens,
-    likely_tokens,
-)
+from trajudge.trajectories.tokens import ImagePricing
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.cache import cache_folder
-
-# What a judgment's reply was seen to take, with room: for predictions and the token limit.
-EXPECTED_OUTPUT = 400
-MESSAGE_OVERHEAD = 4
-# Factors of the worst case: prose in Dutch takes up to 1.15 times our count (benchmarks), and other
-# tokenizers than OpenAI's may take half as much again.
-COUNT_MARGIN = 1.2
-GUESS_MARGIN = 1.6
 
 
 class CommonLimits(Protocol):
@@ -168,38 +152,14 @@ class ModelHandle:
 
     def estimate(self, request: Request) -> Usage:
         """Return the usage to expect of a request: its tokens by our count, an assumed reply."""
-        with counting_for(encoding_of(request.model)):
-            tokens = sum(MESSAGE_OVERHEAD + self._tokens(m.parts) for m in request.messages)
-        return Usage(input=tokens, output=min(EXPECTED_OUTPUT, self.max_tokens))
-
-    def _tokens(self, parts: tuple[Text | Picture, ...]) -> int:
-        return sum(
-            likely_tokens(part.text)
-            if isinstance(part, Text)
-            else image_tokens(part.width, part.height, self.pricing)
-            for part in parts
-        )
+        return expected_usage(request, self.pricing, self.max_tokens)
 
     def worst_case(self, request: Request) -> Usage:
-        """Return the most that a request can take: its prompt by our count and a margin (of a
-        tokenizer that is not public a wide one), and an answer as long as the request allows."""
-        encoding = encoding_of(request.model)
-        texts = [p.text for m in request.messages for p in m.parts if isinstance(p, Text)]
-        pictures = (p for m in request.messages for p in m.parts if isinstance(p, Picture))
-        if schema := request.parameters.get("response_format"):
-            texts.append(json.dumps(schema))
-        with counting_for(encoding):
-            counted = sum(map(count_tokens, texts))
-        tokens = (
-            MESSAGE_OVERHEAD * (1 + len(request.messages))
-            + ceil(counted * (COUNT_MARGIN if encoding else GUESS_MARGIN))
-            + sum(image_tokens(p.width, p.height, self.pricing) for p in pictures)
-        )
-        limit = request.parameters.get("max_tokens")
-        output = limit if isinstance(limit, int) else self.known.output
+        """Return the most that a request can take."""
+        usage = most_usage(request, self.pricing, self.known.output)
         if isinstance(self.adapter, MarksPrompts):  # to write the cache costs more than to read
-            return Usage(cache_write=tokens, output=output)
-        return Usage(input=tokens, output=output)
+            return Usage(cache_write=usage.input, output=usage.output)
+        return usage
 
     def open_cache(self) -> Cache:
         return Cache(cache_path(self.calls.cache))

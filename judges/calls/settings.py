@@ -6,6 +6,8 @@ from pydantic import Field
 
 from trajudge.trajectories.model import Record, Seed
 
+HOTTEST = 2.0  # OpenAI's and Gemini's bound; open models take more, and answer noise there
+
 
 class CallConfig(Record):
     """How models are called, and what that may cost.
@@ -20,7 +22,7 @@ class CallConfig(Record):
     adapter: str | None = None
     script: str | None = None
     base_url: str | None = None
-    temperature: float = Field(default=0.0, ge=0)
+    temperature: float = Field(default=0.0, ge=0, le=HOTTEST)
     max_tokens: int | None = Field(default=None, ge=1)
     reasoning_effort: str | None = None
     thinking_budget: int | None = Field(default=None, ge=1)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from trajudge.judges.engine.budget import Budget, BudgetSpent, Price
 from trajudge.judges.engine.clients import DryRunClient, DryRunRoute, EngineClient, ModelRoute
-from trajudge.judges.engine.engine import Engine, EngineReply, Estimate
+from trajudge.judges.engine.engine import Engine, EngineReply
 from trajudge.judges.engine.engines import EngineLookup, Engines
+from trajudge.judges.engine.expected import Estimate
 from trajudge.judges.engine.limiting.limiter import Limiter
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache

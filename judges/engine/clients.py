@@ -11,7 +11,8 @@ from pydantic import JsonValue
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.client import BaseClient, CallArgs
 from trajudge.judges.engine.budget import Price
-from trajudge.judges.engine.engine import Engine, Estimate
+from trajudge.judges.engine.engine import Engine
+from trajudge.judges.engine.expected import Estimate
 from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.model import Call, Message, Reply, Request, Usage
 from trajudge.trajectories.model import checked

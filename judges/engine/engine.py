@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -17,16 +16,19 @@ from trajudge.judges.adapters.errors import (
     Overloaded,
     RateLimited,
     Refused,
+    ServerFailed,
     Unreachable,
 )
 from trajudge.judges.engine.billing import may_be_billed
 from trajudge.judges.engine.budget import Budget, Reservation
 from trajudge.judges.engine.circuit_breaker import CircuitBreaker
+from trajudge.judges.engine.expected import Estimate, ExpectedUsage, tokens_of
 from trajudge.judges.engine.limiting.limiter import Limiter, Permit
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.single_flight import SingleFlight
-from trajudge.judges.engine.store.cache import Cache, Outcome
+from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.engine.store.leases import Claim
+from trajudge.judges.engine.store.rows import Outcome
 from trajudge.judges.engine.store.sent import SentCalls
 from trajudge.judges.model import Reply, Request, Usage
 from trajudge.trajectories.util.errors import UserError
@@ -36,26 +38,6 @@ log = logging.getLogger(__name__)
 FIRST_POLL, LONGEST_POLL = 0.01, 0.25  # seconds between looks at what another process is asking
 
 NO_USAGE = Usage()
-
-Estimate = Callable[[Request], Usage]
-"""The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
-
-
-class ExpectedUsage:
-    """The estimate of one request, made when it is first asked for, and once: counting a prompt's
-    tokens takes time, and only a limit needs it."""
-
-    __slots__ = ("_estimate", "_request", "_usage")
-
-    def __init__(self, request: Request, estimate: Estimate | None) -> None:
-        self._request = request
-        self._estimate = estimate
-        self._usage: Usage | None = None
-
-    def __call__(self) -> Usage:
-        if self._usage is None:
-            self._usage = self._estimate(self._request) if self._estimate else Usage()
-        return self._usage
 
 
 class EngineReply(NamedTuple):
@@ -287,12 +269,9 @@ class Engine:
                 self.limiter.refused(permit, error.retry_after, error.limits)
             case Overloaded() | Unreachable():
                 self.limiter.failed(permit, error.retry_after)
+            case ServerFailed():
+                self.limiter.server_failed(permit, error.retry_after)
             case _:
                 self.limiter.release(permit)
         if unrecoverable is not None:
             raise unrecoverable from error
-
-
-def tokens_of(usage: Usage) -> int:
-    """Return the tokens that a rate limit counts: prompt and answer."""
-    return usage.input + usage.cache_read + usage.cache_write + usage.output

@@ -17,8 +17,10 @@ from trajudge.rewards.server.service import RewardService
 from trajudge.trajectories import store, stored_lines
 from trajudge.trajectories.images.header import not_an_image
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.util.errors import did_you_mean
 
 MOST_ITEMS = 1_000
+_SHOWN = 80  # characters of a field's name
 _HASH_PATH = "/v1/images/{sha256:[0-9a-f]{64}}"
 
 
@@ -30,6 +32,7 @@ async def post_rewards(request: web.Request) -> web.Response:
     for; else, or where there is none, the base rate (``neutral_value``)."""
     service = request.app[SERVICE]
     body = await json_object(request)
+    _refuse_unknown("the request", body, ("items", "deadline"))
     items = body.get("items")
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
         raise RequestRefused(400, f'"items" is a list of 1 to {MOST_ITEMS} objects')
@@ -83,7 +86,19 @@ async def _neutral_value(
     return base_rate if mean is None else mean
 
 
+def _refuse_unknown(place: str, content: Mapping[str, Any], known: Sequence[str]) -> None:
+    """Refuse a field that would do nothing: without its ``group`` an item has another reward."""
+    for name in content:
+        if name not in known:
+            hint = did_you_mean(name[:_SHOWN], known) or ";"
+            raise RequestRefused(
+                400, f"{place} has no field {name[:_SHOWN]!r}{hint} there are {', '.join(known)}"
+            )
+
+
 def _wanted(service: RewardService, number: int, item: object) -> Trajectory | str:
+    if isinstance(item, Mapping):
+        _refuse_unknown(f"item {number}", item, ("id", "trajectory", "group", "group_size"))
     if isinstance(item, Mapping) and isinstance(item.get("id"), str) and "trajectory" not in item:
         return named(item["id"])
     if not isinstance(item, Mapping) or "trajectory" not in item:
@@ -113,6 +128,7 @@ def _deadline(body: Mapping[str, Any]) -> float | None:
 async def post_trajectory(request: web.Request) -> web.Response:
     """Keep ``{"id": "...", "trajectory": {...}}`` and tell which images are still missing."""
     body = await json_object(request)
+    _refuse_unknown("the request", body, ("id", "trajectory"))
     record = body.get("trajectory")
     if not isinstance(record, dict):
         raise RequestRefused(400, 'there is no "trajectory": send a line of trajectories.jsonl')
@@ -163,6 +179,7 @@ async def get_audits(request: web.Request) -> web.Response:
 async def post_audit(request: web.Request) -> web.Response:
     """Take ``{"id": "...", "success": true}``: what became of a drawn trajectory in truth."""
     body = await json_object(request)
+    _refuse_unknown("the request", body, ("id", "success"))
     name, success = named(body.get("id")), body.get("success")
     if not isinstance(success, bool):
         raise RequestRefused(400, '"success" is true or false')

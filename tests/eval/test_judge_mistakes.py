@@ -34,6 +34,11 @@ class TestMistakes:
         --model m --base-url 'not a url' => not a url
         --model m --adapter scripted --script absent => absent
         --judge heuristic --annotations absent => absent
+        --model m --temperature 9 => --temperature is 9.0: input should be less than or equal to 2
+        --judge heuristic --temperature 1 => --temperature: judge heuristic does not ask a model
+        --judge heuristic --model gpt-4o => --model: judge heuristic does not ask a model
+        --judge heuristic --captioner-model m => --captioner-model: judge heuristic does not
+        --judge heuristic --judge rule-based --base-url http://x/v1 => no judge here asks a model
         """
     )
     def test_is_named(
@@ -44,6 +49,10 @@ class TestMistakes:
         assert sentence in shown
         assert "Traceback" not in shown
         assert shown.count("error:") == 1
+
+    def test_limits_on_calls_hold_for_a_judge_that_makes_none(self) -> None:
+        limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]
+        assert run("--judge", "heuristic", "--limit", "2", *limits) == 0
 
     def test_data_that_is_not_there(self, capsys: pytest.CaptureFixture[str]) -> None:
         assert run("--judge", "heuristic", data="webvoyager:absent") == 2

@@ -61,7 +61,8 @@ def judge(hub: Hub, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[Judgm
 
     with LlmServer(text=reply) as server:
         where = ["--data", "agentrewardbench", "--annotations", "agentrewardbench:data"]
-        told = ["--model", "gpt-4o", "--base-url", f"{server.url}/v1", "--split", "all"]
+        asked = ["--model", "gpt-4o", "--base-url", f"{server.url}/v1"]
+        told = ["--split", "all", *([] if "heuristic" in words else asked)]
         Path("data").mkdir(exist_ok=True)
         Path("data/annotations.csv").write_bytes(hub.files["annotations.csv"])
         main([*where, *told, "--out", "run", *words])

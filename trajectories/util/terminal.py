@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 # C0 and C1 controls (escape sequences begin with one), and what turns the direction of writing.
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _FINAL_Y = re.compile("(?<=[^aeiou])y$")
+_FINAL_HISS = re.compile("(s|x|z|ch|sh)$")
 _LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
 
 
@@ -24,7 +25,10 @@ def one_line(text: str) -> str:
 
 def count_of(count: int, noun: str) -> str:
     """Write ``count`` before ``noun`` (a regular one), in the plural unless it is one."""
-    return f"1 {noun}" if count == 1 else f"{count:,} {_FINAL_Y.sub('ie', noun)}s"
+    if count == 1:
+        return f"1 {noun}"
+    stem = _FINAL_HISS.sub(r"\1e", _FINAL_Y.sub("ie", noun))
+    return f"{count:,} {stem}s"
 
 
 def terminal_console(

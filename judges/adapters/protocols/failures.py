@@ -19,6 +19,7 @@ from trajudge.judges.adapters.errors import (
     RateLimited,
     Refused,
     Retryable,
+    ServerFailed,
     UnknownModel,
 )
 from trajudge.judges.adapters.overflow import with_numbers
@@ -76,7 +77,9 @@ def kind_of(status: int, error: ErrorBody) -> type[CallFailed]:
     for kind, says_so in _RULES:
         if says_so(status, error):
             return kind
-    return Overloaded if status >= 500 or status in {408, 409, 425} else BadRequest
+    if status == 500:
+        return ServerFailed
+    return Overloaded if status > 500 or status in {408, 409, 425} else BadRequest
 
 
 # The first that is true counts.

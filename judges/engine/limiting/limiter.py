@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Collection, Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.engine.limiting.rates import AdaptiveConcurrency, RateLimiter
@@ -22,18 +22,30 @@ BAD_LUCK = 5  # refusals among them that are no sign of a limit
 BAD_LUCK_TOLD = 8  # where the server says when to come back: that tells of a moment, not of a place
 FIRST_PAUSE = 0.1  # seconds, doubled while the trouble lasts
 LONGEST_PAUSE = 30.0
+# Of a server that fails (500), and what all calls at once share of it: so they try again for a
+# minute or two, however many they are.
+LONGEST_FAILING, SHARED_FAILING = 2.0, 16.0
 
 
 class Permit:
     """Permission to send one request: time of admission, concurrency level, reserved tokens."""
 
-    __slots__ = ("at", "level", "tokens", "troubled")
+    __slots__ = ("again", "at", "level", "tokens", "troubled")
 
-    def __init__(self, at: float, level: int, tokens: float) -> None:
+    def __init__(self, at: float, level: int, tokens: float, again: bool) -> None:
         self.at = at
         self.level = level
         self.tokens = tokens
+        self.again = again
         self.troubled = False
+
+
+class _Waiting(NamedTuple):
+    """A request in the queue; those that are tried again stand before all others."""
+
+    turn: asyncio.Future[Permit]
+    tokens: float
+    again: bool
 
 
 class Limiter:
@@ -56,7 +68,7 @@ class Limiter:
         self.requests: Final = rpm if isinstance(rpm, RateLimiter) else RateLimiter(rpm)
         self.tokens: Final = tpm if isinstance(tpm, RateLimiter) else RateLimiter(tpm)
         self.in_flight = 0
-        self._queue: deque[tuple[asyncio.Future[Permit], float]] = deque()
+        self._queue: deque[_Waiting] = deque()
         self._admitted: deque[Permit] = deque(maxlen=RECENT)
         self._ended: deque[Permit] = deque(maxlen=RECENT)
         self._pause = 0.0
@@ -72,21 +84,20 @@ class Limiter:
         return self.tokens.per_minute is not None
 
     async def acquire(self, tokens: float = 0.0, *, again: bool = False) -> Permit:
-        """Wait for a permit; ``again`` goes before requests that wait for the first time.
+        """Wait for a permit; ``again`` goes before requests that wait for the first time, and in
+        turn, so that no call uses up its attempts while others wait for theirs.
 
-        Every permit is handed back to exactly one of ``answered``, ``refused``, ``failed`` and
-        ``release``. Raises the error that ``stop`` was given.
+        Every permit is handed back to exactly one of ``answered``, ``refused``, ``failed``,
+        ``server_failed`` and ``release``. Raises the error that ``stop`` was given.
         """
         if self._stopped is not None:
             raise self._stopped
         now = self._now()
         if not self._queue and self.in_flight < self.concurrency.size and self._delay(now) <= 0:
-            return self._admit(now, tokens)  # as most: without a wait no future is needed
+            return self._admit(now, tokens, again)  # as most: without a wait no future is needed
         turn: asyncio.Future[Permit] = asyncio.get_running_loop().create_future()
-        if again:
-            self._queue.appendleft((turn, tokens))
-        else:
-            self._queue.append((turn, tokens))
+        place = sum(one.again for one in self._queue) if again else len(self._queue)
+        self._queue.insert(place, _Waiting(turn, tokens, again))
         self._pump()
         try:
             return await turn
@@ -133,6 +144,21 @@ class Limiter:
             self._pause_all(permit, retry_after, "the server is overloaded or out of reach")
         self.release(permit)
 
+    def server_failed(self, permit: Permit, retry_after: float | None = None) -> None:
+        """Return the permit of a request that the server failed at (500).
+
+        It may fail for ever where others are answered, so that a second attempt tells nothing of
+        the server, and pauses stay short.
+        """
+        if not permit.again:
+            permit.troubled = True
+            self._ended.append(permit)
+        if _is_trouble(self._ended):
+            self._shrink(permit, BAD_LUCK)
+            longest = min(LONGEST_FAILING, SHARED_FAILING / self.concurrency.cap)
+            self._pause_all(permit, retry_after, "the server answers 500", longest)
+        self.release(permit)
+
     def release(self, permit: Permit) -> None:
         """Return the permit of a request that ended in a way that says nothing about the server."""
         self.in_flight -= 1
@@ -142,7 +168,7 @@ class Limiter:
         """Admit nothing any more; waiting tasks get ``error``, requests in flight go on."""
         self._stopped = error
         while self._queue:
-            turn, _ = self._queue.popleft()
+            turn = self._queue.popleft().turn
             if not turn.done():
                 turn.set_exception(error)
 
@@ -169,14 +195,20 @@ class Limiter:
         if self.concurrency.size != before:
             log.info("window %d of %d calls at once", self.concurrency.size, self.concurrency.cap)
 
-    def _pause_all(self, permit: Permit, retry_after: float | None, reason: str) -> None:
+    def _pause_all(
+        self,
+        permit: Permit,
+        retry_after: float | None,
+        reason: str,
+        longest: float = LONGEST_PAUSE,
+    ) -> None:
         """Admit nothing for as long as the server asks, or for twice as long as the last time."""
         now = self._now()
         is_new = permit.at >= self._paused_at  # not one more of the wave that caused the last pause
         if is_new:
             self._paused_at = now
             if retry_after is None:
-                self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
+                self._pause = min(max(2 * self._pause, FIRST_PAUSE), longest)
         wait = self._pause if retry_after is None else retry_after
         if now + wait > self.paused_until:
             self.paused_until, self.pause_reason = now + wait, reason
@@ -189,7 +221,7 @@ class Limiter:
             return
         now = self._now()
         while self._queue:
-            turn, tokens = self._queue[0]
+            turn, tokens, again = self._queue[0]
             if turn.done():  # cancelled while waiting
                 self._queue.popleft()
                 continue
@@ -200,17 +232,17 @@ class Limiter:
                 self._wake_in(wait)
                 return
             self._queue.popleft()
-            turn.set_result(self._admit(now, tokens))
+            turn.set_result(self._admit(now, tokens, again))
 
     def _delay(self, now: float) -> float:
         """Compute the seconds for which nothing may be admitted; none where it is not positive."""
         return max(self.paused_until - now, self.requests.delay(now), self.tokens.delay(now))
 
-    def _admit(self, now: float, tokens: float) -> Permit:
+    def _admit(self, now: float, tokens: float, again: bool) -> Permit:
         self.requests.take(now)
         self.tokens.take(now, tokens)
         self.in_flight += 1
-        permit = Permit(now, self.in_flight, tokens)
+        permit = Permit(now, self.in_flight, tokens, again)
         self._admitted.append(permit)
         return permit
 

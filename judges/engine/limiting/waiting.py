@@ -36,7 +36,7 @@ def reasons(engine: Engine) -> Iterator[str]:
 
 
 def _calls(number: int) -> str:
-    return "1 call waits" if number == 1 else f"{number} calls wait"
+    return f"{count_of(number, 'call')} {'waits' if number == 1 else 'wait'}"
 
 
 def _clock(seconds: float) -> str:

@@ -11,24 +11,19 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
-import orjson
 from pydantic import ValidationError
 
-from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.engine.store.leases import LEASE_SECONDS, Leases
 from trajudge.judges.engine.store.reply_log import ReplyLog, ReplyRow, left_behind
+from trajudge.judges.engine.store.rows import Outcome, RequestKey, outcome_of, row_of
 from trajudge.judges.engine.store.sqlite_files import connect, explained
-from trajudge.judges.model import Reply
-from trajudge.trajectories.model import defaults_of
 from trajudge.trajectories.util.errors import UserError
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
@@ -60,22 +55,6 @@ WHERE excluded.created > answers.created
 """
 SELECT = "SELECT outcome, body FROM answers WHERE request = ?"
 CREATED = "SELECT created FROM answers WHERE request = ?"
-
-Outcome = Reply | Refused | ContextOverflow
-"""What is worth keeping: asking again would cost the same money or fail the same way."""
-
-
-class RequestKey(Protocol):
-    """What identifies a request, and who was asked: all that is kept of it."""
-
-    @property
-    def hash(self) -> str: ...
-
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
 
 
 class Cache:
@@ -109,7 +88,7 @@ class Cache:
         """Return the answer to this request, or None. Takes microseconds. Raises UserError."""
         try:
             row = self._reader.execute(SELECT, (bytes.fromhex(request_hash),)).fetchone()
-            return None if row is None else _outcome(*row)
+            return None if row is None else outcome_of(*row)
         except (sqlite3.Error, ValidationError) as error:
             raise explained(error, self.path) from error
 
@@ -154,7 +133,7 @@ class Cache:
         Before the first suspension it is in the log, where a kill does not reach it, and queued:
         it is written even if the caller is cancelled. Raises UserError if it cannot be written.
         """
-        row = _row(request, outcome)
+        row = row_of(request, outcome)
         self._log.append(row)
         loop = asyncio.get_running_loop()
         written: asyncio.Future[None] = loop.create_future()
@@ -274,42 +253,3 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
-
-
-def _row(request: RequestKey, outcome: Outcome) -> ReplyRow:
-    match outcome:
-        case Reply():
-            kind, body = "reply", _reply_body(outcome)
-        case Refused():
-            kind, body = "refused", str(outcome)
-        case ContextOverflow():
-            kind, body = "context_overflow", str(outcome)
-    key = bytes.fromhex(request.hash)
-    return (key, kind, body, request.endpoint, request.model, time.time())
-
-
-_DEFAULTS = defaults_of(Reply) | {"usage": {}}
-
-
-def _reply_body(reply: Reply) -> str:
-    """Encode a reply as JSON, without what has its default: what pydantic writes, in a fraction of
-    the time."""
-    used = {name: count for name, count in vars(reply.usage).items() if count}
-    fields = vars(reply) | {"usage": used}
-    try:
-        told = {name: value for name, value in fields.items() if value != _DEFAULTS[name]}
-        return orjson.dumps(told).decode()
-    except orjson.JSONEncodeError:
-        return reply.model_dump_json(exclude_defaults=True)
-
-
-def _outcome(kind: str, body: str) -> Outcome:
-    match kind:
-        case "reply":
-            return Reply.model_validate_json(body)
-        case "refused":
-            return Refused(body)
-        case "context_overflow":
-            return ContextOverflow(body)
-        case _:
-            raise sqlite3.DatabaseError(f"unknown outcome {kind!r}")

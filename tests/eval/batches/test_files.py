@@ -64,6 +64,33 @@ def test_a_file_that_somebody_removed_is_written_anew(capsys: pytest.CaptureFixt
     assert len(list(Path("files").glob("*.in.jsonl"))) == 1
 
 
+def test_a_file_that_is_cancelled_is_gone_and_its_requests_are_written_anew(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with BatchServer() as server:
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        capsys.readouterr()
+        assert main(["run", "batch", "cancel", "--cache", "batch.sqlite"]) == 0
+        told = capsys.readouterr()
+        assert "in.jsonl  released (cancelled)" in told.out
+        assert "8 released" in told.out
+        assert told.err == ""
+        assert not list(Path("files").iterdir())
+        assert judge(server, "batch", "--batch-files", "files") == 130
+    assert len(list(Path("files").glob("*.in.jsonl"))) == 1
+
+
+def test_a_file_that_was_run_before_it_is_cancelled_is_read() -> None:
+    with BatchServer() as server:
+        judgments = live(server)
+        assert judge(server, "batch", "--batch-files", "files") == 130
+        (written,) = Path("files").glob("*.in.jsonl")
+        run_file(written, "\nScore: 4\nStatus: success")
+        assert main(["run", "batch", "cancel", "--cache", "batch.sqlite"]) == 0
+        assert judge(server, "batch", "--batch-files", "files") == 0
+    assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
 def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     with BatchServer(seconds=0.0) as server:
         judgments = live(server)
@@ -112,6 +139,24 @@ def test_a_line_that_is_cut_is_named_and_asked_again(capsys: pytest.CaptureFixtu
         assert judge(server, "batch", "--batch-files", "files") == 0
         assert "is cut" not in capsys.readouterr().err
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+def test_an_error_in_the_output_is_told_as_the_outputs(capsys: pytest.CaptureFixture[str]) -> None:
+    """No server answers when it is read."""
+    words = ["files", "--batch-files", "files"]
+    with BatchServer() as server:
+        assert judge(server, *words) == 130
+    assert "asked through" not in capsys.readouterr().err
+    (written,) = Path("files").glob("*.in.jsonl")
+    run_file(written, "\nScore: 4\nStatus: success")
+    output = output_of(str(written.resolve()))
+    first, *others = map(orjson.loads, output.read_bytes().splitlines())
+    told = {"message": "the image is broken", "code": 400}
+    first["response"] |= {"status_code": 400, "body": told}
+    output.write_bytes(b"\n".join(map(orjson.dumps, [first, *others])))
+    assert judge(server, *words) == 1
+    where = f"vllm run-batch (line 1 of {output.name})"
+    assert f"{where} answered 400: the image is broken" in " ".join(capsys.readouterr().err.split())
 
 
 def test_an_output_that_is_not_whole_is_said(capsys: pytest.CaptureFixture[str]) -> None:

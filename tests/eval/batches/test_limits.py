@@ -62,6 +62,18 @@ def test_a_cancelled_batch_keeps_what_was_answered(
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
 
 
+def test_a_batch_whose_server_is_away_is_not_cancelled_and_said(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with BatchServer(seconds=9.0) as server:
+        assert judge(server, "batch", "--batch", "--batch-submit-only") == 130
+    capsys.readouterr()
+    assert main(["run", "batch", "cancel", "--cache", "batch.sqlite"]) == 2
+    assert (
+        "error: batch batch_0 is not cancelled: cannot reach 127.0.0.1" in capsys.readouterr().err
+    )
+
+
 def test_a_batch_that_is_not_there_cannot_be_cancelled(capsys: pytest.CaptureFixture[str]) -> None:
     with BatchServer() as server:
         assert judge(server, "batch", "--batch") == 0

@@ -11,7 +11,8 @@ _FAULTS: dict[type[errors.CallFailed], str] = {
     errors.UnknownModel: "404",
     errors.Refused: "content-policy",
     errors.RateLimited: "429 bare-429",
-    errors.Overloaded: "500 503 529",
+    errors.Overloaded: "503 529",
+    errors.ServerFailed: "500",
     errors.Unreachable: "drop",
 }
 ERRORS = {fault: error for error, faults in _FAULTS.items() for fault in faults.split()}

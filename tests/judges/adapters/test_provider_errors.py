@@ -38,6 +38,7 @@ CLASSES: dict[str, type[errors.CallFailed]] = {
     "overloaded": errors.Overloaded,
     "rate_limited": errors.RateLimited,
     "refused": errors.Refused,
+    "server_failed": errors.ServerFailed,
     "unknown_model": errors.UnknownModel,
 }
 

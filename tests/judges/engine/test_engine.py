@@ -89,7 +89,7 @@ def test_under_trouble_nothing_is_lost_or_answered_twice(path: Path) -> None:
         if draw < 0.05:
             return errors.RateLimited("slow down", 0.3)
         if draw < 0.06:
-            return errors.Overloaded("500")
+            return errors.ServerFailed("500")
         if draw < 0.065:
             return errors.Unreachable("dropped")
         answered.append(request.hash)

@@ -118,6 +118,11 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/rewards", {"items": [{"trajectory": {"format": 1}}]}, 422, "item 0: trajectory: "),
         ("/v1/rewards", {"items": [{"id": "x"}], "deadline": -1}, 400, "above 0"),
         ("/v1/rewards", {"items": [{"id": "x", "group": "g"}]}, 400, "its \"group_size\" is"),
+        ("/v1/rewards", {"items": [{"id": "x"}], "deadlin": 1}, 400, "did you mean 'deadline'?"),
+        ("/v1/rewards", {"items": [{"id": "x", "grup": "g"}]}, 400, "item 0 has no field 'grup', "),
+        ("/v1/rewards", {"items": [{"id": "x", "n": 8}]}, 400, "'n'; there are id, trajectory, gr"),
+        ("/v1/trajectories", {"ID": "x", "trajectory": {}}, 400, "'ID', did you mean 'id'?"),
+        ("/v1/audits", {"id": "x", "sucess": True}, 400, "'sucess', did you mean 'success'?"),
         ("/v1/trajectories", {"id": "x"}, 400, 'there is no "trajectory"'),
         ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
         ("/get_reward", {"query": ["x"]}, 400, '"labels" is a list'),
@@ -134,6 +139,25 @@ def test_a_bad_request_gets_one_sentence(
     assert sentence in answer.content["error"]
     assert "\n" not in answer.content["error"]
     assert heuristic.ask("/healthz").content == {"ok": True}
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "reward"),
+    [
+        ("/get_reward", {"query": ["x"], "prompts": ["p"], "labels": ["e"]}, ["rewards", 0]),
+        ("/rm", {"prompt": "p", "response": "r", "label": "e"}, ["reward"]),
+        ("/verify", {"trajectory_id": "e", "response": {}, "agent_ref": {}}, ["reward"]),
+    ],
+)
+def test_fields_that_a_trainer_sends_of_its_own_are_no_mistake(
+    heuristic: Server, path: str, content: dict[str, object], reward: list[str | int]
+) -> None:
+    heuristic.ask("/v1/trajectories", {"id": "e", "trajectory": record_of(trajectory(1))})
+    answer = heuristic.ask(path, {**content, "group": "of the trainer's own"})
+    value = answer.content
+    for part in reward:
+        value = value[part]
+    assert (answer.status, type(value)) == (200, float)
 
 
 def test_other_bodies_are_refused(heuristic: Server) -> None:
@@ -296,6 +320,8 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
     [
         (["--host", "0.0.0.0"], "give --token-file FILE"),
         (["--judge", "simplified"], "asks a model: name it"),
+        (["--judge", "heuristic", "--model", "m"], "--model: judge heuristic does not ask a model"),
+        (["--judge", "heuristic", "--temperature", "1"], "--temperature: judge heuristic does not"),
         (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
         (["--judge", "heuristic", "--side-effect-penalty", "1"], "worth less than a failure"),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),

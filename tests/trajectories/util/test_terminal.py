@@ -40,6 +40,7 @@ def test_no_control_character_is_left(text: str) -> None:
         (1, "trajectory", "1 trajectory"),
         (2, "trajectory", "2 trajectories"),
         (2, "day", "2 days"),
+        (2, "batch", "2 batches"),
     ],
 )
 def test_a_noun_agrees_with_its_count(count: int, noun: str, written: str) -> None:

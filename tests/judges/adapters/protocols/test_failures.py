@@ -35,7 +35,7 @@ def test_an_account_without_credit_is_not_asked_again() -> None:
 
 def test_only_image_words_make_a_500_final() -> None:
     assert kind_of(500, "image input is not supported") is errors.BadRequest
-    assert kind_of(500, "something broke") is errors.Overloaded
+    assert kind_of(500, "something broke") is errors.ServerFailed
     assert kind_of(503, "no images today, overloaded") is errors.Overloaded
 
 

@@ -22,7 +22,7 @@ from tests.judges.engine.parts import (
 )
 from trajudge.eval.runs.workers import workers_for
 from trajudge.judges.adapters.base import RateHeaders
-from trajudge.judges.adapters.errors import Overloaded, RateLimited, Unreachable
+from trajudge.judges.adapters.errors import RateLimited, ServerFailed, Unreachable
 from trajudge.judges.engine import Limiter
 from trajudge.judges.engine.limiting.limiter import Permit
 from trajudge.judges.model import Reply, Request
@@ -61,7 +61,7 @@ class Troubled(Scripted):
         if draw < 0.05:
             raise RateLimited("too many requests", 0.3)
         if draw < 0.06:
-            raise Overloaded("500")
+            raise ServerFailed("500")
         if draw < 0.065:
             raise Unreachable("dropped")
 
@@ -163,7 +163,7 @@ def test_a_refusal_by_the_told_limit_leaves_the_window_alone() -> None:
     assert run(main()) == 8
 
 
-def test_who_tries_again_goes_first() -> None:
+def test_who_tries_again_goes_first_and_in_turn() -> None:
     async def main() -> list[str]:
         limiter, order = Limiter(concurrency=1), []
         first = await limiter.acquire()
@@ -173,13 +173,67 @@ def test_who_tries_again_goes_first() -> None:
             order.append(name)
             limiter.release(permit)
 
-        tasks = [asyncio.create_task(wait("new", False)), asyncio.create_task(wait("again", True))]
+        waiting = [("new", False), ("again", True), ("again later", True)]
+        tasks = [asyncio.create_task(wait(name, again)) for name, again in waiting]
         await asyncio.sleep(0)
         limiter.release(first)
         await asyncio.gather(*tasks)
         return order
 
-    assert run(main()) == ["again", "new"]
+    assert run(main()) == ["again", "again later", "new"]
+
+
+class Failing(Scripted):
+    """Answers 500 to the requests ``failing``, to all others until ``well_at`` seconds."""
+
+    def __init__(self, failing: range = range(0), well_at: float = 0.0) -> None:
+        super().__init__(self.answer, LATENCY)
+        self.failing, self.well_at, self.began = failing, well_at, 0.0
+
+    def answer(self, request: Request, nth: int) -> Reply | ServerFailed:
+        is_ill = now() - self.began < self.well_at
+        if is_ill or int(text_of(request)) in self.failing:
+            return ServerFailed("500")
+        return echo(request, nth)
+
+    async def run(self, count: int) -> tuple[float, int]:
+        """Ask so many requests, 32 at once; the seconds that it takes, and how many failed."""
+        calls, workers = engine(self, limiter=Limiter(concurrency=32)), asyncio.Semaphore(32)
+        self.began = now()
+
+        async def is_answered(number: int) -> bool:
+            async with workers:
+                try:
+                    await calls.ask(request(str(number)))
+                except ServerFailed:
+                    return False
+                return True
+
+        answered = await asyncio.gather(*map(is_answered, range(count)))
+        return now() - self.began, answered.count(False)
+
+
+def test_requests_that_the_server_never_answers_hold_up_no_others() -> None:
+    """All six attempts of each take their own 8 seconds, and the others theirs."""
+    seconds, failed = run(Failing(range(0, 130, 5)).run(130))
+    assert failed == 26
+    assert seconds <= 15
+
+
+def test_requests_that_all_fail_are_given_up_in_two_minutes_and_without_a_flood() -> None:
+    """As those of an earlier run that are asked for again: nothing else tells of the server."""
+    server = Failing(range(28))
+    seconds, failed = run(server.run(28))
+    assert failed == 28
+    assert seconds <= 120
+    later = [at - server.began for at in server.times if at - server.began > 10]
+    assert len(later) <= 2 * (seconds - 10)
+
+
+def test_a_server_that_fails_for_a_minute_loses_no_call() -> None:
+    seconds, failed = run(Failing(well_at=60).run(130))
+    assert failed == 0
+    assert seconds <= 70
 
 
 def test_a_cancelled_waiter_keeps_no_place() -> None:
