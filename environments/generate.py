@@ -55,11 +55,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         produced = produce(specification, steps, progress)
     counted = summary(specification, steps, produced)
-    write_report(out, counted, produced)
     console = terminal_console()
     print_tables(tables(counted))
     for remark in remarks(specification, steps, produced):
         errors.print(one_line(remark), soft_wrap=True)
+    write_report(out, counted, produced)
     if not produced.cases:
         return FAILURES
     console.print(

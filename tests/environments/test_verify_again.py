@@ -82,3 +82,22 @@ def test_goals_of_other_cases_are_decided_by_their_checkers(recorded: Path, tmp_
     for line, whole in zip(map(json.loads, file.open()), bundled, strict=True):
         assert line["key"] == whole["key"]
         assert all(goal in whole["goals"] for goal in line["goals"])
+
+
+def test_a_file_that_nothing_is_written_to_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save = tmp_path / "x.jsonl"
+    assert main(["env", "verify", str(sample_path()), "--save", str(save)]) == 2
+    sentence = f"--save {save}: only --other-goals N writes a file: give both, or neither"
+    assert sentence in capsys.readouterr().err
+
+
+def test_more_differences_than_are_named_are_counted(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (recorded / "facts.jsonl").write_text("")
+    assert main(["env", "verify", str(recorded)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == f"and 110 more of {recorded}"
+    assert len(lines) == 21

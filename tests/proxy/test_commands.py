@@ -74,6 +74,19 @@ def test_run_shows_exposure_and_cost_on_one_screen(
     assert "holds a run already" in capfd.readouterr().err
 
 
+def test_what_a_run_cost_is_shown_where_the_summary_cannot_be_written(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was a traceback, and nothing was shown."""
+    summary = tmp_path / "run" / "summary.json"
+    summary.mkdir(parents=True)
+    words = ["proxy", "run", "--task", "shop.1", "--out", str(tmp_path / "run"), "--"]
+    assert main([*words, sys.executable, "-c", AGENT, site.origin, "/b"]) == 2
+    captured = capfd.readouterr()
+    assert "shop.1" in captured.out
+    assert f"error: {summary}: cannot be written (Is a directory)" in captured.err
+
+
 def test_a_site_elsewhere_is_mapped(
     site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
