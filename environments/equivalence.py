@@ -33,12 +33,11 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Compare blind replay with pass@k on real runs and write both."""
-    import orjson  # noqa: PLC0415
-
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.environments.saving import save_result  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
 
     save = savable(options.save)
@@ -48,7 +47,6 @@ def main(options: argparse.Namespace) -> int:
     )
     rows = summary(tried, tries)
     content = {"rows": rows, "attempts": [attempt._asdict() for attempt in tried]}
-    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     shown = [
         (str(row["k"]), f"{100 * row['pass_at_k']:.1f}", f"{100 * row['replay']:.1f}")
         for row in rows
@@ -56,6 +54,7 @@ def main(options: argparse.Namespace) -> int:
     title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
     print_tables([table])
+    save_result(save, content)
     return OK
 
 

@@ -28,20 +28,19 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Replay recorded actions blindly and write the success rates."""
-    import orjson  # noqa: PLC0415
-
     from trajudge.environments.analysis.blind_replay import replay, summary, table  # noqa: PLC0415
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.environments.saving import save_result  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     save = savable(options.save)
     outcomes = over_cases(read_cases(options.cases), options.seed, "replaying", replay)
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
-    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     print_tables([table(rows)])
+    save_result(save, content)
     return OK
 
 

@@ -31,8 +31,6 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Show the success of recorded agents and write it."""
-    import orjson  # noqa: PLC0415
-
     from trajudge.environments.analysis.agent_results import results, without_success  # noqa: PLC0415
     from trajudge.environments.analysis.agent_tables import (  # noqa: PLC0415
         METHOD,
@@ -41,21 +39,22 @@ def main(options: argparse.Namespace) -> int:
         tables,
     )
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.environments.saving import save_result  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
     save = savable(options.save)
     outcomes = read_outcomes(options.folders, options.cases)
     content = results(outcomes, options.seed)
-    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     notes = [*without_success(outcomes), *agent_notes(content)]
-    if not options.full:
+    if options.full:
+        print_tables(tables(content))
+        sys.stdout.writelines(f"note: {one_line(note)}\n" for note in (METHOD, *notes))
+    else:
         rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
         sys.stdout.write(screen(content, notes, rest=rest))
-        return OK
-    print_tables(tables(content))
-    sys.stdout.writelines(f"note: {one_line(note)}\n" for note in (METHOD, *notes))
+    save_result(save, content)
     return OK
 
 

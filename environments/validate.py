@@ -37,7 +37,8 @@ def main(options: argparse.Namespace) -> int:
 
     from trajudge.environments.model.case import read_cases, write_cases  # noqa: PLC0415
     from trajudge.environments.recording import validation_run  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import write_bytes  # noqa: PLC0415
+    from trajudge.environments.saving import save_result  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     cases = read_cases(options.cases)
@@ -48,13 +49,13 @@ def main(options: argparse.Namespace) -> int:
     rejects = ({"case": name, **broken} for name, broken in failures.items() if broken is not None)
     lines = b"".join(orjson.dumps(reject) + b"\n" for reject in rejects)
     rows = validation_run.summary(cases, failures)
-    write_cases(options.out / "cases.jsonl", passed)
-    write_bytes(options.out / "rejects.jsonl", lines)
-    write_bytes(options.out / "summary.json", orjson.dumps(rows, option=orjson.OPT_INDENT_2))
     floors = validation_run.floors_of(cases)
     guessed = {name: floor._asdict() for name, floor in floors.items()}
-    write_bytes(options.out / "guessing.json", orjson.dumps(guessed, option=orjson.OPT_INDENT_2))
     print_tables([validation_run.summary_table(rows), validation_run.floors_table(floors)])
+    write_cases(options.out / "cases.jsonl", passed)
+    save_bytes(options.out / "rejects.jsonl", lines)
+    save_result(options.out / "summary.json", rows)
+    save_result(options.out / "guessing.json", guessed)
     return OK if len(passed) == len(cases) else FAILURES
 
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from trajudge.environments.options import add_save
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import OptionAdder
+
+GOALS = "goals.jsonl"
+_SHOWN = 20
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         "--other-goals",
         "ask the checkers of N other instances of each task, and write what they say",
     )
-    add_save(made, "goals.jsonl")
+    add.file("--save", f"with --other-goals: file to write (default: {GOALS})")
     return made
 
 
@@ -37,26 +40,34 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.environments.recheck.rechecking import other_goals, rechecked  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import count_of, one_line  # noqa: PLC0415
 
+    if options.save and not options.other_goals:
+        raise UserError(
+            f"--save {options.save}: only --other-goals N writes a file: give both, or neither"
+        )
+    save = savable(options.save or Path(GOALS)) if options.other_goals else None
     wrong, goals = 0, list[bytes]()
     for folder in options.folders:
         runs = list(rechecked(folder))
         differing = [run for run in runs if run.differences]
         wrong += len(differing)
-        for run in differing[:20]:
+        for run in differing[:_SHOWN]:
             difference = one_line(f"{run.trajectory.key}: {'; '.join(run.differences)}")
             sys.stderr.write(f"{difference}\n")
+        if len(differing) > _SHOWN:
+            sys.stderr.write(f"and {len(differing) - _SHOWN:,} more of {folder}\n")
         agreeing = len(runs) - len(differing)
         sys.stdout.write(f"{folder}: the labels of {agreeing:,} of {len(runs):,} runs are what ")
         sys.stdout.write("the state gives\n")
-        if options.other_goals:
+        if save:
             lines = other_goals(folder, options.other_goals)
             goals += [orjson.dumps(line) + b"\n" for line in lines]
-    if options.other_goals:
-        save_bytes(options.save, b"".join(goals))
-        sys.stdout.write(f"{options.save}: other goals of {len(goals):,} runs\n")
+    if save:
+        save_bytes(save, b"".join(goals))
+        sys.stdout.write(f"{save}: other goals of {count_of(len(goals), 'run')}\n")
     return FAILURES if wrong else OK
 
 

@@ -33,8 +33,18 @@ def add_faults(parser: argparse.ArgumentParser, *, required: bool = False) -> No
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add ``--task``: the name that a task's faults are drawn from."""
     parser.add_argument(
-        "--task", default="task", metavar="ID", help="name of the task (default: task)"
+        "--task",
+        type=_task_name,
+        default="task",
+        metavar="ID",
+        help="name of the task (default: task)",
     )
+
+
+def _task_name(text: str) -> str:
+    if text.strip():
+        return text
+    raise argparse.ArgumentTypeError(f"{text!r} names no task: give a name, or leave --task out")
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
@@ -47,17 +57,40 @@ def add_seed(parser: argparse.ArgumentParser) -> None:
 def add_horizon(parser: argparse.ArgumentParser) -> None:
     """Add ``--horizon``: the page loads of a task, for faults that are drawn from them."""
     parser.add_argument(
-        "--horizon", type=count, metavar="N", help="page loads that a task takes, for random(n)"
+        "--horizon",
+        type=_page_loads,
+        metavar="N",
+        help="page loads that a task takes, for random(n)",
     )
 
 
-def checked_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
+def _page_loads(text: str) -> int:
+    from trajudge.proxy.plans.policies import MAX_ORDINAL  # noqa: PLC0415 - --help needs none
+
+    if (number := count(text)) <= MAX_ORDINAL:
+        return number
+    raise argparse.ArgumentTypeError(f"{text!r} is more than {MAX_ORDINAL} page loads")
+
+
+def require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
     """Raise UserError for a plan that would do nothing for want of a horizon."""
     if plan.needs_horizon and horizon is None:
         raise UserError(
             f"{path}: random(n) needs the page loads that a task takes: write random(n, horizon) "
             "or give --horizon N"
         )
+
+
+def check_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
+    """Raise UserError for a fault that is to fire at more page loads than ``horizon``."""
+    for fault in plan.faults:
+        policy = fault.policy
+        drawn = policy.random if policy.horizon is None else None
+        if horizon is not None and drawn is not None and drawn > horizon:
+            raise UserError(
+                f"{path}: fault {fault.id!r} is {policy}, which --horizon {horizon} has too few "
+                f"page loads for: give --horizon {drawn} or more, or draw fewer"
+            )
 
 
 def add_proxy(parser: argparse.ArgumentParser) -> None:
@@ -131,7 +164,8 @@ def proxy_settings(
     if cdp is not None and not browser_listens(cdp):
         sys.stderr.write(f"note: {not_yet(cdp)}\n")
     if one_task:
-        checked_horizon(plan, horizon, faults)
+        require_horizon(plan, horizon, faults)
+    check_horizon(plan, horizon, faults)
     names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
     bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
     return ProxySettings(
@@ -142,7 +176,7 @@ def proxy_settings(
         task=task,
         horizon=horizon,
         apis=tuple(model_api(text, bases) for text in api),
-        boundary=boundary(task_signature) if task_signature else None,
+        boundary=None if task_signature is None else boundary(task_signature),
         port=port,
         cdp=cdp,
         out=out or _new_folder(),

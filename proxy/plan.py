@@ -9,7 +9,14 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from trajudge.proxy.options import add_faults, add_horizon, add_seed, add_task, checked_horizon
+from trajudge.proxy.options import (
+    add_faults,
+    add_horizon,
+    add_seed,
+    add_task,
+    check_horizon,
+    require_horizon,
+)
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
 
 
@@ -33,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     plan = read_plan(options.faults)
-    checked_horizon(plan, options.horizon, options.faults)
+    require_horizon(plan, options.horizon, options.faults)
+    check_horizon(plan, options.horizon, options.faults)
     seed = plan.seed if options.seed is None else options.seed
     print_tables([schedule_table(Schedule(plan, options.task, seed, options.horizon))])
     return OK

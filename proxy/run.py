@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = proxy_settings(**options, one_task=True)
     gc.freeze()  # as in trajudge.proxy.serve
     run = asyncio.run(run_agent(settings, command))
-    write_summary(settings, run.tasks)
     sys.stdout.write(run_screen(settings.out, run, inherited_use(settings.backend)))
+    write_summary(settings, run.tasks)
     return run.exit_code
 
 

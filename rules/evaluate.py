@@ -55,16 +55,17 @@ def main(options: argparse.Namespace) -> int:
     """
     from trajudge.rules.evaluating import EvaluateConfig, evaluate_runs, write_evaluation  # noqa: PLC0415
     from trajudge.rules.verified.runs.tables import evaluation_screen, show_evaluation  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import folded, screen_width  # noqa: PLC0415
 
     config = read_settings(EvaluateConfig, options)
     evaluation = evaluate_runs(config)
     results, summary = evaluation.results, evaluation.summary
-    written = f"written: {write_evaluation(config, evaluation)}"
     if options.full:
         show_evaluation(summary, results)
-        sys.stdout.write(f"{written}\n")
     else:
-        sys.stdout.write(evaluation_screen(summary, results, rest=f"All tables: --full; {written}"))
+        sys.stdout.write(evaluation_screen(summary, results, rest="All tables: --full"))
+    written = f"written: {write_evaluation(config, evaluation)}"
+    sys.stdout.write("\n".join(folded(written, screen_width())) + "\n")
     return FAILURES if summary.not_judged else OK
 
 

@@ -62,12 +62,11 @@ def main(options: argparse.Namespace) -> int:
     found = [one for one in rules.lint(tasks) if one.category in severities]
     unions = {name: parts for name, parts in rules.unions.items() if {*parts} <= {*severities}}
     counted = findings.counts(found, severities, unions)
-    if options.out:
-        findings.write_findings(options.out, rules.kind, counted, found)
     findings.show_findings(
         f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.show
     )
     if options.out:
+        findings.write_findings(options.out, rules.kind, counted, found)
         sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
     return FAILURES if found and options.fail_on_findings else OK
 

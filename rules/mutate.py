@@ -64,11 +64,10 @@ def main(options: argparse.Namespace) -> int:
         )
     if not report.mutators:
         raise UserError(f"{options.runs or path}: no run to change: add one that passes")
+    title = f"{path.name}, {mode} rules"
+    print_report(title, report, options.show, out=options.out, full=options.full)
     if options.out:
         write_report(options.out, rules.kind, mode, report)
-    print_report(
-        f"{path.name}, {mode} rules", report, options.show, out=options.out, full=options.full
-    )
     return OK
 
 

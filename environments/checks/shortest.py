@@ -16,7 +16,6 @@ effect, or would have to be undone).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -24,27 +23,23 @@ from heapq import heappop, heappush
 from typing import NamedTuple
 
 from trajudge.environments.apps import load_app
-from trajudge.environments.checks.alternatives import Place, alternatives, is_different
+from trajudge.environments.checks.alternatives import alternatives, is_different
 from trajudge.environments.checks.form_entries import filled_forms
-from trajudge.environments.checks.walk import Walk
+from trajudge.environments.checks.rehearsal import Spot, rehearse, signature, spot
 from trajudge.environments.kit.reading import forms, links, texts
 from trajudge.environments.model.axes import instance, open_state, ui
 from trajudge.environments.model.binding import bind, parameters
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.operation_codes import operation_code
-from trajudge.environments.model.page import Form, Label, Page
+from trajudge.environments.model.page import Form, Page
 from trajudge.environments.model.site import Redirect, Site
 from trajudge.environments.model.spec import Bound, Rejected, Scenario
-from trajudge.environments.model.state import AppState, Change, Dump, difference
+from trajudge.environments.model.state import AppState, Dump, difference
 from trajudge.environments.verify.frame import ChangeReport, report_changes
 from trajudge.environments.verify.truth import expected_answers, query_answer
 
 STATES = 1500  # that are looked at for one case
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _VERBATIM = ("money", "text", "texts", "date", "duration")
-
-Signature = tuple[object, ...]
-Spot = tuple[str, tuple[tuple[str, str], ...]]  # a page and its arguments, sorted
 
 
 class Shortest(NamedTuple):
@@ -109,11 +104,15 @@ class _Search:
         places = instance(self.app.id, self.scenario.id, slots, config.instance, config.seed)
         self.bound: Bound = bind(self.scenario, places, state)
         self.before: Dump = state.dump()
-        self.plan = self.scenario.plan(self.bound)
         self.versions: dict[str, _Version] = {}
         self.first = self._known(state)
         self.plain = Site(self.app, state, self.ui)  # a code is no news of the rows
-        self._rehearse()
+        plan = self.scenario.plan(self.bound)
+        self.oracle = rehearse(self.app, config, self.ui, plan, self.before)
+        self.answers, self.reckoned = self._verbatim(), self.oracle.reckoned
+        self.named = {str(v) for v in parameters(self.bound).values() if isinstance(v, str)}
+        early = self.oracle.early
+        self.others = alternatives(self.app, config, self.bound, self.ui, early)
         self.bits: dict[tuple[str, Spot], int] = {}
         self.ways: dict[tuple[str, Spot, str], list[_Way]] = {}
 
@@ -121,39 +120,13 @@ class _Search:
         for site in (*self.others, *(version.site for version in self.versions.values())):
             site.state.close()
 
-    def _rehearse(self) -> None:
-        """Walk the oracle's way: its length, its pages, what it enters, what it changes."""
-        state = open_state(self.app, self.config)
-        walk = Walk(Site(self.app, state, self.ui))
-        walk.open(self.ui.start, {})
-        early: list[Place] = []
-        self.changes: set[Signature] = set()
-        self.entered: dict[Label, set[Label]] = {}
-        for step in self.plan:
-            walk.do(step)
-            changed = difference(self.before, state.dump())
-            self.changes |= {_signature(change) for change in changed}
-            if not changed:
-                early = [(visit.name, visit.args) for visit in walk.visits]
-            if step.do in ("enter", "choose", "tick"):
-                self.entered.setdefault(step.label, set()).add(step.text)
-        self.oracle = walk.moved
-        state.close()
-        self.answers = self._shown(walk)
-        entered: set[Label] = set().union(*self.entered.values())
-        numbers = {text for text in entered if _NUMBER.fullmatch(str(text))}
-        self.reckoned = [_place(*one) for one in early if numbers & set(one[1].values())]
-        self.named = {str(v) for v in parameters(self.bound).values() if isinstance(v, str)}
-        self.others = alternatives(self.app, self.config, self.bound, self.ui, early)
-
-    def _shown(self, walk: Walk) -> tuple[str, ...]:
+    def _verbatim(self) -> tuple[str, ...]:
         """Return the answers that the oracle reads off a page as they are."""
         known = self.versions[self.first].state
         early = [a for a in self.scenario.answers if a.kind in _VERBATIM and a.when == "before"]
         values = parameters(self.bound)
         wanted = [v for a in early for v in query_answer(a, known, values).values]
-        shown = " | ".join(text for visit in walk.visits for text in texts(visit.page))
-        return tuple(value for value in wanted if value in shown)
+        return tuple(value for value in wanted if value in self.oracle.shown)
 
     # --- states and pages ---
 
@@ -217,7 +190,7 @@ class _Search:
     def run(self, budget: int) -> Shortest:
         start = _Node(self.first, (self.ui.start, ()), "", 0)
         start = start._replace(seen=self._seen(self.first, start.place))
-        costs = {start: 0}
+        costs, oracle = {start: 0}, self.oracle.actions
         waiting = [(0, 0, start)]
         pushed = looked = 0
         while waiting:
@@ -228,17 +201,17 @@ class _Search:
                 return Shortest(cost + 1, proved=True)
             looked += 1
             if looked > budget:
-                return Shortest(self.oracle + 1, proved=False)
-            for more, reached in self._ways(node, self.oracle - cost):
+                return Shortest(oracle + 1, proved=False)
+            for more, reached in self._ways(node, oracle - cost):
                 total = cost + more
                 # A way as long as the oracle's is of no use, nor one that cannot end sooner.
-                if total >= costs.get(reached, self.oracle):
+                if total >= costs.get(reached, oracle):
                     continue
-                if total + 1 < self.oracle or self._ended(reached):
+                if total + 1 < oracle or self._ended(reached):
                     costs[reached] = total
                     pushed += 1
                     heappush(waiting, (total, pushed, reached))
-        return Shortest(self.oracle + 1, proved=True)
+        return Shortest(oracle + 1, proved=True)
 
     def _ways(self, node: _Node, left: int) -> Iterator[tuple[int, _Node]]:
         """Yield what can be done on a page in fewer actions than are ``left``, what it takes, and
@@ -266,11 +239,11 @@ class _Search:
         page = self._page(node)
         site = self.versions[node.version].site
         for link in (*site.navigation(), *links(page)):
-            yield _Way(1, node.version, _place(link.page, link.args))
+            yield _Way(1, node.version, spot(link.page, link.args))
         for form in forms(page):
-            for cost, sent in filled_forms(form, self.entered, self.named):
+            for cost, sent in filled_forms(form, self.oracle.entered, self.named):
                 if form.page:
-                    yield _Way(cost, node.version, _place(form.page, sent))
+                    yield _Way(cost, node.version, spot(form.page, sent))
                 elif cost < left and (way := self._sent(node, cost, form, sent)):
                     yield way
 
@@ -287,18 +260,7 @@ class _Search:
                 before.pages[node.place, submission] = outcome
                 return _Way(cost, node.version, node.place, submission)
             changes = difference(self.before, state.dump())
-            if not {_signature(change) for change in changes} <= self.changes:
+            if not {signature(change) for change in changes} <= self.oracle.changes:
                 return None
             unused.pop_all()
-        return _Way(cost, self._known(state), _place(outcome.page, outcome.args))
-
-
-def _place(name: str, args: Mapping[str, str]) -> Spot:
-    return name, tuple(sorted(args.items()))
-
-
-def _signature(change: Change) -> Signature:
-    """Return what a change comes to; the key of a row that was added is drawn and left out."""
-    row = change.before if change.kind == "removed" else change.after
-    cells = list(row.items())
-    return (change.kind, change.table, *(cells[1:] if change.kind == "added" else cells))
+        return _Way(cost, self._known(state), spot(outcome.page, outcome.args))

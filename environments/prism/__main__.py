@@ -46,11 +46,10 @@ def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Grade the benchmarks; return 0 if all satisfy the five principles."""
-    import orjson  # noqa: PLC0415 - --help needs none of these
-
-    from trajudge.environments.prism.own import own_report  # noqa: PLC0415
+    from trajudge.environments.prism.own import own_report  # noqa: PLC0415 - not for --help
     from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.environments.saving import save_result  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
     save = savable(options.save)
@@ -59,9 +58,9 @@ def main(options: argparse.Namespace) -> int:
     graded = [grade(report) for report in reports]
     pairs = list(zip(reports, graded, strict=True))
     content = [_content(*pair) for pair in pairs]
-    save_bytes(save, orjson.dumps(content, option=orjson.OPT_INDENT_2))
     tables = [_table(report.name, grades) for report, grades in pairs]
     print_tables(tables)
+    save_result(save, content)
     return OK if all(map(satisfied, graded)) else FAILURES
 
 

@@ -7,6 +7,7 @@ from the trajectory: one that was changed afterwards is verified as it stands.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,13 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
-
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
+from trajudge.environments.recheck.facts import FACTS, Facts, read_facts
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.verify import ExecutedAction, verify
 from trajudge.environments.verify.labels import looping, optimality
@@ -29,12 +29,10 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
-FACTS = "facts.jsonl"
 VARIANTS = "variants.jsonl"
 # What a state is made of.
 _NEEDED = ("config", "code_key", "changes")
 COMPARED = ("success", "side_effect", "repetition", "optimality")
-_Facts = Mapping[str, Any]
 # Actions that change no state, wherever they are done.
 _IDLE = ("noop(", "scroll(", "hover(")
 
@@ -130,33 +128,19 @@ def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config) -> s
         return run.goal
 
 
-def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, _Facts | None]]:
-    facts = _facts(folder)
+def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, Facts | None]]:
+    facts = read_facts(folder)
     labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
-        known = facts.get(orjson.dumps(entry.key.model_dump(), option=orjson.OPT_SORT_KEYS))
+        known = facts.get(entry.key)
         if missing := [name for name in _NEEDED if known is not None and name not in known]:
             raise UserError(
                 f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, so its state cannot be made "
                 "again: record it with this version"
             )
         yield entry, labels.get(entry.key), known
-
-
-def _facts(folder: Path) -> dict[bytes, _Facts]:
-    file = folder / FACTS
-    try:
-        lines = [orjson.loads(line) for line in file.read_bytes().splitlines() if line.strip()]
-        return {orjson.dumps(one["key"], option=orjson.OPT_SORT_KEYS): one for one in lines}
-    except OSError as error:
-        raise UserError(
-            f"{file}: cannot be read ({error.strerror}): name a folder that env record or data "
-            "perturb wrote"
-        ) from error
-    except (orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise UserError(f"{file}: is no file of facts ({error}): record again") from error
 
 
 @contextmanager
@@ -170,7 +154,13 @@ def _ended(
     run.key = bytes.fromhex(facts["code_key"])
     try:
         for change in facts["changes"]:
-            _carry_out(run, change)
+            try:
+                _carry_out(run, change)
+            except (KeyError, TypeError, ValueError, sqlite3.Error) as error:
+                raise UserError(
+                    f"{FACTS}: {trajectory.key} has a change of {change['table']!r} that cannot be "
+                    f"made ({error}): restore the file from a copy, or record again"
+                ) from error
         yield run
     finally:
         run.state.close()

@@ -91,7 +91,8 @@ class FaultProxy:
 
 def check_plan(path: Path) -> None:
     """Raise UserError, in the proxy's own words, for a plan that it would refuse."""
-    options = ["--faults", str(path), "--horizon", "1"]
+    # A run's own horizon is known when it begins: here as many page loads as any fault may take.
+    options = ["--faults", str(path), "--horizon", "10000"]
     command = [sys.executable, "-m", "trajudge.proxy.plan", *options]
     checked = subprocess.run(  # noqa: S603 - our own command
         command, capture_output=True, text=True, env=_environment(), check=False

@@ -2,9 +2,9 @@
 
 ``runs.jsonl`` holds a header (what is recorded) and the runs as they end; images lie beside it,
 named by their content, network traces in ``traces/``, what a proxy noted in ``events/``.
-``assemble`` writes the trajectories in
-stable order, their labels and their facts; when all runs are there, ``recording.json`` (the header
-and the labels by agent) takes the place of ``runs.jsonl``.
+``assemble`` writes the trajectories in stable order, their labels and their facts; when all runs
+are there, ``recording.json`` (the header and the labels by agent) takes the place of
+``runs.jsonl``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from pydantic import ValidationError
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
@@ -30,6 +31,8 @@ RUNS = "runs.jsonl"
 COMPLETE = "recording.json"
 COUNTED = ("runs", "success", "side_effect", "repetition", "ambiguous")
 _FORMAT = "trajudge-recording"
+_OF_RUN = {"run", "trajectory", "labels", "facts"}
+_RESTORE = "restore it from a copy, or record anew into another --out"
 
 
 class Journal:
@@ -50,40 +53,50 @@ class Journal:
 
     @property
     def counts(self) -> dict[str, dict[str, int]] | None:
-        """Labels by agent, if the recording is complete."""
-        path = self.folder / COMPLETE
+        """Labels by agent, if the recording is complete. Raises UserError where its files do not
+        fit together."""
+        path, labels = self.folder / COMPLETE, self.folder / "labels.jsonl"
         if not path.exists():
             return None
-        counts: dict[str, dict[str, int]] = orjson.loads(path.read_bytes())["counts"]
-        if all(row.keys() == set(COUNTED) for row in counts.values()):
-            return counts
-        # The version before counted other labels.
-        return _counted(
-            (label.key.agent, label.model_dump())
-            for label in annotation_store.load(self.folder / "labels.jsonl")
+        written = (_parsed(path.read_bytes()) or {}).get("counts")
+        counts = _counted(
+            (label.key.agent, label.model_dump()) for label in annotation_store.load(labels)
         )
+        if _runs_by_agent(written) != _runs_by_agent(counts):
+            raise UserError(
+                f"{path}: does not count the runs that {labels.name} has labels of: one of the two "
+                f"is damaged: {_RESTORE}"
+            )
+        return counts
 
     def _begin(self) -> None:
         complete = self.folder / COMPLETE
         if complete.exists():
-            self._check(_parsed(complete.read_bytes()))
+            self._check(complete, complete.read_bytes())
             return
-        if not self.file.exists():
-            self.file.write_bytes(orjson.dumps(self._header) + b"\n")
+        lines = self.file.read_bytes().splitlines(keepends=True) if self.file.exists() else []
+        if not lines or not lines[0].endswith(b"\n"):  # killed before it held a run
+            write_bytes(self.file, orjson.dumps(self._header) + b"\n")
             return
-        lines = self.file.read_bytes().splitlines(keepends=True)
-        self._check(_parsed(lines[0]) if lines else None)
-        whole = [line for line in lines if line.endswith(b"\n") and _parsed(line) is not None]
-        write_bytes(self.file, b"".join(whole))  # the line that a kill cut off
+        self._check(self.file, lines[0])
+        whole = [line for line in lines[1:] if line.endswith(b"\n") and _run_of(line) is not None]
+        write_bytes(self.file, lines[0] + b"".join(whole))  # but the line that a kill cut off
 
-    def _check(self, header: dict[str, Any] | None) -> None:
-        if {**(header or {}), "counts": 0} != {
-            **orjson.loads(orjson.dumps(self._header)),
-            "counts": 0,
-        }:
-            raise UserError(
-                f"{self.folder} holds another recording: choose another --out or remove it"
-            )
+    def _check(self, path: Path, text: bytes) -> None:
+        """Raise UserError unless ``path``, whose header is ``text``, is of this recording."""
+        header = _parsed(text) or {}
+        subject = header.get("what")
+        if header.get("format") != _FORMAT or not isinstance(subject, dict):
+            raise UserError(f"{path}: is damaged, so what is recorded is not known: {_RESTORE}")
+        mine = orjson.loads(orjson.dumps(self._header))
+        if subject == mine["what"] and header.get("version") == mine["version"]:
+            return
+        names = sorted(subject.keys() | mine["what"].keys())
+        other = [name for name in names if subject.get(name) != mine["what"].get(name)]
+        raise UserError(
+            f"{self.folder} holds another recording, of other {', '.join(other) or 'version'}: "
+            "choose another --out or remove it"
+        )
 
     def finish(self, counts: Mapping[str, Mapping[str, int]]) -> None:
         """Put ``recording.json`` in the place of the runs, which are all assembled."""
@@ -93,8 +106,8 @@ class Journal:
 
     def done(self) -> dict[str, dict[str, Any]]:
         """Return the runs so far by name."""
-        entries = (_parsed(line) for line in self.file.read_bytes().splitlines()[1:])
-        return {entry["run"]: entry for entry in entries if entry is not None}
+        entries = map(orjson.loads, self.file.read_bytes().splitlines()[1:])
+        return {entry["run"]: entry for entry in entries}
 
     def add(self, name: str, recorded: Recorded) -> None:
         """Keep a finished run: its images first, its line last."""
@@ -184,6 +197,26 @@ def _annotation(entry: Mapping[str, Any]) -> Annotation:
             **entry["labels"],
         }
     )
+
+
+def _runs_by_agent(counts: object) -> dict[str, int] | None:
+    """Return how many runs the counts have; the version before counted other labels."""
+    if not isinstance(counts, dict) or not all(isinstance(row, dict) for row in counts.values()):
+        return None
+    return {agent: row.get("runs") for agent, row in counts.items()}
+
+
+def _run_of(line: bytes) -> dict[str, Any] | None:
+    """Return the run that a line holds; one that is damaged is recorded again."""
+    entry = _parsed(line)
+    if entry is None or not entry.keys() >= _OF_RUN:
+        return None
+    try:
+        Trajectory.model_validate(entry["trajectory"])
+        _annotation(entry)
+    except (ValidationError, KeyError, TypeError):
+        return None
+    return entry
 
 
 def _parsed(line: bytes) -> dict[str, Any] | None:

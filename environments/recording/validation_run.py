@@ -34,7 +34,7 @@ def validate_cases(
     try:
         make_folder(out, "--out")
         (out / "rejects").mkdir(exist_ok=True)
-        known = _known(out / CHECKED)
+        known = _known(out / CHECKED, {"thorough": thorough, "seed": seed})
     except OSError as error:
         raise UserError(f"{out}: cannot be written ({error.strerror or error})") from error
     missing = [case for case in cases if case.id not in known]
@@ -58,13 +58,35 @@ def validate_cases(
     return {case.id: known[case.id] for case in cases}
 
 
-def _known(path: Path) -> dict[str, dict[str, Any] | None]:
-    """Return what an earlier session found; a line that a kill cut off is left out."""
-    if not path.exists():
-        return {}
-    lines = [line for line in path.read_bytes().splitlines(keepends=True) if line.endswith(b"\n")]
-    write_bytes(path, b"".join(lines))
-    return dict(map(orjson.loads, lines))
+def _known(path: Path, checks: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
+    """Return what an earlier session found by the same ``checks``, and begin the file if there is
+    none; a line that a kill cut off is left out. Raises UserError for other checks: what they
+    found says nothing of these. The version before did not write which they were."""
+    content = path.read_bytes() if path.exists() else b""
+    lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+    entries = [_entry(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
+    before = entries.pop(0) if entries and isinstance(entries[0], dict) else {"thorough": False}
+    if lines and not checks.items() >= before.items():
+        options = "thorough checks" if before["thorough"] else "checks that were not thorough"
+        seed = f" and seed {before['seed']}" if "seed" in before else ""
+        raise UserError(
+            f"{path.parent} was validated with {options}{seed}: choose another --out, or remove it"
+        )
+    header = [] if lines else [orjson.dumps(checks) + b"\n"]
+    write_bytes(path, b"".join([*header, *lines]))
+    return {entry[0]: entry[1] for entry in entries if isinstance(entry, list)}
+
+
+def _entry(line: bytes, place: str) -> Any:
+    """Read a line: which checks were made, or what they found of a case. Raises UserError."""
+    try:
+        entry = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        entry = None
+    match entry:
+        case {"thorough": bool(), "seed": int()} | [str(), None] | [str(), {"reason": str()}]:
+            return entry
+    raise UserError(f"{place}: is damaged: remove the line, and its case is validated again")
 
 
 def _kept(out: Path, name: str, broken: Rejection | None) -> dict[str, Any] | None:

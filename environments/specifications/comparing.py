@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import orjson
 
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.script import AGENTS, behaviour_of
 from trajudge.environments.model.case import Case
+from trajudge.environments.recheck.facts import FACTS, read_facts
 from trajudge.environments.specifications.codes import known_codes
 from trajudge.environments.specifications.oracle import OracleRun, oracle_run
 from trajudge.environments.specifications.requests import SITE
@@ -63,6 +63,7 @@ KINDS: Mapping[str, CheckFamily] = {
 }
 _OF_ANSWERS = ("answer", "answer, shape of a code", "answer with a code")
 _OF_CHANGES = ("network", "network, last only", "state")
+_NEEDED = ("app", "changes", "answers", "predicates")
 MODES: Sequence[Mode] = (Mode.SOUND, Mode.RELEASE)
 
 
@@ -110,13 +111,18 @@ def recorded_runs(folders: Iterable[Path], cases: Mapping[str, Case]) -> Iterato
     unknown case and a run without its trace."""
     for folder in folders:
         labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
-        facts = _facts(folder / "facts.jsonl")
+        facts = read_facts(folder)
         for entry in store.read(folder):
             if not isinstance(entry, Trajectory):
                 raise UserError(f"{entry.source}: {entry.reason}")
             label = labels.get(entry.key)
             if label is None or entry.key not in facts:
                 raise UserError(f"{folder}: {entry.key} has no label or no facts: record it again")
+            if missing := [name for name in _NEEDED if name not in facts[entry.key]]:
+                raise UserError(
+                    f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, which rules are held "
+                    "to: restore the file from a copy, or record again"
+                )
             yield RecordedRun(
                 entry.key,
                 case_of(folder, entry.raw_task_id, cases),
@@ -136,15 +142,6 @@ def labelled_again(run: RecordedRun) -> RecordedRun:
     labels = made.labels
     facts = {**run.facts, **made.facts}
     return run._replace(success=labels.success, side_effect=labels.side_effect, facts=facts)
-
-
-def _facts(path: Path) -> dict[TrajectoryKey, Mapping[str, Any]]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}): name a recording") from error
-    facts = map(orjson.loads, lines)
-    return {TrajectoryKey.model_validate(fact["key"]): fact for fact in facts}
 
 
 def case_of(folder: Path, task: str, cases: Mapping[str, Case]) -> Case:

@@ -12,8 +12,10 @@ import orjson
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.specifications.tasks import write_tasks
 from trajudge.environments.stages import GenerationPlan, Produced, SuiteSpecification
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.trajectories.util.atomic import savable, save_bytes
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.terminal import count_of
 
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 
@@ -82,12 +84,11 @@ def tables(counted: dict[str, Any]) -> list[Table]:
     if counted["other_difficulty"]:
         other = str(counted["other_difficulty"])
         rejects.append(("difficulty", "another one was asked for", other))
-    accepted = f"{counted['accepted']} cases of {counted['tried']:,} configurations tried"
-    rejected = f"Rejects of {counted['tried']:,} configurations tried"
-    return [
-        Table(accepted, ("level", "vector", "cases"), [*levels, *vectors[:_MOST_SHOWN]]),
-        Table(rejected, ("reason", "detail", "count"), rejects),
-    ]
+    tried = f"{count_of(counted['tried'], 'configuration')} tried"
+    accepted = f"{count_of(counted['accepted'], 'case')} of {tried}"
+    cases = Table(accepted, ("level", "vector", "cases"), [*levels, *vectors[:_MOST_SHOWN]])
+    rejected = Table(f"Rejects of {tried}", ("reason", "detail", "count"), rejects)
+    return [cases, rejected] if rejects else [cases]
 
 
 def remarks(
@@ -114,6 +115,15 @@ def remarks(
         for drop in plan.dropped
     ]
     return lines
+
+
+def check_place(out: Path) -> None:
+    """Look at where the report is to be written, before the work. Raises UserError."""
+    if (savable(out).exists() and not out.is_file()) or out.absolute().parts[1] == "dev":
+        raise UserError(
+            f"--save {out}: is a device or a pipe, and other files stand beside the cases: name a "
+            "file"
+        )
 
 
 def write_report(out: Path, counted: dict[str, Any], produced: Produced) -> None:

@@ -53,8 +53,10 @@ def specification_of(config: GenerateConfig) -> SuiteSpecification:
     )
     if not apps:
         known = ", ".join(f"{name} ({domain})" for name, domain in APPS.items())
-        option = f"--app {config.app}" if config.app else f"--domain {config.domain}"
-        raise UserError(f"{option}: there is no such application; choose from {known}")
+        name, value = ("app", config.app) if config.domain is None else ("domain", config.domain)
+        raise UserError(
+            f"--{name} {value or repr(value)}: there is no such application; choose from {known}"
+        )
     wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
     return make_settings(
         SuiteSpecification, {**wanted, "apps": apps, "vector": _vector(config.vector)}

@@ -232,21 +232,33 @@ def threshold_curve(seen: Observations) -> Floats | None:
 
 
 def score_bins(seen: Observations) -> list[ScoreBin]:
-    """Set labels beside scores in ten equal bins, those without a score left out."""
-    here = seen.where(~np.isnan(seen.scores))
-    bins = np.minimum((here.scores * _BINS).astype(int), _BINS - 1)
-    made = []
-    for number in np.unique(bins).tolist():
-        inside = here.where(bins == number)
-        rate = rates_by_cluster(inside.labels, np.ones(()), inside.task, inside.benchmark)
-        share, low, high = (
-            float(part[0])
-            for part in (rate.interval.estimate, rate.interval.low, rate.interval.high)
-        )
+    """Set labels beside scores in ten equal bins, those without a score left out.
+
+    The interval of a bin is that of the precision of a judge that accepts the bin, over all tasks:
+    that over the bin's own takes for certain how many of them each benchmark has, and covers too
+    seldom where benchmarks differ.
+    """
+    scored = np.flatnonzero(~np.isnan(seen.scores))
+    place = np.full(len(seen), -1)
+    place[scored] = np.minimum((seen.scores[scored] * _BINS).astype(int), _BINS - 1)
+    inside = place[:, None] == np.unique(place[scored])
+    rates = rates_by_cluster(inside & seen.labels[:, None], inside, seen.task, seen.benchmark)
+    ends = zip(
+        rates.interval.estimate.tolist(),
+        rates.interval.low.tolist(),
+        rates.interval.high.tolist(),
+        strict=True,
+    )
+    return [
         # Of one task nothing is known of the next: the whole scale.
-        limits = (0.0, 1.0) if np.isnan(low) else (low, high)
-        made.append(ScoreBin(float(inside.scores.mean()), share, limits, len(inside)))
-    return made
+        ScoreBin(
+            float(seen.scores[mine].mean()),
+            share,
+            (0.0, 1.0) if np.isnan(low) else (low, high),
+            int(mine.sum()),
+        )
+        for mine, (share, low, high) in zip(inside.T, ends, strict=True)
+    ]
 
 
 def _errorbars(

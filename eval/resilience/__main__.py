@@ -48,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Compare, write and show."""
+    """Compare, show and write."""
     options = parser().parse_args(arguments)
     from trajudge.eval.resilience.reading import read_experiment  # noqa: PLC0415 - not for --help
     from trajudge.eval.resilience.results import results_of, write_results  # noqa: PLC0415
@@ -60,18 +60,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = read_settings(ResilienceConfig, options)
     given = named_options("--judge-option", config.judge_option)
     results = results_of(read_experiment(config), config.judge, given, config.judged)
+    if config.full:
+        print_tables(all_tables(results))
+        notes = [line for note in results.notes for line in folded(note, screen_width())]
+        sys.stdout.writelines(f"{line}\n" for line in ["", *notes] if notes)
+    else:
+        place = f"{config.out}/results.json"
+        rest = f"agent by agent, costs and latency: --full; everything is in {place}"
+        sys.stdout.write(screen(results, rest=rest))
     write_results(results, config.out)
     if config.plots:
         from trajudge.eval.resilience.plots import plot_retention  # noqa: PLC0415
 
         plot_retention(results.measures, config.plots)
-    if config.full:
-        print_tables(all_tables(results))
-        notes = [line for note in results.notes for line in folded(note, screen_width())]
-        sys.stdout.writelines(f"{line}\n" for line in ["", *notes] if notes)
-        return OK
-    rest = f"agent by agent, costs and latency: --full; everything is in {config.out}/results.json"
-    sys.stdout.write(screen(results, rest=rest))
     return OK
 
 

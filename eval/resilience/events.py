@@ -6,15 +6,55 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, ValidationError
 
 from trajudge.eval.resilience.records import LATENCY_PARTS, MetFault, RunFigures
 from trajudge.judges.model import Usage
 from trajudge.judges.models.prices import KnownPrice
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_error
 
 PriceOf = Callable[[str], KnownPrice]
 _COUNTS = ("input", "cache_read", "cache_write", "output")
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+_Number = Annotated[int, Field(ge=0)]
+
+
+class _Exposed(BaseModel):
+    fault: str
+    planned: list[_Number]
+    fired: list[_Number]
+
+
+class _TaskEnd(BaseModel):
+    """What the figures take from a ``task_end``, as the two below from their events."""
+
+    task: str
+    seed: int
+    page_loads: _Number
+    seconds: _Amount
+    latency: dict[str, _Amount]
+    exposure: list[_Exposed]
+
+
+class _ModelCall(BaseModel):
+    model: str | None = None
+    usage: dict[str, _Number | None] | None = None
+
+
+class _Recovery(BaseModel):
+    fault: str
+    recovered: bool | None
+    means: str
+
+
+_SHAPES: Mapping[str, type[BaseModel]] = {
+    "task_end": _TaskEnd,
+    "model": _ModelCall,
+    "recovery": _Recovery,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +79,24 @@ def read_events(path: Path) -> list[dict[str, Any]]:
             if number == len(lines):  # what a kill cut off
                 break
             raise UserError(f"{path}, line {number}: no JSON; trajudge proxy writes it") from None
-        if not isinstance(event, dict) or "type" not in event:
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str):
             raise UserError(f"{path}, line {number}: no event of trajudge proxy")
+        _check_shape(event, f"{path}, line {number}")
         events.append(event)
     return events
+
+
+def _check_shape(event: Mapping[str, Any], place: str) -> None:
+    """Raise UserError for an event that lacks what the figures are made of."""
+    if shape := _SHAPES.get(event["type"]):
+        try:
+            shape.model_validate(event)
+        except ValidationError as error:
+            wrong = first_error(error, "the event")
+            raise UserError(
+                f"{place}: the {event['type']} event is damaged: {wrong}: restore the file from a "
+                "copy, or run the task again"
+            ) from None
 
 
 def ended_tasks(events: Sequence[Mapping[str, Any]], price_of: PriceOf) -> Iterator[TaskFigures]:

@@ -33,6 +33,7 @@ ARMS = "resilience.json"
 # Errors of actions that say that the browser was too slow, not what the page did.
 _STALLED = re.compile(r"Timeout \d+ms exceeded|does not answer|did not load within")
 _AGENT = "agent"  # of runs that name none
+_RESTORE = "restore it from a copy, or record or run again"
 _NAMED = 5  # of what is left out
 _UNMEASURED: dict[str, Any] = {"model_calls": None, "tokens": None, "dollars": None}
 
@@ -67,6 +68,9 @@ def read_experiment(config: ResilienceConfig) -> FaultExperiment:
 def read_recordings(folders: Sequence[Path], price_of: PriceOf) -> FaultExperiment:
     """Read what ``trajudge env record --faults`` wrote; several folders (of other agents, say) are
     one experiment. An arm that is not recorded yet is left out, and noted. Raises UserError."""
+    resolved = [folder.resolve() for folder in folders]
+    if twice := [f for place, f in enumerate(folders) if resolved[place] in resolved[:place]]:
+        raise UserError(f"{twice[0]}: is given twice: give each folder once")
     arms: dict[str, ExperimentArm] = {}
     notes = []
     for folder in folders:
@@ -138,13 +142,15 @@ def _planned_arms(folder: Path) -> dict[str, tuple[FaultSpan, ...]]:
     """Read the arms and their faults; of a recording that is under way, those that have begun."""
     path = folder / ARMS
     if path.exists():
-        arms = _json(path).get("arms", {})
-        return {name: _spans(plan) for name, plan in arms.items()}
+        arms = _json(path).get("arms")
+        if not isinstance(arms, dict):
+            raise UserError(f"{path}: names no arms: {_RESTORE}")
+        return {name: _spans(plan, path) for name, plan in arms.items()}
     found = {}
     for child in sorted(folder.iterdir()) if folder.is_dir() else ():
         header = _header(child)
         if "arm" in header:
-            found[str(header["arm"])] = _spans(header.get("plan", {}))
+            found[str(header["arm"])] = _spans(header.get("plan", {}), child)
     if not found:
         raise UserError(
             f"{folder}: no recording with faults: trajudge env record --faults makes one"
@@ -157,15 +163,19 @@ def _header(child: Path) -> Mapping[str, Any]:
     for name in ("recording.json", "runs.jsonl"):
         path = child / name
         if path.exists():
-            with path.open("rb") as file:
-                text = file.read() if name.endswith(".json") else file.readline()
-            what: Mapping[str, Any] = json.loads(text).get("what", {})
-            return what
+            header = _json(path, first_line=name.endswith("l")).get("what")
+            if not isinstance(header, dict):
+                raise UserError(f"{path}: does not say what is recorded: {_RESTORE}")
+            return header
     return {}
 
 
-def _spans(plan: Mapping[str, Any]) -> tuple[FaultSpan, ...]:
-    return tuple(span_of(fault) for fault in plan.get("faults", ()))
+def _spans(plan: object, place: Path) -> tuple[FaultSpan, ...]:
+    """Read the faults of a plan. Raises UserError, naming ``place``, for what is none."""
+    faults = plan.get("faults", []) if isinstance(plan, dict) else None
+    if not isinstance(faults, list) or not all(isinstance(fault, dict) for fault in faults):
+        raise UserError(f"{place}: a plan there is no object with a list of faults: {_RESTORE}")
+    return tuple(map(span_of, faults))
 
 
 def _recorded_runs(place: Path, price_of: PriceOf) -> Iterator[FaultRun]:
@@ -223,7 +233,7 @@ def _plan_of(place: Path) -> tuple[FaultSpan, ...]:
     """Read the faults of the plans below a folder, each once."""
     found: dict[str, FaultSpan] = {}
     for path in sorted(place.rglob("plan.json")):
-        found |= {span.id: span for span in _spans(_json(path))}
+        found |= {span.id: span for span in _spans(_json(path), path)}
     return tuple(found.values())
 
 
@@ -246,11 +256,15 @@ def _check_keys(arm: ExperimentArm) -> None:
         seen.add(run.key)
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path, *, first_line: bool = False) -> dict[str, Any]:
+    """Read an object from a file, or from its first line. Raises UserError."""
     try:
-        content = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read ({error})") from error
+        with path.open("rb") as file:
+            content = json.loads(file.readline() if first_line else file.read())
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+    except ValueError as error:
+        raise UserError(f"{path}: is damaged, no JSON ({error}): {_RESTORE}") from error
     if not isinstance(content, dict):
-        raise UserError(f"{path}: holds no JSON object")
+        raise UserError(f"{path}: is damaged, no JSON object: {_RESTORE}")
     return content

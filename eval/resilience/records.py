@@ -131,6 +131,6 @@ def span_of(fault: Mapping[str, Any]) -> FaultSpan:
     """Read a fault of a plan's JSON; a policy may be written as text or as an object."""
     policy = fault.get("policy", "")
     kind = str(fault.get("kind", ""))
-    shown = policy if isinstance(policy, str) else str(dict(policy))
+    shown = policy if isinstance(policy, str) else str(policy)
     accessible = str(fault.get("accessibility", "full")) if kind == "popup" else ""
     return FaultSpan(str(fault.get("id", "")), kind, shown, accessible)

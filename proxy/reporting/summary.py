@@ -8,11 +8,11 @@ from typing import Any
 
 from trajudge.proxy.records.events import FORMAT
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.atomic import save_bytes
 
 
 def write_summary(settings: ProxySettings, tasks: Sequence[dict[str, Any]]) -> None:
-    """Write ``summary.json`` and ``plan.json`` into the run's folder."""
+    """Write ``summary.json`` and ``plan.json`` into the run's folder. Raises UserError."""
     if settings.out is None:
         return
     summary = {
@@ -21,6 +21,6 @@ def write_summary(settings: ProxySettings, tasks: Sequence[dict[str, Any]]) -> N
         "seed": settings.seed,
         "tasks": list(tasks),
     }
-    write_bytes(settings.out / "summary.json", json.dumps(summary, indent=1).encode())
+    save_bytes(settings.out / "summary.json", json.dumps(summary, indent=1).encode())
     plan = settings.plan.model_dump_json(indent=1, exclude_none=True)
-    write_bytes(settings.out / "plan.json", plan.encode())
+    save_bytes(settings.out / "plan.json", plan.encode())

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 from trajudge.proxy.efficiency.streams import parsed
+from trajudge.proxy.plans.policies import MAX_ORDINAL
 from trajudge.proxy.server.client import ClientConnection, reason_of
 from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
+from trajudge.proxy.server.settings import ProxySettings
 
 PREFIX = "/__ctl/"
 _JSON = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
@@ -37,17 +40,25 @@ async def _act(
         return 404, {"error": f"no action {action!r}: POST task, POST end, POST port, GET health"}
     asked = next(parsed(body), None)
     asked = asked if isinstance(asked, dict) else {}
+    if mistake := _mistake(asked, context.settings):
+        return 400, {"error": mistake}
     name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
-    if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
-        sent = '{"id": "shop.1", "seed": 0, "horizon": 6}'
-        return 400, {"error": f"send {sent}; seed and horizon may be left out"}
-    settings = context.settings
-    if settings.plan.needs_horizon and not (horizon or settings.horizon):
-        return 400, {"error": "a fault of the plan is random(n): send the task's horizon too"}
     if action == "POST port":
         port = await context.open_port()
-    begun = context.tasks.begin(port, name, seed, horizon)
+    begun = context.tasks.begin(port, str(name), seed, horizon)
     return 200, {"task": begun.id, "seed": begun.schedule.seed, "port": port}
+
+
+def _mistake(asked: Mapping[str, Any], settings: ProxySettings) -> str:
+    """Say what is wrong with a task that is to begin; empty for one that may."""
+    name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
+    if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
+        return 'send {"id": "shop.1", "seed": 0, "horizon": 6}; seed and horizon may be left out'
+    if horizon and horizon > MAX_ORDINAL:
+        return f"the horizon {horizon} is more than {MAX_ORDINAL} page loads"
+    if settings.plan.needs_horizon and not (horizon or settings.horizon):
+        return "a fault of the plan is random(n): send the task's horizon too"
+    return ""
 
 
 def _may_be_count(value: object) -> bool:

@@ -110,7 +110,7 @@ def compare(
 ) -> tuple[BlindScore, ...]:
     """Score and show the scripted agents of the tasks' kind, ``others``, and the union.
 
-    The scores are also written into the folder ``out`` where there is one. Raises UserError.
+    The scores are then written into the folder ``out`` where there is one. Raises UserError.
     """
     rules = tasks.suite
     agents = [*rules.agents, *others]
@@ -125,9 +125,9 @@ def compare(
             start_trace_of=rules.start_trace,
         )
     listed = [*made, union(made)]
+    sys.stdout.write(blind_screen(tasks.path, tasks.mode, listed, out))
     if out:
         _write(out, rules.kind, tasks.mode, listed)
-    sys.stdout.write(blind_screen(tasks.path, tasks.mode, listed, out))
     return tuple(listed)
 
 
@@ -153,7 +153,7 @@ def blind_screen(
         for score in [together, *listed[:-1]]
     ]
     table = Table("", ("agent", "tasks passed", "passed", "%", "unknown"), rows)
-    rest = f"written: {out / 'naive.json'} and naive.csv" if out else "All tasks: --out DIR"
+    rest = f"All tasks: {out / 'naive.json'} and naive.csv" if out else "All tasks: --out DIR"
     return first_screen([finding], [table], rest=rest, more="--out DIR", width=width)
 
 

@@ -28,10 +28,10 @@ def print_report(
     title: str, report: MutationReport, limit: int, *, out: Path | None, full: bool
 ) -> None:
     """Print one screen, or with ``full`` everything and at most ``limit`` misjudgments; ``out`` is
-    where the report was written."""
+    where the report is written then."""
     where = "--out DIR writes every misjudgment"
     if out is not None:
-        where = f"written: {one_line(str(out / 'mutation.json'))} and mutation.csv"
+        where = f"all misjudgments: {one_line(str(out / 'mutation.json'))} and mutation.csv"
     if full:
         _print_all(title, report, limit)
         sys.stdout.write(f"{where}\n")

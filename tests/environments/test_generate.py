@@ -103,6 +103,24 @@ def test_a_vector_that_was_found_can_be_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("place", "sentence"),
+    [
+        ("", "is a folder: name a file"),
+        ("file/cases.jsonl", "file is a file, not a folder"),
+        ("/dev/stdout", "--save /dev/stdout: is a device or a pipe, and other files stand beside"),
+    ],
+)
+def test_a_place_that_takes_no_cases_is_refused_before_the_work(
+    place: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert main(["--app", "shop", "--count", "1", "--save", str(tmp_path / place)]) == 2
+    captured = capsys.readouterr()
+    assert sentence in captured.err
+    assert captured.out == ""
+
+
 def test_the_vector_that_a_mistaken_one_is_told_exists(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,6 +133,7 @@ def test_the_vector_that_a_mistaken_one_is_told_exists(
 @mistakes(
     """
     --app bank => --app bank
+    --app= => --app '': there is no such application
     --domain banking => --domain banking
     --scenario haggle => 'haggle'
     --vector 1,2,3 => seven numbers

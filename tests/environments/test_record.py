@@ -189,13 +189,6 @@ def test_a_folder_with_another_recording_is_refused(cases: Path, tmp_path: Path)
         record(RecordingPlan(cases, chosen(QUICK), seed=2), tmp_path / "out")
 
 
-def test_a_journal_keeps_a_run_only_whole(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, {"seed": 1})
-    with journal.file.open("ab") as file:
-        file.write(b'{"run": "a", "trajectory": {}}\n{"run": "b", "traj')
-    assert set(Journal(tmp_path, {"seed": 1}).done()) == {"a"}
-
-
 def test_jobs_are_those_that_make_sense() -> None:
     case = sound("buy-best")
     by_behaviour: dict[Behaviour, list[Job]] = {}

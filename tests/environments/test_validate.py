@@ -16,9 +16,10 @@ from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.plan import enter, press
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.recording.validation import CHECKS, Check, validate
-from trajudge.environments.recording.validation_run import CHECKED
+from trajudge.environments.recording.validation_run import CHECKED, validate_cases
 from trajudge.environments.validate import main
 from trajudge.trajectories.model import Observation
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK
 
 ORACLE = agent(Behaviour.ORACLE)
@@ -111,3 +112,30 @@ def test_a_form_whose_button_failed_first_is_filled_in_again_too() -> None:
     done = acts(Policy(PLAN, _Words()), view(), view(), failed, view(tree=alert), view(), view())
     filled, sent = "fill('1', 'Elm')", "click('2')"
     assert done == [filled, sent, sent, filled, sent, "say"]
+
+
+def validated(case: Case, out: Path, *, thorough: bool = False, seed: int = 0) -> object:
+    return validate_cases([case], out, thorough=thorough, seed=seed, workers=1)[case.id]
+
+
+def test_what_other_checks_found_says_nothing_of_these(tmp_path: Path) -> None:
+    """A folder of quick checks passed for one of thorough ones."""
+    case = sound("unwish")
+    line = json.dumps([case.id, None]) + "\n"
+    (tmp_path / CHECKED).write_text(json.dumps({"thorough": False, "seed": 3}) + "\n" + line)
+    assert validated(case, tmp_path, seed=3) is None
+    for thorough, seed in ((True, 3), (False, 4)):
+        with pytest.raises(UserError, match=r"checks that were not thorough and seed 3: choose"):
+            validated(case, tmp_path, thorough=thorough, seed=seed)
+    (tmp_path / CHECKED).write_text(line)  # of the version before, which wrote no checks
+    assert validated(case, tmp_path, seed=3) is None
+    with pytest.raises(UserError, match="was validated with checks that were not thorough: choose"):
+        validated(case, tmp_path, thorough=True)
+
+
+@pytest.mark.parametrize("line", ["{", "3", "[1, null]", '["a", 7]', '["a"]', '{"seed": 1}'])
+def test_a_damaged_line_of_what_was_checked_is_named(line: str, tmp_path: Path) -> None:
+    case = sound("unwish")
+    (tmp_path / CHECKED).write_text(json.dumps([case.id, None]) + f"\n{line}\n")
+    with pytest.raises(UserError, match=r"checked\.jsonl, line 2: is damaged: remove the line"):
+        validated(case, tmp_path)

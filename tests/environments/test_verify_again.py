@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
 import pytest
 
+from trajudge.environments.model.case import Case, write_cases
+from trajudge.environments.model.config import Config
 from trajudge.environments.recheck.rechecking import rechecked
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
+from trajudge.trajectories.util.errors import UserError
 
 
 @pytest.fixture
@@ -63,6 +67,72 @@ def test_a_change_that_is_missing_from_the_facts_is_noticed(recorded: Path) -> N
     assert wrong[0].differences[0] == "success is True, the state gives False"
 
 
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"key": "x"}, "damaged facts: key is 'x'"),
+        ({"config": {}}, "damaged facts: config.app is missing"),
+        ({"config": None}, "damaged facts: config is None"),
+        ({"code_key": "xyz"}, "damaged facts: code_key is 'xyz'"),
+        ({"changes": "x"}, "damaged facts: changes is 'x'"),
+        ({"changes": [{"kind": "added"}]}, "damaged facts: changes.0.table is missing"),
+        ({"repeated": None}, "damaged facts: repeated is None"),
+        ({"shortest": -1}, "damaged facts: shortest is -1"),
+    ],
+)
+@pytest.mark.parametrize("command", ["verify", "rules"])
+def test_damaged_facts_are_named_with_their_line(
+    changes: dict[str, object],
+    sentence: str,
+    command: str,
+    recorded: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    edit(recorded / "facts.jsonl", changes, line=1)
+    case = Case(
+        config=Config(app="shop", scenario="buy"),
+        goal="",
+        domain="d",
+        vector=(1,) * 7,
+        level=1,
+        shortest=1,
+    )
+    write_cases(tmp_path / "cases.jsonl", [case])
+    rest = ["--cases", str(tmp_path / "cases.jsonl")] if command == "rules" else []
+    assert main(["env", command, str(recorded), *rest]) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {recorded / 'facts.jsonl'}, line 2: {sentence}")
+    assert error.endswith(": restore the file from a copy, or record again\n")
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [({"table": "nothing"}, "'nothing'"), ({"after": {"nothing": 1}}, "'purchase'|'line'")],
+)
+def test_a_change_that_the_application_does_not_know_is_named(
+    change: dict[str, object], reason: str, recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = json.loads((recorded / "facts.jsonl").read_text().splitlines()[0])["changes"]
+    edit(recorded / "facts.jsonl", {"changes": [{**first[0], **change}]}, line=0)
+    assert main(["env", "verify", str(recorded)]) == 2
+    assert re.search(f"has a change of {reason} that cannot be made", capsys.readouterr().err)
+
+
+def test_facts_that_come_twice_or_are_no_json_are_named(recorded: Path) -> None:
+    file = recorded / "facts.jsonl"
+    whole = file.read_text()
+    file.write_text(whole + whole.splitlines()[0] + "\n")
+    with pytest.raises(UserError, match=r"line 131: the facts of .* come twice: keep one line"):
+        list(rechecked(recorded))
+    file.write_text(whole[:-20])
+    with pytest.raises(UserError, match=r"line 130: is no JSON .*: restore the file"):
+        list(rechecked(recorded))
+    file.write_text("{}\n")
+    with pytest.raises(UserError, match="line 1: damaged facts: key is missing"):
+        list(rechecked(recorded))
+
+
 def test_facts_that_tell_no_state_are_a_users_mistake(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -82,3 +152,22 @@ def test_goals_of_other_cases_are_decided_by_their_checkers(recorded: Path, tmp_
     for line, whole in zip(map(json.loads, file.open()), bundled, strict=True):
         assert line["key"] == whole["key"]
         assert all(goal in whole["goals"] for goal in line["goals"])
+
+
+def test_a_file_that_nothing_is_written_to_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save = tmp_path / "x.jsonl"
+    assert main(["env", "verify", str(sample_path()), "--save", str(save)]) == 2
+    sentence = f"--save {save}: only --other-goals N writes a file: give both, or neither"
+    assert sentence in capsys.readouterr().err
+
+
+def test_more_differences_than_are_named_are_counted(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (recorded / "facts.jsonl").write_text("")
+    assert main(["env", "verify", str(recorded)]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-1] == f"and 110 more of {recorded}"
+    assert len(lines) == 21

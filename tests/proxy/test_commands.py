@@ -74,6 +74,19 @@ def test_run_shows_exposure_and_cost_on_one_screen(
     assert "holds a run already" in capfd.readouterr().err
 
 
+def test_what_a_run_cost_is_shown_where_the_summary_cannot_be_written(
+    site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It was a traceback, and nothing was shown."""
+    summary = tmp_path / "run" / "summary.json"
+    summary.mkdir(parents=True)
+    words = ["proxy", "run", "--task", "shop.1", "--out", str(tmp_path / "run"), "--"]
+    assert main([*words, sys.executable, "-c", AGENT, site.origin, "/b"]) == 2
+    captured = capfd.readouterr()
+    assert "shop.1" in captured.out
+    assert f"error: {summary}: cannot be written (Is a directory)" in captured.err
+
+
 def test_a_site_elsewhere_is_mapped(
     site: Site, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,6 +108,10 @@ def test_a_site_elsewhere_is_mapped(
         (["--api", "mistral"], "--api 'mistral': name one of openai, anthropic"),
         (["--api", "openai=nowhere"], "has no URL"),
         (["--task-signature", "("], "is no regular expression"),
+        (["--task-signature", ""], "every page load would begin a task"),
+        (["--task", ""], "'' names no task: give a name, or leave --task out"),
+        (["--task", " "], "' ' names no task"),
+        (["--horizon", "1000000000"], "'1000000000' is more than 10000 page loads"),
         (["--faults", "none.json"], "none.json: No such file or directory"),
         ([], "'no-such-agent' cannot be started"),
     ],
@@ -129,6 +146,25 @@ def test_a_plan_without_horizon_never_runs_in_silence(
     assert "give --horizon N" in capfd.readouterr().err
     assert main([*run, sys.executable, "-c", AGENT, site.origin, "/b"]) == 5
     assert capfd.readouterr().out.startswith("503\n")
+
+
+@pytest.mark.parametrize("command", ["plan", "run", "serve"])
+def test_more_page_loads_than_a_task_takes_are_not_drawn(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two of three were planned, and nobody was told."""
+    plan = tmp_path / "plan.json"
+    faults = [
+        {"id": name, "kind": "status", "status": 503, "policy": policy}
+        for name, policy in (("own", "random(4, 5)"), ("busy", "random(3)"))
+    ]
+    plan.write_text(json.dumps({"faults": faults}))
+    rest = {"plan": [], "run": ["--", "true"], "serve": []}[command]
+    assert main(["proxy", command, "--faults", str(plan), "--horizon", "2", *rest]) == 2
+    sentence = "fault 'busy' is random(3), which --horizon 2 has too few page loads for"
+    assert sentence in capfd.readouterr().err
+    assert main(["proxy", "plan", "--faults", str(plan), "--horizon", "3"]) == 0
+    assert "1, 2, 3" in capfd.readouterr().out
 
 
 def test_serve_tells_where_it_is_and_ends_orderly(site: Site, plan: Path, tmp_path: Path) -> None:

@@ -69,17 +69,24 @@ def make_folder(folder: Path, option: str) -> None:
 
 def check_is_folder(folder: Path, option: str) -> None:
     """Raise UserError where something else has the name of the folder, or of one above it."""
+    if obstacle := _obstacle(folder):
+        raise UserError(f"{option} {folder}: {obstacle}: name a folder")
+
+
+def _obstacle(folder: Path) -> str:
+    """Say what stands where the folder, or one above it, would be: "x is a file"; else empty."""
     there = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
-    if os.path.lexists(there) and not there.is_dir():
-        kind = "file" if there.is_file() else "device or a pipe"
-        if not there.exists():
-            kind = "broken link"
-        raise UserError(f"{option} {folder}: {there} is a {kind}: name a folder")
+    if not os.path.lexists(there) or there.is_dir():
+        return ""
+    kind = "file" if there.is_file() else "device or a pipe"
+    return f"{there} is a {kind if there.exists() else 'broken link'}"
 
 
 def savable(path: Path) -> Path:
     """Return the path of a file that the user named, its folders made: before the work whose result
     it is to hold. Raises UserError."""
+    if obstacle := _obstacle(path.parent):
+        raise UserError(f"{path}: {obstacle}, not a folder: name another file")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -17,7 +17,8 @@ class Macro(Struct, frozen=True, kw_only=True):
     clusters (None for fewer than two), and the mean over templates with its 95 % t-interval.
 
     A template is what one site has of it (paper, section 4.4 and appendix H: its 191 templates are
-    the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two.
+    the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two, and
+    may reach beyond 0 and 1.
     """
 
     runs: int

@@ -14,11 +14,12 @@ from trajudge.trajectories.util.terminal import one_line
 
 _COLUMNS = (
     *("site", "runs", "passed", "unknown", "success", "95 %"),
-    *("templates", "template macro", "±"),
+    *("templates", "template macro", "macro's 95 %"),
 )
 _REASONS, _FIRST_REASONS = 10, 3
 _REASON = 300
-_SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro")
+_SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
+_SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
 
 
 def show_evaluation(summary: Summary, results: Sequence[TaskResult]) -> None:
@@ -61,26 +62,43 @@ def evaluation_screen(
 
 
 def _short_row(site: str, macro: Macro) -> tuple[str, ...]:
-    mean = "" if macro.template_macro is None else f"{100 * macro.template_macro:.1f}"
-    mean += "" if macro.half_width is None else f" ± {100 * macro.half_width:.1f}"
+    mean = _share(macro.template_macro, _limits(macro.template_macro, macro.half_width))
     return (site, *map(str, (macro.runs, macro.passed, macro.unknown)), _rate(macro), mean)
 
 
 def _rate(macro: Macro) -> str:
-    if macro.success is None:
-        return ""
     low, high = macro.success_low, macro.success_high
-    limits = "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return f"{100 * macro.success:.1f}{limits}"
+    return _share(macro.success, None if low is None or high is None else (low, high))
+
+
+def _share(share: float | None, limits: tuple[float, float] | None) -> str:
+    if share is None:
+        return ""
+    ends = "" if limits is None else f" [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+    return f"{100 * share:.1f}{ends}"
+
+
+def _limits(mean: float | None, half_width: float | None) -> tuple[float, float] | None:
+    """Return the ends of a t-interval of shares, which lie from 0 to 1; None where the shares show
+    no spread, of which a t-interval would make certainty."""
+    if mean is None or half_width is None or half_width < _SPREAD:
+        return None
+    return max(mean - half_width, 0.0), min(mean + half_width, 1.0)
 
 
 def _notes(summary: Summary) -> Iterator[str]:
     """Yield what the table does not say, one line each."""
     macro = summary.site_macro
     if macro.mean is not None and macro.sites > 1:
-        yield f"site macro: {macro.mean:.1%} ± {macro.half_width:.1%} over {macro.sites} sites"
-    if any(site.half_width is None for site in summary.sites.values()):
-        yield "± and limits are blank for one template: it does not show the spread over templates"
+        limits = _limits(macro.mean, macro.half_width)
+        unit = "%" if limits is None else "%, 95 % interval"
+        yield f"site macro: {_share(macro.mean, limits)} over {macro.sites} sites ({unit})"
+    rows = (summary.overall, *summary.sites.values())
+    if any(_limits(row.template_macro, row.half_width) is None for row in rows if row.runs):
+        yield (
+            "an interval is blank where there is one template, or where the means of all are the "
+            "same: it does not show the spread over templates"
+        )
     if summary.missing:
         yield f"{summary.missing} tasks have no run and count in no rate"
     if summary.premature:
@@ -107,9 +125,14 @@ def _reasons(results: Sequence[TaskResult], most: int) -> list[str]:
 
 
 def _row(site: str, macro: Macro) -> tuple[object, ...]:
-    shares = (macro.success, macro.template_macro, macro.half_width)
-    success, mean, half = ("" if share is None else f"{share:.1%}" for share in shares)
+    shares = (macro.success, macro.template_macro)
+    success, mean = ("" if share is None else f"{share:.1%}" for share in shares)
     low, high = macro.success_low, macro.success_high
-    limits = "" if low is None or high is None else f"{low:.1%} to {high:.1%}"
+    limits = None if low is None or high is None else (low, high)
+    spread = _limits(macro.template_macro, macro.half_width)
     counts = (site, macro.runs, macro.passed, macro.unknown)
-    return (*counts, success, limits, macro.templates, mean, half)
+    return (*counts, success, _range(limits), macro.templates, mean, _range(spread))
+
+
+def _range(limits: tuple[float, float] | None) -> str:
+    return "" if limits is None else f"{limits[0]:.1%} to {limits[1]:.1%}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -76,3 +77,35 @@ def test_a_damaged_log_is_named(tmp_path: Path) -> None:
         read_events(path)
     path.write_text('{"type": "proxy"}\n{"type": "cut o')
     assert [event["type"] for event in read_events(path)] == ["proxy"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("seed", None, "seed is None"),
+        ("seconds", "x", "seconds is 'x'"),
+        ("seconds", -1, "seconds is -1"),
+        ("page_loads", [], "page_loads is []"),
+        ("latency", {"model": "fast"}, "latency.model is 'fast'"),
+        ("exposure", [{"fault": "busy", "planned": 1, "fired": []}], "exposure.0.planned is 1"),
+    ],
+)
+def test_a_damaged_event_is_named_with_its_line(
+    name: str, value: object, sentence: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.jsonl"
+    begin, end = task()
+    path.write_text(f"{json.dumps(begin)}\n{json.dumps({**end, name: value})}\n")
+    with pytest.raises(UserError) as raised:
+        read_events(path)
+    assert str(raised.value).startswith(
+        f"{path}, line 2: the task_end event is damaged: {sentence}"
+    )
+
+
+def test_calls_and_recoveries_are_looked_at_as_well(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    for event in ({**call(None), "usage": [1]}, {"type": "recovery", "task": "t"}):
+        path.write_text(f"{json.dumps(event)}\n")
+        with pytest.raises(UserError, match=f"line 1: the {event['type']} event is damaged"):
+            read_events(path)

@@ -53,9 +53,19 @@ def test_what_a_user_names_is_looked_at_before_the_work(tmp_path: Path) -> None:
     assert savable(tmp_path / "new" / "x.json").parent.is_dir()
     with pytest.raises(UserError, match="is a folder: name a file"):
         savable(tmp_path)
+    with pytest.raises(UserError, match=r"^/proc/x/y: .*: name a file that can be written"):
+        savable(Path("/proc/x/y"))
+
+
+@pytest.mark.parametrize("below", ["x.json", "run/x.json"])
+def test_a_file_below_a_file_is_refused_with_what_stands_there(below: str, tmp_path: Path) -> None:
+    """The system says "File exists"."""
     (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"x.json: .*: name a file that can be written"):
-        savable(tmp_path / "file" / "x.json")
+    path = tmp_path / "file" / below
+    with pytest.raises(UserError) as raised:
+        savable(path)
+    there = tmp_path / "file"
+    assert str(raised.value) == f"{path}: {there} is a file, not a folder: name another file"
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
