@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from trajudge.eval.runs.settings import JudgeConfig, check_a_model_is_asked
+from trajudge.eval.runs.settings import JudgeConfig, warn_of_unused
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
@@ -43,7 +43,7 @@ def reward_config(options: Namespace) -> RewardConfig:
     )
     calls = read_settings(CallConfig, options)
     models = () if judge.model is None else (judge.model,)
-    check_a_model_is_asked((judge.judge,), models, judge, calls)
+    warn_of_unused((judge.judge,), models, judge, calls)
     return RewardConfig(
         judge=judge,
         calls=calls,

@@ -10,6 +10,7 @@ import pytest
 
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
+from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
@@ -35,10 +36,6 @@ class TestMistakes:
         --model m --adapter scripted --script absent => absent
         --judge heuristic --annotations absent => absent
         --model m --temperature 9 => --temperature is 9.0: input should be less than or equal to 2
-        --judge heuristic --temperature 1 => --temperature: judge heuristic does not ask a model
-        --judge heuristic --model gpt-4o => --model: judge heuristic does not ask a model
-        --judge heuristic --captioner-model m => --captioner-model: judge heuristic does not
-        --judge heuristic --judge rule-based --base-url http://x/v1 => no judge here asks a model
         """
     )
     def test_is_named(
@@ -49,6 +46,25 @@ class TestMistakes:
         assert sentence in shown
         assert "Traceback" not in shown
         assert shown.count("error:") == 1
+
+    @pytest.mark.parametrize(
+        ("words", "sentence"),
+        [
+            (
+                ["--temperature", "1"],
+                "judge heuristic does not ask a model: without effect: --temp",
+            ),
+            (["--model", "gpt-4o", "--captioner-model", "m"], "effect: --model, --captioner-model"),
+            (["--judge", "rule-based", "--base-url", "http://x/v1"], "no judge here asks a model"),
+        ],
+    )
+    def test_what_a_loop_over_judges_gives_to_one_that_asks_no_model_is_said(
+        self, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        assert run("--judge", "heuristic", "--limit", "2", *words) == 0
+        shown = capsys.readouterr().err
+        assert shown.count("warning: ") == 1
+        assert sentence in on_one_line(shown)
 
     def test_limits_on_calls_hold_for_a_judge_that_makes_none(self) -> None:
         limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]

@@ -320,8 +320,6 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
     [
         (["--host", "0.0.0.0"], "give --token-file FILE"),
         (["--judge", "simplified"], "asks a model: name it"),
-        (["--judge", "heuristic", "--model", "m"], "--model: judge heuristic does not ask a model"),
-        (["--judge", "heuristic", "--temperature", "1"], "--temperature: judge heuristic does not"),
         (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
         (["--judge", "heuristic", "--side-effect-penalty", "1"], "worth less than a failure"),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
