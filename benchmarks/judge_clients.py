@@ -13,7 +13,7 @@ import orjson
 
 from trajudge.eval.data.journal import JudgmentJournal
 from trajudge.eval.runs.jobs import JudgmentJob
-from trajudge.eval.runs.models import make_model_handle
+from trajudge.eval.runs.members import make_model_handle
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.eval.runs.workers import StopSignal, judge_all, workers_for

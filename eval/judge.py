@@ -14,8 +14,8 @@ from trajudge.trajectories.util.local.threads import limit_threads
 from trajudge.trajectories.util.terminal import one_line
 
 if TYPE_CHECKING:
+    from trajudge.eval.runs.execution import SessionOpening
     from trajudge.eval.runs.grid import PlannedRun
-    from trajudge.eval.runs.session import SessionOpening
     from trajudge.eval.runs.settings import RunRequest
 
 
@@ -47,17 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
-    from trajudge.eval.runs import session  # noqa: PLC0415
+    from trajudge.eval.runs import execution  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
     from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
 
     started, failed = time.monotonic(), None
     try:
-        results = run_interruptible(session.run_until_interrupted(runs, _opening(request)))
-    except session.RunsFailed as error:
+        results = run_interruptible(execution.run_until_interrupted(runs, _opening(request)))
+    except execution.RunsFailed as error:
         results, failed = error.results, error
     if results:
-        scores = session.scores_of_all(runs, results)
+        scores = execution.scores_of_all(runs, results)
         warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
         notes = [note for result in results for note in result.notes]
         seconds, beside = time.monotonic() - started, sum(result.beside for result in results)

@@ -159,6 +159,6 @@ def _model(config: RewardConfig) -> ModelHandle | None:
         return None
     if judge.model is None:
         raise UserError(f"judge {judge.judge} asks a model: name it")
-    from trajudge.eval.runs.models import make_model_handle  # noqa: PLC0415 - slow
+    from trajudge.eval.runs.members import make_model_handle  # noqa: PLC0415 - slow
 
     return make_model_handle(judge, config.calls)

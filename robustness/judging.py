@@ -9,9 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.eval.runs.execution import run_until_interrupted
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
-from trajudge.eval.runs.session import RunResult, run_until_interrupted
+from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
 from trajudge.judges.engine.budget import BudgetSpent

@@ -152,7 +152,7 @@ def _planned(
     data, calls, run = request.data, request.calls, request.run
     model = None
     if config.model is not None:
-        from trajudge.eval.runs.models import make_model_handle  # noqa: PLC0415 - baselines need no model
+        from trajudge.eval.runs.members import make_model_handle  # noqa: PLC0415 - baselines need no model
 
         model = make_model_handle(config, calls)
     plan = make_plan(

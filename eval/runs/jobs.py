@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.data.index.columns import STATUS_CODE, JudgmentColumns
-from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, places_among
+from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, joined, places_among
 from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.runs.plan import RunPlan, strict_stop
 from trajudge.eval.stats.interval import Bools
@@ -59,6 +59,26 @@ class LoadReport:
         """Return the rewards that were noted so far, ``keys`` the plan's."""
         columns = RewardColumns(keys.at(np.array(self._places)), np.array(self._rewards))
         return RunRewards(columns)
+
+
+def with_unreached(rewards: Rewards, keys: KeyColumns, judged: KeyColumns) -> Rewards:
+    """Add those of ``keys`` that a run which ends early has not come to, with an unknown reward:
+    they count against its coverage."""
+    known = RewardColumns.of(rewards)
+    unreached = places_among(keys, joined([known.keys, judged])) < 0
+    if not unreached.any():
+        return rewards
+    reward = np.concatenate([known.reward, np.full(int(unreached.sum()), np.nan)])
+    return RunRewards(RewardColumns(joined([known.keys, keys.at(unreached)]), reward))
+
+
+def without_unreached(rewards: Rewards, judged: KeyColumns) -> Rewards:
+    """Leave out what ``with_unreached`` added in an earlier session."""
+    known = RewardColumns.of(rewards)
+    reached = ~np.isnan(known.reward) | (places_among(known.keys, judged) >= 0)
+    if reached.all():
+        return rewards
+    return RunRewards(RewardColumns(known.keys.at(reached), known.reward[reached]))
 
 
 def jobs_done(

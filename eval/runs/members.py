@@ -1,8 +1,10 @@
-"""The members of a panel or cascade (``--members``): who they are, and which models they ask."""
+"""The members of a panel or cascade (``--members``), and the models of a run: the judge's own, and
+those of its roles and members."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from trajudge.judges.registry import find_judge, split_model
@@ -10,6 +12,8 @@ from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.settings import JudgeConfig
+    from trajudge.judges.calls.handle import ModelHandle
+    from trajudge.judges.calls.settings import CallConfig
 
 MEMBER = "member "
 """Before a model's name in ``ModelHandle.others``: a model that a member asks."""
@@ -59,3 +63,21 @@ def member_fields(config: JudgeConfig) -> set[str]:
     """Return the options that any member takes."""
     members = (name for name, _ in named_members(config))
     return {field for name in members for field in find_judge(name).options_class.model_fields}
+
+
+def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
+    """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
+    work."""
+    from trajudge.eval.runs.settings import ROLES  # noqa: PLC0415 - slow, and so is the next
+    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
+
+    named = {role: getattr(config, f"{role}_model") for role in ROLES}
+    others = {
+        role: single_model(model, calls)
+        for role, model in named.items()
+        if model is not None and model != config.model
+    }
+    others |= {MEMBER + model: single_model(model, calls) for model in member_models(config)}
+    if config.model is None:
+        raise ValueError("a model handle has a model")
+    return replace(single_model(config.model, calls), others=others)

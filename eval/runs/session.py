@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.eval.data.call_log import PAYMENTS, paid, paid_beside, spent_in
@@ -22,7 +22,7 @@ from trajudge.eval.data.run_folder import (
     write_unreadable,
 )
 from trajudge.eval.data.run_log import run_log
-from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
+from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
     LoadReport,
@@ -31,11 +31,12 @@ from trajudge.eval.runs.jobs import (
     jobs_of,
     skipped,
     to_refresh,
+    with_unreached,
+    without_unreached,
 )
 from trajudge.eval.runs.outputs import (
     are_too_many,
     failures,
-    missing_policy,
     notes_of,
     warnings_of,
     write_results,
@@ -44,11 +45,9 @@ from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.workers import (
     Interrupted,
     StopSignal,
-    graceful_interrupt,
     judge_all,
     workers_for,
 )
-from trajudge.eval.scoring.compute import score
 from trajudge.judges.client import NoModel
 from trajudge.judges.engine import Payments
 from trajudge.judges.engine.store.payments import read_payments
@@ -56,7 +55,6 @@ from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
@@ -101,76 +99,6 @@ class RunResult(NamedTuple):
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
         library prints it, with its task and what the task returned."""
         return f"RunResult(code={self.code}, judgments={len(self.judgments)})"
-
-
-class RunsFailed(UserError):
-    """What ended some of several runs, each ``failed`` one by its judge; ``results`` are those of
-    the others."""
-
-    def __init__(
-        self, failed: Sequence[tuple[str, UserError]], of: int, results: list[RunResult]
-    ) -> None:
-        self.results = results
-        judges: dict[str, list[str]] = {}
-        for judge, error in failed:
-            judges.setdefault(str(error), []).append(judge)
-        said = "; ".join(f"{', '.join(names)}: {why}" for why, names in judges.items())
-        super().__init__(f"{len(failed)} of {of} runs failed: {said}")
-
-
-SessionOpening = Callable[[PlannedRun, Mapping[str, float], StopSignal], "RunSession"]
-
-
-async def run_all(
-    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
-) -> list[RunResult]:
-    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
-    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
-    RunsFailed at the end: what ends one is mostly its judge's or its model's own. Where the user
-    interrupts, a note of the last result names what failed."""
-    results: list[RunResult] = []
-    failed: list[tuple[str, UserError]] = []
-    spent: dict[str, float] = {}
-    for planned in runs:
-        session = (opening or RunSession)(planned, spent, stop)
-        try:
-            results.append(await session.execute())
-        except UserError as error:
-            if len(runs) == 1:
-                raise
-            failed.append((planned.plan.judge_id, error))
-        spent |= session.spent
-        stop.forget_run()
-        if stop.reason is not None:
-            break
-    if failed:
-        ended = RunsFailed(failed, len(runs), results)
-        if stop.reason is None or not results:
-            raise ended
-        # A loop of the user's shell ends at the code of Ctrl-C alone.
-        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
-    return results
-
-
-async def run_until_interrupted(
-    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
-) -> list[RunResult]:
-    """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
-    stop = StopSignal()
-    with graceful_interrupt(stop):
-        return await run_all(runs, stop, opening)
-
-
-def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
-    """Score the runs beside each other; those of a single run are known already."""
-    if len(results) == 1:
-        return results[0].scores.model_copy(update={"label_policy": ""})
-    *others, last = [result.judgments for result in results]
-    rewards = {key: reward for result in results for key, reward in result.rewards.items()}
-    labels = labels_of_runs(runs)
-    missing = missing_policy(runs[0].run.protocol)
-    training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
-    return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
 
 
 class RunSession:
@@ -219,14 +147,20 @@ class RunSession:
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
         write_labels(plan.folder, plan.annotations)
         write_unreadable(plan.folder, plan.unreadable)
-        if has_rewards := (plan.folder / REWARDS).is_file():
-            self.report.earlier = read_rewards(plan.folder)
+        written = read_rewards(plan.folder) if (plan.folder / REWARDS).is_file() else None
         with JudgmentJournal(plan.folder) as journal:
+            if written is not None:
+                judged = journal.judgments().columns.keys
+                self.report.earlier = without_unreached(written, judged)
+            is_whole = False
             try:
                 await self._judge(journal)
+                is_whole = self.stop.reason is None
             finally:
                 rewards = self._rewards()
-                if rewards is not self.report.earlier or not has_rewards:
+                if not is_whole:
+                    rewards = with_unreached(rewards, plan.keys, journal.judgments().columns.keys)
+                if rewards is not written:
                     write_rewards(plan.folder, rewards)
             return journal.finish(plan.keys), rewards
 

@@ -37,7 +37,7 @@ class SharedCalls:
         """Close the connections and give back the dollars that were not spent. Raises UserError."""
         if self._engines is None:
             return
-        from trajudge.eval.runs.models import make_model_handle  # noqa: PLC0415 - where a model is asked
+        from trajudge.eval.runs.members import make_model_handle  # noqa: PLC0415 - where a model is asked
 
         await self._engines.close()
         self._spent, self._engines = self._engines.budget.spent, None

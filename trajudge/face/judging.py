@@ -14,9 +14,10 @@ from pydantic import JsonValue
 
 from trajudge.eval.data.inputs import in_memory
 from trajudge.eval.data.sources import read_run
+from trajudge.eval.runs.execution import run_all
 from trajudge.eval.runs.grid import plan_runs, say_sources
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
-from trajudge.eval.runs.session import RunResult, run_all
+from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import (
     DataConfig,
     JudgeConfig,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
-from tests.eval.judge_command import run
-from trajudge.trajectories.model import TrajectoryKey
+from tests.eval.judge_command import SAMPLE, model, run, statuses
+from tests.llm_server import LlmServer
+from tests.screens import on_one_line
+from trajudge.eval.checking.__main__ import main as check_main
+from trajudge.eval.data.run_folder import read_rewards
+from trajudge.eval.score import main as score_main
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -22,3 +32,49 @@ def test_what_a_run_has_come_to_is_not_printed_behind_the_scenes(
     monkeypatch.setattr(TrajectoryKey, "__repr__", told)
     assert run("--judge", "rule-based") == 0
     assert not printed, "asyncio prints a task's result when it compares signal handlers"
+
+
+def test_a_run_that_ends_early_counts_what_it_has_not_come_to(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """By hand: the rest of the data is not judged, whoever scores it; resumed, nothing is missing
+    and the files are those of a run that was never stopped."""
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n')
+    words = ["--prices", "prices.toml", "--concurrency", "2"]
+    with LlmServer() as server:
+        assert model(server, *words, "--max-cost", "0.05") == 1
+        some = len(statuses())
+        assert 0 < some < SAMPLE
+        said = f"Coverage: {some} of {SAMPLE} judged"
+        assert said in capsys.readouterr().out
+        assert score_main(["run"]) == 0
+        assert said in capsys.readouterr().out
+        assert len(read_rewards(Path("run"))) == SAMPLE
+        assert model(server, *words, "--max-cost", "5") == 0
+        assert f"Coverage: {SAMPLE} of {SAMPLE} judged" in capsys.readouterr().out
+        assert model(server, *words, "--out", "whole", "--max-cost", "5") == 0
+    assert Path("run/rewards.jsonl").read_bytes() == Path("whole/rewards.jsonl").read_bytes()
+
+
+def test_what_cannot_be_read_has_no_reward_after_a_stop_either(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The last trajectory of the data is damaged; the first session stops before it."""
+    runs = [run for run in store.read(sample_path()) if isinstance(run, Trajectory)]
+    store.write(Path("data"), runs)
+    path = Path("data/trajectories.jsonl")
+    *others, last = path.read_bytes().splitlines(keepends=True)
+    damaged = json.loads(last) | {"steps": "none"}
+    path.write_bytes(b"".join(others) + json.dumps(damaged).encode() + b"\n")
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n')
+    words = ["--prices", "prices.toml", "--concurrency", "2", "--max-failures", "1"]
+    with LlmServer() as server:
+        assert model(server, *words, "--max-cost", "0.05", "--data", "trajudge:data") == 1
+        assert model(server, *words, "--max-cost", "5", "--data", "trajudge:data") == 0
+    assert statuses().count("skipped") == 1
+    assert len(read_rewards(Path("run"))) == SAMPLE - 1
+    capsys.readouterr()
+    check_main(["run"])
+    shown = on_one_line(capsys.readouterr().out)
+    assert "1 of 130 judgments skipped" in shown
+    assert "missing" not in shown

@@ -1,0 +1,83 @@
+"""The runs of a command, one after the other within one budget, scored beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
+from trajudge.eval.runs.outputs import missing_policy
+from trajudge.eval.runs.session import RunResult, RunSession
+from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.records import ScoreReport
+from trajudge.trajectories.util.errors import UserError
+
+
+class RunsFailed(UserError):
+    """What ended some of several runs, each ``failed`` one by its judge; ``results`` are those of
+    the others."""
+
+    def __init__(
+        self, failed: Sequence[tuple[str, UserError]], of: int, results: list[RunResult]
+    ) -> None:
+        self.results = results
+        judges: dict[str, list[str]] = {}
+        for judge, error in failed:
+            judges.setdefault(str(error), []).append(judge)
+        said = "; ".join(f"{', '.join(names)}: {why}" for why, names in judges.items())
+        super().__init__(f"{len(failed)} of {of} runs failed: {said}")
+
+
+SessionOpening = Callable[[PlannedRun, Mapping[str, float], StopSignal], "RunSession"]
+
+
+async def run_all(
+    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
+) -> list[RunResult]:
+    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
+    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
+    RunsFailed at the end: what ends one is mostly its judge's or its model's own. Where the user
+    interrupts, a note of the last result names what failed."""
+    results: list[RunResult] = []
+    failed: list[tuple[str, UserError]] = []
+    spent: dict[str, float] = {}
+    for planned in runs:
+        session = (opening or RunSession)(planned, spent, stop)
+        try:
+            results.append(await session.execute())
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            failed.append((planned.plan.judge_id, error))
+        spent |= session.spent
+        stop.forget_run()
+        if stop.reason is not None:
+            break
+    if failed:
+        ended = RunsFailed(failed, len(runs), results)
+        if stop.reason is None or not results:
+            raise ended
+        # A loop of the user's shell ends at the code of Ctrl-C alone.
+        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
+    return results
+
+
+async def run_until_interrupted(
+    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
+) -> list[RunResult]:
+    """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
+    stop = StopSignal()
+    with graceful_interrupt(stop):
+        return await run_all(runs, stop, opening)
+
+
+def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
+    """Score the runs beside each other; those of a single run are known already."""
+    if len(results) == 1:
+        return results[0].scores.model_copy(update={"label_policy": ""})
+    *others, last = [result.judgments for result in results]
+    rewards = {key: reward for result in results for key, reward in result.rewards.items()}
+    labels = labels_of_runs(runs)
+    missing = missing_policy(runs[0].run.protocol)
+    training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
+    return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
