@@ -33,18 +33,14 @@ def add_faults(parser: argparse.ArgumentParser, *, required: bool = False) -> No
 def add_task(parser: argparse.ArgumentParser) -> None:
     """Add ``--task``: the name that a task's faults are drawn from."""
     parser.add_argument(
-        "--task",
-        type=_task_name,
-        default="task",
-        metavar="ID",
-        help="name of the task (default: task)",
+        "--task", default="task", metavar="ID", help="name of the task (default: task)"
     )
 
 
-def _task_name(text: str) -> str:
-    if text.strip():
-        return text
-    raise argparse.ArgumentTypeError(f"{text!r} names no task: give a name, or leave --task out")
+def check_task(task: str) -> None:
+    """Raise UserError for a name that tells no task from another."""
+    if not task.strip():
+        raise UserError(f"--task {task!r} names no task: give a name, or leave --task out")
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:
@@ -58,18 +54,10 @@ def add_horizon(parser: argparse.ArgumentParser) -> None:
     """Add ``--horizon``: the page loads of a task, for faults that are drawn from them."""
     parser.add_argument(
         "--horizon",
-        type=_page_loads,
+        type=count,
         metavar="N",
         help="page loads that a task takes, for random(n)",
     )
-
-
-def _page_loads(text: str) -> int:
-    from trajudge.proxy.plans.policies import MAX_ORDINAL  # noqa: PLC0415 - --help needs none
-
-    if (number := count(text)) <= MAX_ORDINAL:
-        return number
-    raise argparse.ArgumentTypeError(f"{text!r} is more than {MAX_ORDINAL} page loads")
 
 
 def require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
@@ -82,7 +70,12 @@ def require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> 
 
 
 def check_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
-    """Raise UserError for a fault that is to fire at more page loads than ``horizon``."""
+    """Raise UserError for a horizon that no plan reaches, and for a fault that is to fire at more
+    page loads than ``horizon``."""
+    from trajudge.proxy.plans.policies import MAX_ORDINAL  # noqa: PLC0415 - --help needs none
+
+    if horizon is not None and horizon > MAX_ORDINAL:
+        raise UserError(f"--horizon {horizon} is more than {MAX_ORDINAL:,} page loads: lower it")
     for fault in plan.faults:
         policy = fault.policy
         drawn = policy.random if policy.horizon is None else None
@@ -160,6 +153,7 @@ def proxy_settings(
     from trajudge.proxy.server.settings import ProxySettings, boundary  # noqa: PLC0415
     from trajudge.proxy.server.sites import open_sites  # noqa: PLC0415
 
+    check_task(task)
     plan = read_plan(faults) if faults else FaultPlan()
     if cdp is not None and not browser_listens(cdp):
         sys.stderr.write(f"note: {not_yet(cdp)}\n")

@@ -15,6 +15,7 @@ from trajudge.proxy.options import (
     add_seed,
     add_task,
     check_horizon,
+    check_task,
     require_horizon,
 )
 from trajudge.trajectories.util.exits import OK, Parser, user_errors
@@ -39,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.proxy.reporting.tables import schedule_table  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
+    check_task(options.task)
     plan = read_plan(options.faults)
     require_horizon(plan, options.horizon, options.faults)
     check_horizon(plan, options.horizon, options.faults)

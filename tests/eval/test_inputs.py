@@ -100,7 +100,8 @@ def _environments(folder: Path) -> None:
     store.write(folder / "recorded", [run])
     label = Annotation(key=key, raw_task_id=case.id, annotator="state", success=True)
     annotation_store.write(folder / "recorded" / "labels.jsonl", [label])
-    facts = {"key": key.model_dump(mode="json"), "changes": [], "answers": [], "predicates": []}
+    facts = {"key": key.model_dump(mode="json"), "app": "shop"}
+    facts |= {"changes": [], "answers": [], "predicates": []}
     (folder / "recorded" / "facts.jsonl").write_text(json.dumps(facts) + "\n")
     (folder / "recorded" / "traces").mkdir()
     har = json.dumps({"log": {"entries": [page("/")]}})

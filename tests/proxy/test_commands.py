@@ -111,7 +111,7 @@ def test_a_site_elsewhere_is_mapped(
         (["--task-signature", ""], "every page load would begin a task"),
         (["--task", ""], "'' names no task: give a name, or leave --task out"),
         (["--task", " "], "' ' names no task"),
-        (["--horizon", "1000000000"], "'1000000000' is more than 10000 page loads"),
+        (["--horizon", "1000000000"], "--horizon 1000000000 is more than 10,000 page loads"),
         (["--faults", "none.json"], "none.json: No such file or directory"),
         ([], "'no-such-agent' cannot be started"),
     ],
