@@ -16,6 +16,7 @@ from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.caveats import warnings_of
+from trajudge.eval.reporting.paper_tables import paper_table
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
@@ -101,6 +102,29 @@ def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width
 def test_the_baseline_of_the_same_trajectories_stands_once() -> None:
     lines = summary(grid(3, ("webarena",)), width=100).splitlines()
     assert sum("rule-based" in line for line in lines if "warning" not in line) == 1
+
+
+def answered_differently() -> ScoreReport:
+    """Two judges, one of which failed on a third of the runs, which the policy leaves out."""
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    judgments = [said(n, True, judge="a") for n in range(12)]
+    judgments += [said(n, True, judge="b") for n in range(8)]
+    judgments += [failed(n, Status.REFUSED, judge="b") for n in range(8, 12)]
+    rewards: dict[TrajectoryKey, float | None] = {key(n): float(n < 3) for n in range(12)}
+    return score(judgments, labels, rewards=rewards, missing="exclude")
+
+
+def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() -> None:
+    """Two rows of the same name had other figures, and nothing told them apart."""
+    scored = answered_differently()
+    rows = [line.split() for line in summary(scored, width=100).splitlines()]
+    counted = {tuple(row[:3]): row[-1] for row in rows if row[:1] == ["rule-based"]}
+    assert counted[("rule-based", "beside", "a")] == "12"
+    assert counted[("rule-based", "beside", "b")] == "8"
+    for number in (1, 7):
+        names = [cell for row in paper_table(number, scored, {}).rows for cell in row[:2]]
+        named = [name for name in names if name.startswith("rule-based")]
+        assert named == ["rule-based beside a", "rule-based beside b"]
 
 
 def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:
