@@ -160,7 +160,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
         benchmark_name(ranking.benchmark),
         _METRICS[ranking.metric],
         ranking.order,
-        "; ".join(" = ".join(tie) for tie in ranking.ties) or "none",
+        ranking.tied or "none",
     )
 
 
