@@ -48,7 +48,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
-        lines += _ranking(scores, label)
+        lines += ranking_sentences(scores.comparison, label)
     return lines
 
 
@@ -109,13 +109,13 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     return line
 
 
-def _ranking(scores: ScoreReport, label: Label) -> list[str]:
+def ranking_sentences(comparison: Comparison, label: Label) -> list[str]:
     """Write the order by precision, where the judges were compared, and which of them differ."""
-    for ranking in scores.comparison.rankings:
+    for ranking in comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
             line = f"Precision: {ranking.order}"
             if len(ranking.judges) - len(ranking.undefined) > 1:
-                line += f"; {_significance(scores.comparison, ranking)}"
+                line += f"; {_significance(comparison, ranking)}"
             return [line]
     return []
 

@@ -165,7 +165,7 @@ def compare(
     source = _source("compare", judgments, labels, None, split)
     if len(judges := sources.judge_names([source])[0]) < 2:
         raise UserError(
-            f"compare: the judgments are by {', '.join(judges) or 'nobody'}: a comparison needs "
+            f"compare: the judgments are by {', '.join(judges)}: a comparison needs "
             "those of two judges, such as compare(first + second)"
         )
     found = score_source(source, config)
@@ -191,6 +191,8 @@ def _source(
             *([sources.Source("given", single, {})] if single else []),
         ]
     )
+    if not len(whole.judgments):
+        raise _nothing(call, given)
     if labels is not None:
         whole.labels = _labels(call, labels)
     if runs is not None:
@@ -198,6 +200,15 @@ def _source(
     if split != "all":
         whole.restrict(split)
     return whole
+
+
+def _nothing(call: str, given: Sequence[Judged]) -> UserError:
+    """Say that what is to be scored holds no judgment: an empty list, or runs without any."""
+    runs = [str(one) for one in given if isinstance(one, str | Path)]
+    runs += [str(one) for part in given if isinstance(part, Judgments) for one in part.folders]
+    if runs:
+        return UserError(f"{call}: {', '.join(runs)}: no judgment was made yet: judge first")
+    return UserError(f"{call}: judgments is empty: give at least one judgment")
 
 
 @in_python(data="labels")
