@@ -87,6 +87,19 @@ def test_a_judge_that_accepts_everything_has_nothing_to_lose(
     assert "failures that it rejected, and accepts now" not in printed
 
 
+def test_of_judgments_that_come_more_than_once_the_last_counts(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = judged(attacked, tmp_path / "run", lambda one: CLAIM in (one.answer or ""))
+    once = rates(run, attacked, tmp_path / "once")
+    assert "more than once" not in capsys.readouterr().err
+    earlier = judged(attacked, tmp_path / "earlier", lambda one: True)
+    said = (earlier / JUDGMENTS).read_bytes() + (run / JUDGMENTS).read_bytes()
+    (run / JUDGMENTS).write_bytes(said)
+    assert rates(run, attacked, tmp_path / "twice") == once
+    assert "the last of each counts" in capsys.readouterr().err
+
+
 def test_a_change_needs_a_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = subjects("sample").trajectories[:3]
     store.write(tmp_path, runs)
