@@ -124,7 +124,9 @@ def _significance(comparison: Comparison, ranking: Ranking) -> str:
     """Say which judges are not told apart, and which differ the other way round where both judged:
     the order is by what each was scored on."""
     text = "every difference is significant (Holm, α = .05)"
-    if ranking.tied:
+    if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
+        text = "no difference is significant (Holm, α = .05)"
+    elif ranking.tied:
         text = f"not significantly different (Holm, α = .05): {ranking.tied}"
     reverse = [
         f"{better} > {worse}"

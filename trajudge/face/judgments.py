@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from trajudge.annotations.model import Labels
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
-from trajudge.eval.reporting.score_report import score_source
+from trajudge.eval.rescoring.sources import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
 from trajudge.face.data import read_labels, read_trajectories
