@@ -19,7 +19,7 @@ def main(options: argparse.Namespace) -> int:
         raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
     if options.explain and options.mismatches is None:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
-    from trajudge.eval.reporting.score_report import report  # noqa: PLC0415
+    from trajudge.eval.rescoring.report import report  # noqa: PLC0415
     from trajudge.eval.runs.settings import ScoreConfig  # noqa: PLC0415
     from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415
 

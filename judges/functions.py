@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from hashlib import sha256
+from reprlib import repr as short
 from types import CodeType, FunctionType, MappingProxyType
 
 from pydantic import BaseModel
@@ -33,11 +34,16 @@ def given_judges(
 ) -> Iterator[list[str]]:
     """Let the registry find ``judges`` inside the block, by the names that this yields.
 
-    A judge is named as its function is. Raises UserError for one that is no ``async def``, has a
-    name that is ``taken``, or the name of another.
+    A judge is named as its function is. Raises UserError for one that is no function, or no ``async
+    def``, has a name that is ``taken``, or the name of another.
     """
     entries: dict[str, JudgeEntry] = {}
     for judge in judges:
+        if not callable(judge):
+            raise UserError(
+                f"judge is {short(judge)}: give a judge's name, a function  async def "
+                "judge(trajectory, ask)  that returns a Verdict, or leave it out for simplified"
+            )
         name = _name(judge)
         if name in taken or name in entries:
             raise UserError(f"the judge function {name!r} has the name of another: rename it")

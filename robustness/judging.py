@@ -6,15 +6,16 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.runs.execution import run_until_interrupted
+from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
-from trajudge.eval.runs.session import RunResult
+from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
-from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
+from trajudge.eval.runs.workers import StopSignal, run_interruptible, terminate_as_interrupt
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.robustness.adaptive.running import attacked_adaptively
 from trajudge.robustness.asking.requests import asked_requests
@@ -49,14 +50,43 @@ class RobustConfig(Record):
 
 
 class JudgedRuns(NamedTuple):
-    """``folders`` of the runs of all judges, and where the changed runs are. ``code`` is not 0
-    where there is nothing to measure; ``adaptive`` is what an attacker that learns came to, by
-    judge."""
+    """``folders`` of the runs that came to an end, and where the changed runs are. ``code`` is not
+    0 where there is nothing to measure; ``adaptive`` is what an attacker that learns came to, by
+    judge; ``failed`` is what ended the others."""
 
     code: int
     folders: tuple[Path, ...]
     attacked: Path
     adaptive: Mapping[str, AdaptiveSuccess] = {}
+    failed: RunsFailed | None = None
+
+
+class CarriedOut(NamedTuple):
+    """The exit code, the ``results`` of the ``runs`` that came to an end, and what ended others."""
+
+    code: int
+    runs: Sequence[PlannedRun] = ()
+    results: Sequence[RunResult] = ()
+    failed: RunsFailed | None = None
+
+
+class _NotedSession(RunSession):
+    """A session that adds its run to ``ended`` once it has a result."""
+
+    def __init__(
+        self,
+        ended: list[PlannedRun],
+        planned: PlannedRun,
+        elsewhere: Mapping[str, float],
+        stop: StopSignal,
+    ) -> None:
+        super().__init__(planned, elsewhere, stop)
+        self._ended = ended
+
+    async def execute(self) -> RunResult:
+        result = await super().execute()
+        self._ended.append(self.planned)
+        return result
 
 
 def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
@@ -67,25 +97,33 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
         known = limited(subjects(request.data.data, request.data.annotations), config.limit)
     attacked = config.attacked or _expanded(known, config)
     runs = planned(request, attacked, config)
-    code, results = carried_out(request, runs)
-    if not results:
-        return JudgedRuns(code, (), attacked)
-    adaptive = _adaptive(runs, results, known, config) if code == OK else {}
-    return JudgedRuns(code, tuple(one.plan.folder for one in runs), attacked, adaptive)
+    done = carried_out(request, runs)
+    adaptive = _adaptive(done.runs, done.results, known, config) if done.code == OK else {}
+    folders = tuple(one.plan.folder for one in done.runs)
+    return JudgedRuns(done.code, folders, attacked, adaptive, done.failed)
 
 
-def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> tuple[int, Sequence[RunResult]]:
-    """Judge as planned, and return the exit code; without results where the request is only to be
-    priced, or the user does not want to spend that. Raises UserError."""
+def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> CarriedOut:
+    """Judge as planned; without results where the request is only to be priced, or the user does
+    not want to spend that. Raises UserError where no run comes to an end."""
     if request.calls.dry_run:
-        return asyncio.run(dry_run(runs)), ()
+        return CarriedOut(asyncio.run(dry_run(runs)))
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
-        return INTERRUPTED, ()
-    with terminate_as_interrupt():
-        results = run_interruptible(run_until_interrupted(runs))
+        return CarriedOut(INTERRUPTED)
+    ended: list[PlannedRun] = []
+    failed: RunsFailed | None = None
+    try:
+        with terminate_as_interrupt():
+            opening = partial(_NotedSession, ended)
+            results = run_interruptible(run_until_interrupted(runs, opening))
+    except RunsFailed as error:
+        if not error.results:
+            raise
+        results, failed = error.results, error
     _say(results)
-    return INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK, results
+    code = INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK
+    return CarriedOut(code, ended, results, failed)
 
 
 def _adaptive(

@@ -23,14 +23,14 @@ from trajudge.app.reports.views import (
 from trajudge.eval.process.question import question_of
 from trajudge.eval.reporting.caveats import notes, warnings_of
 from trajudge.eval.reporting.finding import finding
-from trajudge.eval.reporting.score_report import (
+from trajudge.eval.reporting.tables import tables
+from trajudge.eval.rescoring.sources import (
     beside_baselines,
     observed_verdicts,
     read_sources,
     recorded_data,
     score_source,
 )
-from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sources.register import SourceCard

@@ -13,7 +13,7 @@ from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.views import overall_scores
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.process.question import question_of
-from trajudge.eval.reporting.score_report import observed_verdicts, read_sources, score_source
+from trajudge.eval.rescoring.sources import observed_verdicts, read_sources, score_source
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.trajectories.util.errors import UserError

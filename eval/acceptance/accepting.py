@@ -25,11 +25,11 @@ from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.inputs import read_inputs
 from trajudge.eval.select.output import read_decision
 from trajudge.eval.select.plan import Rule
 from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -149,7 +149,7 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
         "cautions": made.warnings,
         "version": code_version(),
     }
-    write_whole(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
+    save_bytes(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 def _training(config: AcceptConfig, made: Acceptance) -> dict[str, Any] | None:

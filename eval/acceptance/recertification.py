@@ -23,8 +23,8 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit
 from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.decision import Decision, Recertified
-from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import read_record
 
@@ -145,8 +145,8 @@ def write_sample(folder: Path, made: Recertification) -> None:
             "nothing: label it, or choose another --out for another set of runs"
         )
     lines = [run.model_dump_json().encode() + b"\n" for run in made.runs[: made.size]]
-    write_whole(folder / SAMPLE, b"".join(lines))
-    write_whole(folder / RECORD, made.model_dump_json(indent=2).encode() + b"\n")
+    save_bytes(folder / SAMPLE, b"".join(lines))
+    save_bytes(folder / RECORD, made.model_dump_json(indent=2).encode() + b"\n")
 
 
 def read_sample(folder: Path) -> Recertification:

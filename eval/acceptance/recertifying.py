@@ -19,8 +19,8 @@ from trajudge.eval.acceptance.recertification import (
     write_sample,
 )
 from trajudge.eval.acceptance.settings import SampleConfig
-from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.output import decision_json, read_decision
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import first_screen
 from trajudge.trajectories.util.terminal import count_of
@@ -61,7 +61,7 @@ def recertify(sample: Path, annotations: str) -> LabelledSample:
     outcome = check(made, primary_labels(open_annotations(annotations)))
     if outcome.verdict != "undecided":
         content = decision_json(new_decision(made, outcome))
-        write_whole(sample / "decision.json", content.encode())
+        save_bytes(sample / "decision.json", content.encode())
     return LabelledSample(made, outcome)
 
 

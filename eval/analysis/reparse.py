@@ -12,10 +12,10 @@ from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     copy_run,
-    read_judgments,
     read_manifest,
     write_judgments,
 )
+from trajudge.eval.data.sources import read_last_judgments
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.judging import judge_trajectory
@@ -60,13 +60,14 @@ def reparse(config: ReparseConfig) -> str:
     if (config.out / JUDGMENTS).exists():
         raise UserError(f"--out {config.out}: holds judgments already: choose another folder")
     judge, needs = _judge(manifest, config.judge)
-    before = read_judgments(config.run)
+    before, repeated = read_last_judgments(config.run)
     spec = open_spec(config.data) if config.data else open_recorded(str(manifest["data"]))
     trajectories = _trajectories(spec, before, needs)
     judgments = asyncio.run(_read_again(before, judge, trajectories, _reply_of(config.cache)))
     copy_run(config.run, config.out)
     write_judgments(config.out, [reparsed.judgment for reparsed in judgments])
-    return reparse_text(before, judgments) + f"written to {config.out}\n"
+    notes = "".join(f"note: {one_line(note)}\n" for note in repeated)
+    return f"{reparse_text(before, judgments)}{notes}written to {config.out}\n"
 
 
 def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs]:

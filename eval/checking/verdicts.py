@@ -11,6 +11,9 @@ from trajudge.eval.data.run_folder import JUDGMENTS, unreadable_said
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of
 
+# Whatever command shows the finding has no such option.
+_RETRY = "trajudge judge … --retry-failed"
+
 # More failed judgments than this share say more about the service than about the judge.
 MOST_FAILED = 0.05
 
@@ -55,7 +58,8 @@ def readable(run: CheckedRun) -> Iterator[RunFinding]:
             "unread",
             f"{len(skipped)} of {count_of(len(run.judgments), 'judgment')} skipped, because the "
             f"trajectory cannot be read, which counts as not accepted; the first is "
-            f"{skipped[0].detail}: mend it and start the same command again with --retry-failed",
+            f"{skipped[0].detail}: mend it, then start the command that made the run again, with "
+            f"{_RETRY}",
         )
     if run.unreadable:
         yield warning(
@@ -75,7 +79,7 @@ def ended(run: CheckedRun) -> Iterator[RunFinding]:
         listed = ", ".join(f"{status} {count}" for status, count in sorted(statuses.items()))
         text = (
             f"{failed} of {count_of(total, 'judgment')} failed ({listed}), which counts as not "
-            "accepted: the same command with --retry-failed asks for them again"
+            f"accepted: the command that made the run asks for them again with {_RETRY}"
         )
         yield (error if failed > MOST_FAILED * total else warning)("failed", text)
     if skipped:

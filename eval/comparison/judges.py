@@ -233,19 +233,29 @@ def _value(metric: Rate, observations: Observations) -> float:
 
 
 def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]]:
-    """Longest runs of neighbours without a pair in ``apart``; two judges or more."""
+    """Longest runs of neighbours without a pair in ``apart``, two judges or more, then the other
+    pairs that are not in it: on other trajectories, a judge between two may differ from both."""
     runs: list[tuple[str, ...]] = []
     reached = 0
     for start in range(len(order)):
         end = start + 1
         while end < len(order) and not any(
-            (a, order[end]) in apart or (order[end], a) in apart for a in order[start:end]
+            _is_among(apart, judge, order[end]) for judge in order[start:end]
         ):
             end += 1
         if end - start > 1 and end > reached:
             runs.append(tuple(order[start:end]))
             reached = end
-    return runs
+    together = {pair for run in runs for pair in combinations(run, 2)}
+    return runs + [
+        pair
+        for pair in combinations(order, 2)
+        if pair not in together and not _is_among(apart, *pair)
+    ]
+
+
+def _is_among(apart: set[tuple[str, str]], first: str, second: str) -> bool:
+    return (first, second) in apart or (second, first) in apart
 
 
 def _defined(value: float) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.eval.reporting.finding import NO_LABELS, ranking_sentences
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     benchmark_name,
@@ -15,6 +16,7 @@ from trajudge.eval.reporting.formatting import (
 from trajudge.eval.scoring.records import (
     ALPHA,
     LABEL_TITLES,
+    LABELS,
     OVERALL,
     Comparison,
     EqualRecall,
@@ -25,7 +27,7 @@ from trajudge.eval.scoring.records import (
     MetricDifference,
     Ranking,
 )
-from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.tables import Table, first_screen
 
 _DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
 _MCNEMAR_HEAD = (
@@ -38,6 +40,7 @@ _EQUAL_RECALL_HEAD = (
     *("difference [95 %]", "n"),
 )
 _FEW_JUDGES = 4
+_REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
 _METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
 
@@ -90,6 +93,30 @@ def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:
     ]
     title = "Trivial baselines at the judge's recall"
     return [Table(title, _EQUAL_RECALL_HEAD, rows, names=2)] if rows else []
+
+
+def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option: str) -> str:
+    """Lay out the first screen: the order of the judges, and of the first label every pair's
+    differences over all benchmarks; ``option`` names labels."""
+    if all(ranking.undefined == ranking.judges for ranking in comparison.rankings):
+        return first_screen([NO_LABELS + option], [], warnings=warnings, rest=_REST)
+    first = comparison.rankings[0].label
+    above = [
+        line if label == first else f"{LABEL_TITLES[label]}: {line[0].lower()}{line[1:]}"
+        for label in LABELS
+        for line in ranking_sentences(comparison, label)
+    ]
+    whole = Comparison(
+        differences=tuple(d for d in comparison.differences if _is_whole(d, first)),
+        discordances=tuple(d for d in comparison.discordances if _is_whole(d, first)),
+        rankings=tuple(r for r in comparison.rankings if _is_whole(r, first)),
+    )
+    *tables, _ = comparison_tables(whole)
+    return first_screen(above, tables, warnings=warnings, rest=_REST, more="to_frame()")
+
+
+def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: Label) -> bool:
+    return (one.benchmark, one.label) == (OVERALL, label)
 
 
 def fault_tables(scores: Sequence[FaultScore], *, short: bool = False) -> list[Table]:
@@ -160,7 +187,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
         benchmark_name(ranking.benchmark),
         _METRICS[ranking.metric],
         ranking.order,
-        "; ".join(" = ".join(tie) for tie in ranking.ties) or "none",
+        ranking.tied or "none",
     )
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
     OVERALL,
+    Comparison,
     Coverage,
     Label,
+    Ranking,
     Score,
     ScoreReport,
 )
@@ -44,7 +48,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
-        lines += _ranking(scores, label)
+        lines += ranking_sentences(scores.comparison, label)
     return lines
 
 
@@ -105,13 +109,40 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     return line
 
 
-def _ranking(scores: ScoreReport, label: Label) -> list[str]:
-    """Write the order by precision with its ties, where the judges were compared."""
-    for ranking in scores.comparison.rankings:
+def ranking_sentences(comparison: Comparison, label: Label) -> list[str]:
+    """Write the order by precision, where the judges were compared, and which of them differ."""
+    for ranking in comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
-            ties = "; ".join(" = ".join(tie) for tie in ranking.ties) or "none"
-            return [f"Precision: {ranking.order}; ties (Holm, α = .05): {ties}"]
+            line = f"Precision: {ranking.order}"
+            if len(ranking.judges) - len(ranking.undefined) > 1:
+                line += f"; {_significance(comparison, ranking)}"
+            return [line]
     return []
+
+
+def _significance(comparison: Comparison, ranking: Ranking) -> str:
+    """Say which judges are not told apart, and which differ the other way round where both judged:
+    the order is by what each was scored on."""
+    text = "every difference is significant (Holm, α = .05)"
+    if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
+        text = "no difference is significant (Holm, α = .05)"
+    elif ranking.tied:
+        text = f"not significantly different (Holm, α = .05): {ranking.tied}"
+    reverse = [
+        f"{better} > {worse}"
+        for better, worse in _significantly_better(comparison, ranking)
+        if not ranking.puts_above(better, worse)
+    ]
+    where = "on the trajectories that both judged, significantly"
+    return f"{text}; but {where}: {', '.join(reverse)}" if reverse else text
+
+
+def _significantly_better(comparison: Comparison, ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that are told apart, the better judge first."""
+    place = (ranking.benchmark, ranking.label, ranking.metric)
+    for d in comparison.differences:
+        if (d.benchmark, d.label, d.metric) == place and (d.first, d.second) in ranking.apart:
+            yield (d.first, d.second) if (d.difference or 0) > 0 else (d.second, d.first)
 
 
 def ordered_judges(scores: ScoreReport) -> list[str]:

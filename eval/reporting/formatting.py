@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -24,6 +26,25 @@ def benchmark_name(benchmark: str) -> str:
 def evaluator_name(score: Score) -> str:
     """Name whose figures the row holds."""
     return RULE_BASED if score.baseline else score.judge
+
+
+def baseline_rows(
+    cells: Mapping[str, tuple[str, ...]], name: str = RULE_BASED
+) -> list[tuple[str, ...]]:
+    """Make the rows of the rule-based baseline from its ``cells`` on each judge's trajectories,
+    equal ones once. Where they differ, each names the judges beside whom it was scored."""
+    beside: dict[tuple[str, ...], list[str]] = {}
+    for judge, row in cells.items():
+        beside.setdefault(row, []).append(judge)
+    if len(beside) == 1:
+        return [(name, *row) for row in beside]
+    return [(f"{RULE_BASED} beside {_first_of(judges)}", *row) for row, judges in beside.items()]
+
+
+def _first_of(judges: Sequence[str]) -> str:
+    if len(judges) <= 2:
+        return " and ".join(judges)
+    return f"{judges[0]} and {len(judges) - 1} more"
 
 
 def percent(rate: float | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
+    baseline_rows,
     benchmark_name,
     percent,
     precision_cell,
@@ -43,15 +44,13 @@ def _by_place(scores: Iterable[Score]) -> dict[tuple[str, bool, str], Score]:
 def _rows(
     scores: Mapping[tuple[str, bool, str], Score], benchmarks: Sequence[str]
 ) -> list[tuple[str, ...]]:
-    rows: dict[tuple[str, ...], None] = {}  # in order, the repeated baseline once
-    for judge, baseline in sorted(
-        dict.fromkeys((j, b) for j, b, _ in scores), key=lambda row: row[1]
-    ):
-        name = "rule-based baseline" if baseline else judge
+    cells: dict[bool, dict[str, tuple[str, ...]]] = {False: {}, True: {}}
+    for judge, baseline in dict.fromkeys((j, b) for j, b, _ in scores):
         places = [scores.get((judge, baseline, benchmark)) for benchmark in benchmarks]
-        row = (name, *_whole(scores[judge, baseline, OVERALL]), *map(_place, places))
-        rows[row] = None
-    return list(rows)
+        whole = _whole(scores[judge, baseline, OVERALL])
+        cells[baseline][judge] = (*whole, *map(_place, places))
+    judges = [(judge, *row) for judge, row in cells[False].items()]
+    return judges + baseline_rows(cells[True], "rule-based baseline")
 
 
 def _whole(score: Score) -> tuple[str, ...]:

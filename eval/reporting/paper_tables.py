@@ -12,6 +12,7 @@ from trajudge.eval.reporting.categories import CATEGORIES, Representation, categ
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
     agent_name,
+    baseline_rows,
     benchmark_name,
     percent,
     precision_cell,
@@ -22,7 +23,6 @@ from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
     OVERALL,
-    RULE_BASED,
     Label,
     Score,
     ScoreReport,
@@ -119,7 +119,7 @@ def _success_rates(scores: ScoreReport) -> Table:
 
 def _overall(scores: ScoreReport) -> Table:
     rows = [(judge, *_labels(scores, judge, OVERALL)) for judge in _judges(scores)]
-    rows += _rule_rows(scores, [OVERALL])
+    rows += _rule_rows(scores, OVERALL)
     return Table("All labels, overall", ("judge", *_LABEL_HEAD), _unique(rows), names=1)
 
 
@@ -130,19 +130,20 @@ def _by_benchmark(scores: ScoreReport) -> Table:
             continue
         judges = [(j, *_labels(scores, j, benchmark)) for j in _judges(scores)]
         name = benchmark_name(benchmark)
-        both = [*judges, *_rule_rows(scores, [benchmark])]
+        both = [*judges, *_rule_rows(scores, benchmark)]
         rows += [(name, *row) for row in _unique(both)]
     return Table("All labels, by benchmark", ("benchmark", "judge", *_LABEL_HEAD), rows)
 
 
-def _rule_rows(scores: ScoreReport, benchmarks: list[str]) -> list[tuple[str, ...]]:
+def _rule_rows(scores: ScoreReport, benchmark: str) -> list[tuple[str, ...]]:
     """Make the baseline's rows on the trajectories of every judge, equal ones once."""
     nothing = (UNDEFINED,) * (len(_LABEL_HEAD) - len(_RATES))
-    return [
-        (RULE_BASED, *_cells(s), *nothing)
+    cells = {
+        s.judge: _cells(s)
         for s in scores.scores
-        if s.baseline and s.benchmark in benchmarks and s.agent == ALL_AGENTS
-    ]
+        if s.baseline and s.benchmark == benchmark and s.agent == ALL_AGENTS
+    }
+    return [(*row, *nothing) for row in baseline_rows(cells)]
 
 
 def _labels(scores: ScoreReport, judge: str, benchmark: str) -> tuple[str, ...]:

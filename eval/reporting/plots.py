@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from trajudge.eval.reporting.caveats import is_labelled
 from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, ScoreReport
@@ -86,7 +87,7 @@ def draw_precision(axes: Axes, scores: ScoreReport) -> bool:
     """Precision with its interval, where it has one, on every benchmark, judges beside each
     other."""
     by_place = _by_place(scores)
-    if not by_place:
+    if not any(map(is_labelled, by_place.values())):
         return False
     benchmarks = list(dict.fromkeys(b for _, b in by_place))
     names = list(dict.fromkeys(name for name, _ in by_place))

@@ -12,6 +12,7 @@ from trajudge.eval.reporting.comparison_tables import fault_tables
 from trajudge.eval.reporting.finding import LABELS_OPTION, finding, ordered_judges, score_rows
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
+    baseline_rows,
     benchmark_name,
     evaluator_name,
     percent,
@@ -159,28 +160,30 @@ def _groups(scores: ScoreReport, label: Label) -> list[BenchmarkRows]:
             key=lambda s: (s.baseline, order.get(s.judge, 0)),
         )
         if rows:
-            judges, rules, empty = (
-                list(dict.fromkeys(_row(s) for s in rows if _part(s) == part)) for part in range(3)
-            )
+            judges, rules, empty = _parts(rows)
             trivial = [] if groups else _trivial(scores, label, benchmark)
             groups.append(BenchmarkRows(benchmark, judges, rules, empty, trivial))
     return groups
 
 
-def _part(score: Score) -> int:
-    """0: a judge, 1: the rule-based baseline, 2: either without a precision."""
-    return int(score.baseline) if score.counts.accepted else 2
+def _parts(scores: Sequence[Score]) -> tuple[list[tuple[str, ...]], ...]:
+    """Make the rows of judges, of the rule-based baseline, and of either without a precision."""
+    judges = [(evaluator_name(s), *_figures(s)) for s in scores if not s.baseline]
+    rules = baseline_rows({s.judge: _figures(s) for s in scores if s.baseline})
+    has_precision = [[row for row in rows if row[1] != UNDEFINED] for rows in (judges, rules)]
+    empty = [row for row in judges + rules if row[1] == UNDEFINED]
+    return (*has_precision, empty)
 
 
 def _trivial(scores: ScoreReport, label: Label, benchmark: str) -> list[tuple[str, ...]]:
     """Make the rows of the trivial baselines, which stand in the first group alone."""
     place = (label, benchmark, ALL_AGENTS)
-    return [_row(s) for s in scores.baselines if (s.label, s.benchmark, s.agent) == place]
+    baselines = (s for s in scores.baselines if (s.label, s.benchmark, s.agent) == place)
+    return [(evaluator_name(s), *_figures(s)) for s in baselines]
 
 
-def _row(score: Score) -> tuple[str, ...]:
-    rates = (precision_cell(score), percent(score.recall), percent(score.f1))
-    return (evaluator_name(score), *rates, str(score.n))
+def _figures(score: Score) -> tuple[str, ...]:
+    return (precision_cell(score), percent(score.recall), percent(score.f1), str(score.n))
 
 
 def _table(scores: ScoreReport, label: Label | None, width: int, room: int, full: str) -> list[str]:

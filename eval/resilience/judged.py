@@ -12,7 +12,8 @@ import numpy as np
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Labels, primary_labels
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
+from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.data.sources import read_last_judgments
 from trajudge.eval.resilience.measures import CONFIDENCE, IntervalEstimate, estimate_of, rate
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
@@ -76,12 +77,16 @@ def judged(
     ]
 
 
-def judged_before(experiment: FaultExperiment, folders: Sequence[Path]) -> list[JudgedArm]:
-    """Read what ``trajudge judge`` wrote of the arms, a run folder for each judge and arm. A sample
-    counts as a judgment of its own. Raises UserError for a folder that judged none of the arms,
-    and for a judge that has not judged the clean one."""
+def judged_before(
+    experiment: FaultExperiment, folders: Sequence[Path]
+) -> tuple[list[JudgedArm], list[str]]:
+    """Read what ``trajudge judge`` wrote of the arms, a run folder for each judge and arm; notes
+    name judgments that come more than once, of which the last counts. A sample counts as a
+    judgment of its own. Raises UserError for a folder that judged none of the arms, and for a judge
+    that has not judged the clean one."""
     arms = {Path(folder).resolve(): arm for arm in experiment.arms for folder in arm.folders}
     judgments: dict[str, dict[str, list[Judgment]]] = {}
+    notes: list[str] = []
     for folder in folders:
         manifest = read_manifest(folder)
         place = _judged_place(str(manifest.get("data")))
@@ -92,7 +97,9 @@ def judged_before(experiment: FaultExperiment, folders: Sequence[Path]) -> list[
                 "recordings: judge an arm with  trajudge judge --data trajudge:RECORDED/ARM"
             )
         by_arm = judgments.setdefault(str(manifest.get("judge")), {})
-        by_arm.setdefault(arm.name, []).extend(read_judgments(folder))
+        last, repeated = read_last_judgments(folder)
+        by_arm.setdefault(arm.name, []).extend(last)
+        notes += repeated
     rows: list[JudgedArm] = []
     for name, by_arm in judgments.items():
         if experiment.clean.name not in by_arm or len(by_arm) < 2:
@@ -103,7 +110,7 @@ def judged_before(experiment: FaultExperiment, folders: Sequence[Path]) -> list[
         truths = {arm.name: _truth(arm) for arm in experiment.arms if arm.name in by_arm}
         found = {arm: _answered(some, truths[arm]) for arm, some in by_arm.items()}
         rows += _rows(experiment, name, found)
-    return rows
+    return rows, notes
 
 
 def _judged_place(spec: str) -> Path | None:

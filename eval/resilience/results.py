@@ -45,12 +45,13 @@ def results_of(
 ) -> ResilienceResults:
     """Compute everything; ``options`` are the judges', ``runs`` folders of judges that were run
     before. Raises UserError as ``judged`` and ``judged_before`` do."""
+    before, repeated = judged_before(experiment, runs)
     return ResilienceResults(
         measures(experiment),
         costs(experiment),
         popup_factor(experiment),
-        [*judged(experiment, judges, options or {}), *judged_before(experiment, runs)],
-        [*experiment.notes, *_remarks(experiment)],
+        [*judged(experiment, judges, options or {}), *before],
+        [*experiment.notes, *repeated, *_remarks(experiment)],
     )
 
 

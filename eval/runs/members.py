@@ -59,6 +59,22 @@ def member_models(config: JudgeConfig) -> list[str]:
     return [model for model in dict.fromkeys(named) if model != config.model]
 
 
+def composed_id(config: JudgeConfig, name: str) -> str:
+    """Put each member's own model into ``name``, the composed judge's: that of ``--model`` for a
+    member that names none and asks one."""
+    members = named_members(config)
+    given = "+".join(_member_id(member, model) for member, model in members)
+    asked = "+".join(
+        _member_id(member, model or (config.model if find_judge(member).needs_model else None))
+        for member, model in members
+    )
+    return name.replace(f"of-{given}", f"of-{asked}", 1)
+
+
+def _member_id(name: str, model: str | None) -> str:
+    return f"{name}:{model}" if model else name
+
+
 def member_fields(config: JudgeConfig) -> set[str]:
     """Return the options that any member takes."""
     members = (name for name, _ in named_members(config))

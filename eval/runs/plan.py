@@ -17,7 +17,8 @@ from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.data.inputs import DataIndex, DataSource
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
-from trajudge.eval.data.run_folder import unreadable_said
+from trajudge.eval.data.run_folder import MANIFEST, read_manifest, unreadable_said
+from trajudge.eval.runs.members import composed_id
 from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
 from trajudge.judges.defences.options import own_options, read_defences
@@ -33,13 +34,15 @@ from trajudge.trajectories.util.errors import UserError
 @dataclass(frozen=True)
 class RunPlan:
     """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
-    what the judge must see of each; ``unreadable`` is what the data holds beside them."""
+    what the judge must see of each; ``unreadable`` is what the data holds beside them.
+    ``earlier_id`` is how earlier releases named the judge."""
 
     source: DataSource
     keys: KeyColumns
     unreadable: tuple[Unreadable, ...]
     known: Labels
     judge_id: str
+    earlier_id: str
     judge: Judge
     needs: Needs
     manifest: RunManifest
@@ -51,7 +54,22 @@ class RunPlan:
 
     def below(self, folder: Path) -> RunPlan:
         """Return the same plan, its run in a folder of its own below ``folder``."""
-        return replace(self, folder=folder / default_folder(self.manifest).name)
+        plan = replace(self, folder=folder / default_folder(self.manifest).name)
+        return plan.under_its_name()
+
+    def under_its_name(self) -> RunPlan:
+        """Return the plan under the name that the run has in its folder, if an earlier release
+        began it: its judgments are by that name. Raises UserError for a folder that cannot be
+        read."""
+        earlier = self.manifest.model_copy(update={"judge": self.earlier_id})
+        folder = self.folder
+        if folder.name == default_folder(self.manifest).name:
+            folder = folder.with_name(default_folder(earlier).name)
+        if self.earlier_id == self.judge_id or not (folder / MANIFEST).is_file():
+            return self
+        if read_manifest(folder).get("judge") != self.earlier_id:
+            return self
+        return replace(self, judge_id=self.earlier_id, manifest=earlier, folder=folder)
 
     @property
     def training(self) -> dict[str, set[TrajectoryKey]]:
@@ -74,9 +92,11 @@ class RunPlan:
 
 
 class MadeJudge(NamedTuple):
-    """A judge with its id, and what a manifest says of it beside that."""
+    """A judge with its id, and what a manifest says of it beside that; ``earlier_id`` is how
+    earlier releases named it."""
 
     id: str
+    earlier_id: str
     judge: Judge
     needs: Needs
     prompt_hash: str | None
@@ -86,8 +106,10 @@ class MadeJudge(NamedTuple):
 def made_judge(config: JudgeConfig, options: Mapping[str, Any]) -> MadeJudge:
     """Make the judge of a run. Raises UserError for options that it does not take."""
     name, judge = make_judge(config.judge, options)
+    with_model = f"{name}:{config.model}" if config.model else name
     return MadeJudge(
-        id=f"{name}:{config.model}" if config.model else name,
+        id=composed_id(config, name) if find_judge(config.judge).composed else with_model,
+        earlier_id=with_model,
         judge=judge,
         needs=needs_of(config.judge, options),
         prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
@@ -132,17 +154,19 @@ def make_plan(
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
-    return RunPlan(
+    plan = RunPlan(
         source=source,
         keys=keys,
         unreadable=index.unreadable,
         known=labels,
         judge_id=made.id,
+        earlier_id=made.earlier_id,
         judge=made.judge,
         needs=made.needs,
         manifest=manifest,
         folder=folder,
     )
+    return plan.under_its_name()
 
 
 def _split(asked: str | None, labels: Labels) -> str:

@@ -19,8 +19,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.select.plan import FILE  # noqa: PLC0415
     from trajudge.eval.select.plot import check_plot, plot  # noqa: PLC0415
     from trajudge.eval.select.selecting import freeze_plan, select  # noqa: PLC0415
+    from trajudge.eval.select.sentences import counted  # noqa: PLC0415
     from trajudge.eval.select.settings import PlanConfig, SelectConfig  # noqa: PLC0415
-    from trajudge.eval.select.text import counted  # noqa: PLC0415
 
     if options.plot:
         check_plot(options.plot)

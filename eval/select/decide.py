@@ -258,7 +258,7 @@ def _notes(
     plan: SelectionPlan, evidence: SelectionData, findings: list[CandidateResult]
 ) -> list[str]:
     """Say what a reader must know before using the decision."""
-    notes = [] if (several := _several(plan, evidence)) is None else [several]
+    notes = _several(plan, evidence)
     if plan.threat is not None:
         notes.append(
             "limits under attack cover all attacks that were tried on one judge together; they do "
@@ -273,7 +273,7 @@ def _notes(
     total = len(evidence.success)
     partial = {f.family: f.labelled for f in findings if f.labelled < total}
     for family, labelled in partial.items():
-        notes.append(f"{family} judged {labelled} of the {total} trajectories: tested on those")
+        notes.append(f"{family} judged {labelled:,} of the {total:,} trajectories: tested on those")
     unpriced = {f.family for f in findings if f.price is None}
     if plan.prices.rollout is None:
         notes.append("no price of a rollout was given: the yield is per rollout, not per dollar")
@@ -283,16 +283,17 @@ def _notes(
     return notes
 
 
-def _several(plan: SelectionPlan, evidence: SelectionData) -> str | None:
-    """Say that the best of several was picked on the data that rates it."""
+def _several(plan: SelectionPlan, evidence: SelectionData) -> list[str]:
+    """Say that the best of several was picked on the data that rates it. The first screen gives a
+    sentence three lines: two short ones are read whole."""
     families, tried = len(plan.families), len(plan.candidates)
     if tried < 2:
-        return None
+        return []
     counted = f"{tried} candidates ({count_of(families, 'family')})"
-    return (
-        f"warning: {counted} were tried on the same {len(evidence.success)} labelled trajectories. "
-        "The verdicts are corrected for these, the estimates of the best are not, and are likely "
-        "too high: count on its limits, or rate it once more on labels that chose nothing. "
-        "Previous selections on the same labels are not counted: they invalidate the confidence "
-        "level"
-    )
+    return [
+        f"warning: {counted} were tried on the same {len(evidence.success):,} labelled "
+        "trajectories. The verdicts are corrected for it, the estimates of the best are not and "
+        "likely too high: count on its limits",
+        "warning: previous selections on the same labels are not counted and invalidate the "
+        "confidence level: rate the choice once more on labels that chose nothing",
+    ]

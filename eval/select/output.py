@@ -7,10 +7,10 @@ from pathlib import Path
 import orjson
 
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.plan import FILE
 from trajudge.eval.select.screen import screen
 from trajudge.eval.select.text import text
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.validation import read_record
 
 FILES = ("decision.json", "decision.txt")
@@ -26,7 +26,7 @@ def decision_json(decision: Decision) -> str:
 def write_decision(folder: Path, decision: Decision) -> None:
     """Write both files. Raises UserError if the folder cannot be written."""
     for name, content in zip(FILES, (decision_json(decision), text(decision)), strict=True):
-        write_whole(folder / name, content.encode())
+        save_bytes(folder / name, content.encode())
 
 
 def read_decision(path: Path) -> Decision:

@@ -11,10 +11,10 @@ from typing import Literal
 import orjson
 from pydantic import Field, model_validator
 
-from trajudge.eval.select.files import write_whole
 from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import read_record
 
@@ -149,7 +149,7 @@ def freeze(path: Path, plan: SelectionPlan) -> None:
     """
     if not path.exists():
         content = orjson.dumps(stable_dump(plan), option=orjson.OPT_INDENT_2)
-        write_whole(path, content + b"\n")
+        save_bytes(path, content + b"\n")
     elif read_plan(path) != plan:
         raise UserError(
             f"{path}: holds another plan, and a frozen plan is not changed: choose another "

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.eval.select.text import (
-    attacked_cell,
-    cell,
-    facts,
-    headline,
-    leading,
-    next_step,
-    notes,
-    transfer,
-)
+from trajudge.eval.select.sentences import headline, leading, next_step, notes, transfer
+from trajudge.eval.select.text import attacked_cell, cell, facts
 from trajudge.trajectories.util.tables import Table, first_screen
 
 _HEAD = ("candidate", "verdict", "threshold", "accepted", "precision [≥]", "recall [≥]")
@@ -89,7 +81,7 @@ def _row(one: CandidateResult) -> tuple[str, ...]:
         one.family,
         one.verdict + (", tied" if one.tied else ""),
         f"{one.threshold:.4g}",
-        f"{one.precision.trials}/{one.labelled}",
+        f"{one.precision.trials:,}/{one.labelled:,}",
         cell(one.precision),
         cell(one.recall),
     )

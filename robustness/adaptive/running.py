@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.data.sources import read_last_judgments
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.workers import run_interruptible
 from trajudge.judges.client import NoModel
@@ -34,7 +34,7 @@ def attacked_adaptively(
 
     Raises UserError for what ends a run, BudgetSpent where ``--max-cost`` is reached.
     """
-    verdicts = verdicts_of(read_judgments(planned.plan.folder))
+    verdicts = verdicts_of(read_last_judgments(planned.plan.folder)[0])
     rejected = [
         one
         for one in subjects.trajectories

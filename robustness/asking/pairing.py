@@ -6,12 +6,14 @@ Which run is which the manifests tell, so that runs that were judged elsewhere a
 from __future__ import annotations
 
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
+from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.data.sources import read_last_judgments
 from trajudge.judges.model import Judgment
 from trajudge.judges.models.names import model_name
 from trajudge.robustness.catalogue import catalogue
@@ -26,6 +28,7 @@ from trajudge.robustness.measures.pairs import (
 )
 from trajudge.robustness.model import Asking, Perturbation, Relation
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.terminal import one_line
 
 _DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})")
 _LATEST = "-latest"
@@ -47,9 +50,12 @@ class RunInFolder(NamedTuple):
 
 
 def judged_run(folder: Path) -> RunInFolder:
-    """Read a run. Raises UserError."""
+    """Read a run; of judgments that come more than once the last counts, and a note on standard
+    error says so. Raises UserError."""
     own: dict[str, list[Judgment]] = defaultdict(list)
-    for judgment in read_judgments(folder):
+    judgments, repeated = read_last_judgments(folder)
+    sys.stderr.writelines(f"note: {one_line(note)}\n" for note in repeated)
+    for judgment in judgments:
         own[judgment.judge].append(judgment)
     return RunInFolder(folder, read_manifest(folder), own)
 

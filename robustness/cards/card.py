@@ -9,7 +9,6 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.cards.data import CardData
 from trajudge.robustness.cards.naming import cell, file_names
 from trajudge.robustness.defences.comparison import DefendedJudgeRow, comparison_tables
@@ -21,6 +20,7 @@ from trajudge.robustness.measures.report import (
     known_perturbation,
 )
 from trajudge.robustness.measures.worst_case import WorstCase
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.tables import markdown
 
 _SHOWN = 10  # attacks
@@ -39,7 +39,7 @@ def write_cards(
     files = []
     for judge in judges:
         files.append(folder / "cards" / f"{names[judge.judge]}.md")
-        write_whole(files[-1], card(judge, rows, data).encode())
+        save_bytes(files[-1], card(judge, rows, data).encode())
     return files
 
 

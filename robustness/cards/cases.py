@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.cards.naming import cell, fenced, file_names
 from trajudge.robustness.measures.instructive import CaseKind, InstructiveCase
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util.atomic import save_bytes
 
 _HEADINGS: Mapping[CaseKind, str] = {
     "fooled": "accepts a failure",
@@ -38,7 +38,7 @@ def write_cases(judges: Sequence[JudgeRobustness], attacked: Path, folder: Path)
         cases = next(one.cases for one in judges if one.judge == judge)
         if cases:
             files.append(folder / "cases" / f"{name}.md")
-            write_whole(files[-1], cases_text(judge, cases, runs).encode())
+            save_bytes(files[-1], cases_text(judge, cases, runs).encode())
     return files
 
 

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.select.files import write_whole
 from trajudge.judges.defences.options import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.asking.pairing import judged_run
@@ -19,6 +18,7 @@ from trajudge.robustness.measures.rates import PerturbationRates
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker, Relation
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.tables import Table, comma_separated, first_screen
 
 _HEAD = (
@@ -195,5 +195,5 @@ def write_comparison(
         return ()
     cells = [(row.judge, row.defences or "none", *_figures(row)) for row in rows]
     file = folder / "defences.csv"
-    write_whole(file, comma_separated(Table("", ("judge", *_HEAD), cells)).encode())
+    save_bytes(file, comma_separated(Table("", ("judge", *_HEAD), cells)).encode())
     return (file, *write_curves(defence_curves(judges, rows), folder))

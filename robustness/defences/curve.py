@@ -10,8 +10,8 @@ from io import StringIO
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
+from trajudge.trajectories.util.atomic import save_bytes
 
 _SIZE, _LEFT, _TOP, _LEGEND = 300, 50, 40, 18  # pixels
 _STEPS = 100
@@ -46,8 +46,8 @@ def write_curves(curves: Sequence[DefenceCurve], folder: Path) -> tuple[Path, ..
     writer.writerow(("judge", "point", "threshold", "recall", "precision", "successes", "failures"))
     for curve in curves:
         writer.writerows(_rows(curve))
-    write_whole(table, rows.getvalue().encode())
-    write_whole(picture, curves_svg(curves).encode())
+    save_bytes(table, rows.getvalue().encode())
+    save_bytes(picture, curves_svg(curves).encode())
     return table, picture
 
 

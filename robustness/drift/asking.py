@@ -55,6 +55,7 @@ def asked_again(
                 f"--drift {config.drift}: holds none of {one.plan.judge_id}: freeze them "
                 "into another file"
             )
-    code, results = carried_out(request, runs)
-    folders = tuple(one.plan.folder for one in runs) if results else ()
-    return CanaryRound(code, out / "asked", folders)
+    done = carried_out(request, runs)
+    if done.failed is not None:  # a round compares every judge, or says why it cannot
+        raise done.failed
+    return CanaryRound(done.code, out / "asked", tuple(one.plan.folder for one in done.runs))

@@ -8,11 +8,11 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.measures.pairs import IDENTITY, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
@@ -57,7 +57,7 @@ def frozen(folders: Sequence[Path], attacked: Path) -> list[Canary]:
 
 def write_canaries(file: Path, canaries: Sequence[Canary]) -> None:
     """Write the file, a line each. Raises UserError."""
-    write_whole(file, b"".join(to_json(one) + b"\n" for one in canaries))
+    save_bytes(file, b"".join(to_json(one) + b"\n" for one in canaries))
 
 
 def read_canaries(file: Path) -> Canaries:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
-from trajudge.eval.select.files import write_whole
 from trajudge.eval.stats.judging.comparison import holm
 from trajudge.eval.stats.judging.exchange import exchange_test
 from trajudge.robustness.asking.pairing import judged_run
@@ -18,6 +17,7 @@ from trajudge.robustness.drift.canaries import Canaries, Canary
 from trajudge.robustness.measures.pairs import Verdicts, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.atomic import save_bytes
 
 LEVEL = 0.05
 
@@ -93,7 +93,7 @@ def _requests(said: Verdicts, key: TrajectoryKey) -> set[str]:
 def write_drift(found: Sequence[JudgeDrift], file: Path) -> Path:
     """Write the figures as JSON. Raises UserError."""
     content = [one._asdict() | {"has_drifted": one.has_drifted} for one in found]
-    write_whole(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    save_bytes(file, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     return file
 
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.measures.report import THREATS, JudgeRobustness
 from trajudge.robustness.measures.worst_case import WorstCase
+from trajudge.trajectories.util.atomic import save_bytes
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _COLUMNS = ("judge", "threat", "attack", "recall", "share", "precision", "low")
@@ -76,8 +76,8 @@ def write_contamination(judges: Sequence[JudgeRobustness], folder: Path) -> tupl
                 named = (judge.judge, curve.threat, curve.attack, recall)
                 writer.writerow((*named, share, precision, low))
     table, picture = folder / "contamination.csv", folder / "contamination.svg"
-    write_whole(table, rows.getvalue().encode())
-    write_whole(picture, contamination_svg(known).encode())
+    save_bytes(table, rows.getvalue().encode())
+    save_bytes(picture, contamination_svg(known).encode())
     return table, picture
 
 

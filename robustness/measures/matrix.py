@@ -9,11 +9,11 @@ from html import escape
 from io import StringIO
 from pathlib import Path
 
-from trajudge.eval.select.files import write_whole
 from trajudge.robustness.catalogue.injections import CARRIERS
 from trajudge.robustness.changing.dresses import DRESSES
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness
+from trajudge.trajectories.util.atomic import save_bytes
 
 _NAME = re.compile(r"inject-(?P<carrier>[\w-]+)\.success\.(?P<dress>[\w-]+)")
 _CELL, _ROW, _LEFT, _TOP = 34, 18, 150, 130  # pixels
@@ -45,8 +45,8 @@ def write_matrix(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path,
     for judge, found in known.items():
         for (carrier, dress), rate in sorted(found.items()):
             writer.writerow((judge, carrier, dress, *rate))
-    write_whole(table, rows.getvalue().encode())
-    write_whole(picture, matrix_svg(known).encode())
+    save_bytes(table, rows.getvalue().encode())
+    save_bytes(picture, matrix_svg(known).encode())
     return table, picture
 
 

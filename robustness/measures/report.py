@@ -19,7 +19,6 @@ from trajudge.eval.acceptance.binding import (
     configuration_of_run,
     differences,
 )
-from trajudge.eval.select.files import write_whole
 from trajudge.judges.model import Judgment
 from trajudge.robustness.asking.pairing import asked_pairs, asked_runs, judged_run
 from trajudge.robustness.attacked import VARIANTS, VariantLine
@@ -47,6 +46,7 @@ from trajudge.robustness.measures.runs_measured import RunsMeasured, runs_measur
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
 from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
@@ -202,7 +202,7 @@ def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[P
     """Write ``robustness.json`` and ``robustness.csv``; return their paths. Raises UserError."""
     record, table = folder / "robustness.json", folder / "robustness.csv"
     content = {"catalogue": catalogue_version(), "judges": [_plain(one) for one in judges]}
-    write_whole(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    save_bytes(record, orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
     rows = StringIO(newline="")
     writer = csv.writer(rows)
     writer.writerow(_COLUMNS)
@@ -213,7 +213,7 @@ def write_robustness(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[P
                     writer.writerow((judge.judge, one.name, name, *rate, "", ""))
                 if isinstance(rate, RateDifference) and rate.trials:
                     writer.writerow((judge.judge, one.name, name, "", *rate))
-    write_whole(table, rows.getvalue().encode())
+    save_bytes(table, rows.getvalue().encode())
     return record, table
 
 

@@ -96,6 +96,21 @@ def test_a_reply_that_was_changed_is_read_as_it_stands(
     assert read_judgments(recorded / "again")[0].success is (not was)
 
 
+def test_of_judgments_that_come_more_than_once_the_last_is_read_again(
+    recorded: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All of them were, and the new folder held each again."""
+    folder = recorded / "runs" / "simplified-axtree"
+    lines = (folder / "judgments.jsonl").read_bytes()
+    before = read_judgments(folder)
+    (folder / "judgments.jsonl").write_bytes(lines.splitlines(keepends=True)[0] + lines)
+    assert reparse([str(folder), "--out", "again"]) == 0
+    said = capsys.readouterr().out
+    assert "7 of 7 judgments read again, 0 with another verdict" in said
+    assert "holds 1 judgment more than once, 0 of them with another verdict" in said
+    assert list(map(verdict, read_judgments(recorded / "again"))) == list(map(verdict, before))
+
+
 def test_a_reply_without_its_probabilities_is_kept_as_recorded(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

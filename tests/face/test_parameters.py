@@ -92,8 +92,12 @@ def test_a_coroutine_names_its_parameters_too() -> None:
 
 
 def test_a_comparison_and_a_plot_say_what_they_need(one: tj.Judgments) -> None:
-    with pytest.raises(tj.UserError, match=r"^compare: the judgments are by nobody"):
-        tj.compare([])
+    for call in (tj.score, tj.compare):
+        empty = f"^{call.__name__}: judgments is empty: give at least one judgment$"
+        with pytest.raises(tj.UserError, match=empty):
+            call([])
+        with pytest.raises(tj.UserError, match=empty):
+            call([], one.labels)
     with pytest.raises(tj.UserError, match=r"^plot: kind is 'foo': choose from precision, "):
         tj.score(one).plot("foo")  # type: ignore[arg-type]
 
@@ -158,3 +162,11 @@ def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments)
     for shown in (str(found), found._repr_html_().partition("<details>")[0]):
         assert "labels=KIND:PATH" in shown
         assert "--annotations" not in shown
+
+
+def test_what_is_no_judge_is_named_and_not_its_type() -> None:
+    """It read: write  async def NoneType(trajectory, ask)."""
+    with pytest.raises(tj.UserError, match=r"^judge is None: give a judge's name, a function "):
+        tj.judge("sample", None)  # type: ignore[arg-type]
+    with pytest.raises(tj.UserError, match=r"^judge is 3: give a judge's name"):
+        tj.judge("sample", tj.panel("heuristic", 3))  # type: ignore[arg-type]

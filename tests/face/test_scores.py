@@ -82,9 +82,20 @@ def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments
     assert len(lines) <= 40 and max(map(len, lines)) <= 100
     assert any(line.startswith("Overall") for line in lines)
     assert not any("--full" in line for line in lines)
-    compared = str(tj.compare(two))
-    assert "first      second" in compared
-    assert "MetricDifference(" not in compared
+
+
+def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Judgments) -> None:
+    """Two judges took more than sixty lines."""
+    for by in ("overall", "benchmark"):
+        lines = str(tj.compare(two, by=by)).splitlines()
+        assert len(lines) <= 40 and max(map(len, lines)) <= 100
+        assert lines[0].startswith("Precision: rule-based > heuristic; ")
+        assert "first      second" in "\n".join(lines)
+        assert any(line.startswith("Every difference: to_frame()") for line in lines)
+    screen, everything = tj.compare(two)._repr_html_().split("<details>")
+    assert "<table>" not in screen
+    assert everything.count("<table>") >= 4
+    assert "labels with labels=KIND:PATH" in str(tj.compare(two, {}))
 
 
 def test_a_printed_audit_fills_one_screen_and_a_notebook_can_unfold_the_rest(
@@ -127,7 +138,7 @@ def test_plots_are_axes(two: tj.Judgments) -> None:
     assert axes.get_ylabel() == "precision (%)"
     assert scores.plot("success_rate", axes=pyplot.figure().add_subplot()).get_ylim() == (0, 105)
     with pytest.raises(tj.UserError, match="nothing is scored"):
-        tj.score([]).plot()
+        tj.score(list(two), {}).plot()
     pyplot.close("all")
 
 

@@ -87,6 +87,19 @@ def test_a_judge_that_accepts_everything_has_nothing_to_lose(
     assert "failures that it rejected, and accepts now" not in printed
 
 
+def test_of_judgments_that_come_more_than_once_the_last_counts(
+    attacked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = judged(attacked, tmp_path / "run", lambda one: CLAIM in (one.answer or ""))
+    once = rates(run, attacked, tmp_path / "once")
+    assert "more than once" not in capsys.readouterr().err
+    earlier = judged(attacked, tmp_path / "earlier", lambda one: True)
+    said = (earlier / JUDGMENTS).read_bytes() + (run / JUDGMENTS).read_bytes()
+    (run / JUDGMENTS).write_bytes(said)
+    assert rates(run, attacked, tmp_path / "twice") == once
+    assert "the last of each counts" in capsys.readouterr().err
+
+
 def test_a_change_needs_a_truth(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = subjects("sample").trajectories[:3]
     store.write(tmp_path, runs)
@@ -270,3 +283,26 @@ def test_the_matrix_holds_what_was_tried_and_is_a_picture(tmp_path: Path) -> Non
     words = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
     assert words == ["<made> & own", "plain", "bidi", "tree", "75", "answer", "0"]
     assert write_matrix([judge._replace(rates=())], tmp_path / "none") == ()
+
+
+def test_judges_that_worked_are_shown_before_the_failure_of_another(
+    attacked: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What they had judged was on the disk, and only the error was told."""
+    monkeypatch.chdir(tmp_path)
+    mine = "needs_model = False\n\nasync def judge(trajectory, ask):\n    raise KeyError(1)\n"
+    Path("mine.py").write_text(mine)
+    words = ["--judge", "mine.py", "--judge", "heuristic", "--attacked", str(attacked)]
+    assert main([*words, "--out", "out"]) == 2
+    shown = capsys.readouterr()
+    assert "heuristic" in shown.out.splitlines()[0]
+    (judge,) = json.loads(Path("out/robustness.json").read_text())["judges"]
+    assert judge["judge"] == "heuristic"
+    last = shown.err.splitlines()[-1]
+    assert last.startswith("error: 1 of 2 runs failed: mine: judge mine failed on ")
+    alone = ["--judge", "mine.py", "--attacked", str(attacked), "--out", "alone"]
+    assert main(alone) == 2
+    assert "error: judge mine failed on " in capsys.readouterr().err

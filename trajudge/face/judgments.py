@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from trajudge.annotations.model import Labels
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
-from trajudge.eval.reporting.score_report import score_source
+from trajudge.eval.rescoring.sources import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
 from trajudge.face.data import read_labels, read_trajectories
@@ -165,7 +165,7 @@ def compare(
     source = _source("compare", judgments, labels, None, split)
     if len(judges := sources.judge_names([source])[0]) < 2:
         raise UserError(
-            f"compare: the judgments are by {', '.join(judges) or 'nobody'}: a comparison needs "
+            f"compare: the judgments are by {', '.join(judges)}: a comparison needs "
             "those of two judges, such as compare(first + second)"
         )
     found = score_source(source, config)
@@ -191,6 +191,8 @@ def _source(
             *([sources.Source("given", single, {})] if single else []),
         ]
     )
+    if not len(whole.judgments):
+        raise _nothing(call, given)
     if labels is not None:
         whole.labels = _labels(call, labels)
     if runs is not None:
@@ -198,6 +200,15 @@ def _source(
     if split != "all":
         whole.restrict(split)
     return whole
+
+
+def _nothing(call: str, given: Sequence[Judged]) -> UserError:
+    """Say that what is to be scored holds no judgment: an empty list, or runs without any."""
+    runs = [str(one) for one in given if isinstance(one, str | Path)]
+    runs += [str(one) for part in given if isinstance(part, Judgments) for one in part.folders]
+    if runs:
+        return UserError(f"{call}: {', '.join(runs)}: no judgment was made yet: judge first")
+    return UserError(f"{call}: judgments is empty: give at least one judgment")
 
 
 @in_python(data="labels")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from trajudge.eval.reporting.caveats import notes
-from trajudge.eval.reporting.comparison_tables import comparison_tables
+from trajudge.eval.reporting.comparison_tables import comparison_screen, comparison_tables
 from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring import records
 from trajudge.face.html import tables_html
 from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.tables import text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,12 @@ class Scores(records.ScoreReport):
         above, table, below = summary_parts(self, option=_LABELS)
         shown = tables_html([table] if table else [], below[:SHOWN_BELOW], above=above)
         everything = tables_html(tables(self), list(notes(self)))
-        return f"{shown}<details><summary>All tables</summary>{everything}</details>"
+        return f"{shown}{_unfolded(everything)}"
+
+
+def _unfolded(tables: str) -> str:
+    """Hide all tables, as HTML, behind a line that shows them."""
+    return f"<details><summary>All tables</summary>{tables}</details>"
 
 
 class JudgeComparison(records.Comparison):
@@ -94,9 +99,9 @@ class JudgeComparison(records.Comparison):
         return DataFrame([one.model_dump() for one in self.differences], columns=columns)
 
     def __str__(self) -> str:
-        """Return the tables of differences, then the warnings, as text."""
-        tables = [text(table).strip("\n") for table in comparison_tables(self)]
-        return "\n".join(["\n\n".join(tables), *self.warnings])
+        """Return one screen: the order of the judges, their differences overall, the warnings."""
+        return comparison_screen(self, self.warnings, option=_LABELS).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        return tables_html(comparison_tables(self), list(self.warnings))
+        everything = tables_html(comparison_tables(self), list(self.warnings))
+        return f"<pre>{escape(str(self))}</pre>{_unfolded(everything)}"

@@ -29,10 +29,9 @@ from trajudge.eval.acceptance.training.screenshots import ScreenshotFolder, no_s
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.eval.acceptance.training.trainer_files import trainer_files
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.atomic import make_folder
+from trajudge.trajectories.util.atomic import make_folder, save_bytes
 from trajudge.trajectories.util.errors import UserError
 
 CARD = "README.md"
@@ -174,6 +173,6 @@ def _write_card(
         choice.name, choice.threshold, choice.decision, source.guarantee, source.data, agents
     )
     rows = [name for name in files if "-" not in name]
-    write_whole(folder / CARD, card(made, config, counts, rows).encode())
+    save_bytes(folder / CARD, card(made, config, counts, rows).encode())
     for name, content in trainer_files(config, rows).items():
-        write_whole(folder / name, content)
+        save_bytes(folder / name, content)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from trajudge.eval.select.files import write_whole
 from trajudge.trajectories.images.prepare import (
     MAX_DECODED_PIXELS,
     MAX_DECODED_SIDE,
     load_picture,
 )
 from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import ImageUnreadable
 
 FOLDER = "images"
@@ -49,7 +49,7 @@ class ScreenshotFolder:
             return None
         name = f"{FOLDER}/{picture.sha256}.{_SUFFIXES[picture.media_type]}"
         if name not in self._written:
-            write_whole(self.folder / name, picture.data)
+            save_bytes(self.folder / name, picture.data)
             self._written.add(name)
         return name
 

@@ -52,7 +52,8 @@ class McNemarResult(Record):
 class Ranking(Record):
     """Judges by one metric, best first, those whose rate is ``undefined`` last; ``equal`` are those
     whose rate is exactly that of the judge before. ``ties`` are the longest runs of neighbours of
-    whom no two are told apart (Demšar 2006's bars), ``apart`` the pairs that are."""
+    whom no two are told apart (Demšar 2006's bars), then the other pairs that are not, ``apart``
+    the pairs that are."""
 
     benchmark: str = OVERALL
     label: Label = "success"
@@ -71,6 +72,17 @@ class Ranking(Record):
         placed = "".join(chain(places[:1], *zip(signs, places[1:], strict=True)))
         unplaced = f"undefined: {', '.join(self.undefined)}" if self.undefined else ""
         return "; ".join(filter(None, (placed, unplaced)))
+
+    @property
+    def tied(self) -> str:
+        """The judges that are not told apart, without a sign that the order gives another meaning;
+        empty where all are."""
+        return "; ".join(f"{', '.join(tie[:-1])} and {tie[-1]}" for tie in self.ties)
+
+    def puts_above(self, first: str, second: str) -> bool:
+        """Tell whether ``first`` stands above ``second``, not level with it."""
+        before, after = self.judges.index(first), self.judges.index(second)
+        return any(judge not in self.equal for judge in self.judges[before + 1 : after + 1])
 
 
 class Comparison(Record):

@@ -123,8 +123,8 @@ def test_a_trajectory_that_could_not_be_read_is_no_stranger(tmp_path: Path) -> N
     assert check.comparable
     assert texts(check, "unread") == (
         "1 of 40 judgments skipped, because the trajectory cannot be read, which counts as not "
-        "accepted; the first is because: mend it and start the same command again with "
-        "--retry-failed"
+        "accepted; the first is because: mend it, then start the command that made the "
+        "run again, with trajudge judge … --retry-failed"
     )
     assert texts(check, "skipped").startswith("1 of 40 judgments skipped, because the trajectory l")
 

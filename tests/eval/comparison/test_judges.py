@@ -7,6 +7,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
+from trajudge.eval.comparison.judges import _ties
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Comparison, MetricDifference, ScoreReport
@@ -223,3 +224,9 @@ def test_among_many_judges_clear_differences_are_still_told_apart() -> None:
         assert ranking.judges[0] == "judge 0"
         assert ranking.apart == tuple(("judge 0", f"judge {n}") for n in range(1, 10))
         assert ranking.ties == (tuple(f"judge {n}" for n in range(1, 10)),)
+
+
+def test_judges_that_do_not_differ_are_tied_though_one_between_them_differs_from_both() -> None:
+    """Which happens where it was scored on other trajectories."""
+    assert _ties(["a", "b", "c"], {("a", "b"), ("c", "b")}) == [("a", "c")]
+    assert _ties(["a", "b", "c"], {("c", "a")}) == [("a", "b"), ("b", "c")]

@@ -16,6 +16,7 @@ from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.caveats import warnings_of
+from trajudge.eval.reporting.paper_tables import paper_table
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
@@ -101,6 +102,29 @@ def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width
 def test_the_baseline_of_the_same_trajectories_stands_once() -> None:
     lines = summary(grid(3, ("webarena",)), width=100).splitlines()
     assert sum("rule-based" in line for line in lines if "warning" not in line) == 1
+
+
+def answered_differently() -> ScoreReport:
+    """Two judges, one of which failed on a third of the runs, which the policy leaves out."""
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    judgments = [said(n, True, judge="a") for n in range(12)]
+    judgments += [said(n, True, judge="b") for n in range(8)]
+    judgments += [failed(n, Status.REFUSED, judge="b") for n in range(8, 12)]
+    rewards: dict[TrajectoryKey, float | None] = {key(n): float(n < 3) for n in range(12)}
+    return score(judgments, labels, rewards=rewards, missing="exclude")
+
+
+def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() -> None:
+    """Two rows of the same name had other figures, and nothing told them apart."""
+    scored = answered_differently()
+    rows = [line.split() for line in summary(scored, width=100).splitlines()]
+    counted = {tuple(row[:3]): row[-1] for row in rows if row[:1] == ["rule-based"]}
+    assert counted[("rule-based", "beside", "a")] == "12"
+    assert counted[("rule-based", "beside", "b")] == "8"
+    for number in (1, 7):
+        names = [cell for row in paper_table(number, scored, {}).rows for cell in row[:2]]
+        named = [name for name in names if name.startswith("rule-based")]
+        assert named == ["rule-based beside a", "rule-based beside b"]
 
 
 def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:
@@ -251,10 +275,42 @@ def test_the_rule_based_row_stays_where_judges_are_left_out(width: int) -> None:
 def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
     lines = summary(mostly_failed(2, 2), width=1000).splitlines()
     assert lines[1].startswith("Every judgment of a-00, a-01 failed: the rates say nothing about")
-    assert lines[2].startswith("Precision: z-0 = z-1; undefined: a-00, a-01, never; ties")
-    assert lines[2].endswith(": z-0 = z-1")
+    assert lines[2] == (
+        "Precision: z-0 = z-1; undefined: a-00, a-01, never; "
+        "no difference is significant (Holm, α = .05)"
+    )
     assert lines[1].endswith("these judges")
     third = summary(mostly_failed(2, 3), width=1000).splitlines()[2]
     assert third.startswith("Precision: z-0 = z-1 = z-2; ")
-    (alone,) = [line for line in summary(mostly_failed(0, 1)).splitlines() if "ties" in line]
-    assert alone.startswith("Precision: z-0; undefined: never; ties (Holm, α = .05): none")
+    assert "Precision: z-0; undefined: never" in summary(mostly_failed(0, 1)).splitlines()
+
+
+def errs(judge: str, wrong: int, *, tasks: int = 120) -> list[Judgment]:
+    """A judge that errs on the first ``wrong`` of 120 tasks, half of them successes, and accepts
+    the ones behind them, all successes."""
+    return [said(n, n >= 120 or (n % 2 == 0) != (n < wrong), judge=judge) for n in range(tasks)]
+
+
+def finding_of(*judges: list[Judgment]) -> str:
+    labels = {key(n): label(n, n >= 120 or n % 2 == 0) for n in range(720)}
+    said_all = [judgment for judge in judges for judgment in judge]
+    return summary(score(said_all, labels, rewards={}), width=1000).splitlines()[1]
+
+
+def test_the_order_by_precision_is_not_taken_back_by_the_ties_behind_it() -> None:
+    """It read "good > as good; ties: good = as good"."""
+    assert finding_of(errs("good", 4), errs("as good", 6), errs("bad", 60)) == (
+        "Precision: good > as good > bad; not significantly different (Holm, α = .05): "
+        "good and as good"
+    )
+    assert finding_of(errs("good", 4), errs("bad", 60)) == (
+        "Precision: good > bad; every difference is significant (Holm, α = .05)"
+    )
+
+
+def test_a_difference_against_the_order_is_told_with_it() -> None:
+    """The order is by what each was scored on, differences are on what both judged."""
+    assert finding_of(errs("with easy ones", 30, tasks=720), errs("better", 4)) == (
+        "Precision: with easy ones > better; every difference is significant (Holm, α = .05); "
+        "but on the trajectories that both judged, significantly: better > with easy ones"
+    )

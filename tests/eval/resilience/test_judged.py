@@ -10,6 +10,7 @@ import pytest
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main as command
+from trajudge.eval.data.run_folder import read_judgments, write_judgments
 from trajudge.eval.resilience.judged import judged, judged_before
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.trajectories import store
@@ -86,13 +87,19 @@ def test_arms_that_a_model_judged_are_read_back(tmp_path: Path) -> None:
     runs = [
         judged_by_a_model(tmp_path / arm, tmp_path / "judged" / arm) for arm in ("clean", "busy")
     ]
-    rows = judged_before(FaultExperiment(clean, [busy]), runs)
+    rows, notes = judged_before(FaultExperiment(clean, [busy]), runs)
+    assert not notes
     assert [(row.judge, row.arm, row.runs, row.accepted) for row in rows] == [
         ("simplified-axtree:m", "clean", 12, 6),
         ("simplified-axtree:m", "busy", 6, 6),
     ]
     assert [row.precision.estimate for row in rows] == [1.0, 1.0]
     assert [row.recall.estimate for row in rows] == [1.0, 1.0]
+    twice = [one.model_copy(update={"success": not one.success}) for one in read_judgments(runs[1])]
+    write_judgments(runs[1], [*twice, *read_judgments(runs[1])])
+    again, (note,) = judged_before(FaultExperiment(clean, [busy]), runs)
+    assert again == rows, "the last of each counts"
+    assert "holds 6 judgments more than once, 6 of them with another verdict" in note
     with pytest.raises(UserError, match="judged busy alone: name its runs on the clean arm"):
         judged_before(FaultExperiment(clean, [busy]), runs[1:])
     with pytest.raises(UserError, match="which is no arm of these recordings"):

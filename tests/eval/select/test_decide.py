@@ -40,8 +40,9 @@ def test_the_one_that_yields_most_among_those_that_qualify_is_chosen() -> None:
 def test_several_candidates_on_the_same_labels_are_warned_of_with_their_number() -> None:
     success, accepted = stacked((60, 2, 0), (150, 10, 0), (190, 120, 0))
     several = decide(plan((1.0, 0.5), (1.0,)), evidence(success, accepted))
-    (warning,) = [note for note in several.notes if note.startswith("warning: ")]
-    assert "3 candidates (2 families) were tried on the same 400 labelled" in warning
+    warnings = [note for note in several.notes if note.startswith("warning: ")]
+    assert "3 candidates (2 families) were tried on the same 400 labelled" in warnings[0]
+    assert warnings[1].startswith("warning: previous selections on the same labels are not counted")
     assert "\nwarning: 3 candidates" in text(several)
     one = decide(plan((1.0,)), evidence(success, [row[:1] for row in accepted]))
     assert not any("tried" in note for note in one.notes)
@@ -87,7 +88,7 @@ def test_nobody_qualifies_is_said_with_the_labels_that_would_decide() -> None:
     said = text(found)
     assert "no judge qualifies" in said
     words = " ".join(said.split())
-    assert f"About {more} more labels of accepted trajectories" in words
+    assert f"About {more:,} more labels of accepted trajectories" in words
     assert "would show that it meets the target with probability 0.8" in words
 
 

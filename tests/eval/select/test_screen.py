@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -61,6 +62,8 @@ def test_the_published_judgments_take_one_screen(
     main([*words, "--target-precision", "0.8", "--out", "out"])
     shown = capsys.readouterr().out
     lines = one_screen(shown, width)
+    assert " … " not in shown, "a sentence is cut"
+    assert not re.search(r"(?<![.\d])\d{4,}", shown.rpartition("All candidates")[0]), shown
     assert lines[0].startswith("Decision: ")
     assert any(line.startswith("webjudge") for line in lines)
     assert "decision.txt" in lines[-1]

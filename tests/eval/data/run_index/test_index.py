@@ -17,7 +17,7 @@ from trajudge.eval.data.run_index import database
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.schema import ELIDED, REPAIRED
 from trajudge.eval.data.sources import read_run
-from trajudge.eval.reporting.score_report import observed_verdicts
+from trajudge.eval.rescoring.sources import observed_verdicts
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
