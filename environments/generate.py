@@ -36,15 +36,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Generate cases; return 0 with as many as were asked for, 1 with fewer."""
     options = parser().parse_args(arguments)
-    from trajudge.environments.stages import produce  # noqa: PLC0415 - --help needs none of these
+    from trajudge.environments.stages import produce, report  # noqa: PLC0415 - --help needs none of these
     from trajudge.environments.stages.planning import planned  # noqa: PLC0415
-    from trajudge.environments.stages.report import (  # noqa: PLC0415
-        check_place,
-        remarks,
-        summary,
-        tables,
-        write_report,
-    )
     from trajudge.environments.stages.settings import GenerateConfig, model_of, specification_of  # noqa: PLC0415
     from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
@@ -52,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     config = read_settings(GenerateConfig, options)
     specification, out = specification_of(config), config.save
-    check_place(out)
+    report.check_place(out)
     steps = planned(specification, model_of(config))
     errors = terminal_console(stderr=True)
     with progress_bar() as show:
@@ -61,12 +54,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             show(f"generating ({tried:,} tried)", cases, specification.count)
 
         produced = produce(specification, steps, progress)
-    counted = summary(specification, steps, produced)
+    counted = report.summary(specification, steps, produced)
     console = terminal_console()
-    print_tables(tables(counted))
-    for remark in remarks(specification, steps, produced):
+    print_tables(report.tables(counted))
+    for remark in report.remarks(specification, steps, produced):
         errors.print(one_line(remark), soft_wrap=True)
-    write_report(out, counted, produced)
+    report.write_report(out, counted, produced)
     if not produced.cases:
         return FAILURES
     console.print(

@@ -61,20 +61,25 @@ def validate_cases(
 def _known(path: Path, checks: Mapping[str, Any]) -> dict[str, dict[str, Any] | None]:
     """Return what an earlier session found by the same ``checks``, and begin the file if there is
     none; a line that a kill cut off is left out. Raises UserError for other checks: what they
-    found says nothing of these. The version before did not write which they were."""
+    found says nothing of these. The version before did not write which they were: they count as
+    not thorough."""
     content = path.read_bytes() if path.exists() else b""
     lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
     entries = [_entry(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     before = entries.pop(0) if entries and isinstance(entries[0], dict) else {"thorough": False}
     if lines and not checks.items() >= before.items():
-        options = "thorough checks" if before["thorough"] else "checks that were not thorough"
-        seed = f" and seed {before['seed']}" if "seed" in before else ""
-        raise UserError(
-            f"{path.parent} was validated with {options}{seed}: choose another --out, or remove it"
-        )
+        raise UserError(f"{path.parent} {_told(before)}: choose another --out, or remove it")
     header = [] if lines else [orjson.dumps(checks) + b"\n"]
     write_bytes(path, b"".join([*header, *lines]))
     return {entry[0]: entry[1] for entry in entries if isinstance(entry, list)}
+
+
+def _told(before: Mapping[str, Any]) -> str:
+    """Say which checks a folder is of."""
+    if "seed" not in before:
+        return "was validated by an earlier version, which did not write whether thoroughly"
+    options = "thorough checks" if before["thorough"] else "checks that were not thorough"
+    return f"was validated with {options} and seed {before['seed']}"
 
 
 def _entry(line: bytes, place: str) -> Any:

@@ -17,6 +17,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import count_of
 
+_OF_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 NEAREST = 5  # vectors that are named where the wanted one does not exist
 
 
@@ -119,7 +120,9 @@ def remarks(
 
 def check_place(out: Path) -> None:
     """Look at where the report is to be written, before the work. Raises UserError."""
-    if (savable(out).exists() and not out.is_file()) or out.absolute().parts[1] == "dev":
+    # /dev/stdout that goes to a file is one, too; /dev/shm is a folder for files.
+    is_stream = out.absolute().parent in _OF_STREAMS
+    if (savable(out).exists() and not out.is_file()) or is_stream:
         raise UserError(
             f"--save {out}: is a device or a pipe, and other files stand beside the cases: name a "
             "file"

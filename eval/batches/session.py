@@ -54,6 +54,14 @@ class BatchSession(RunSession):
         super().__init__(planned, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
+        self._batched: Mapping[str, float] = {}
+
+    def _paid(self) -> Mapping[str, float]:
+        """Return the dollars of all sessions by request, those of batches included."""
+        paid = dict(super()._paid())
+        for request, dollars in self._batched.items():
+            paid[request] = paid.get(request, 0.0) + dollars
+        return paid
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
@@ -67,6 +75,7 @@ class BatchSession(RunSession):
                 await rounds.run(work)
         finally:
             self.spent |= ledger.dollars(self._run)
+            self._batched = ledger.paid(self._run)
             ledger.close()
 
     def make_collector(self, desk: BatchDesk) -> BatchCollector:

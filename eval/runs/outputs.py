@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from trajudge.eval.data.index.judgments import RunJudgments
@@ -20,7 +22,6 @@ from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.judges.calls.windows import guesses
-from trajudge.judges.methods.composed import Panel
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
@@ -98,20 +99,24 @@ def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> I
         why = [j.detail for j in failed if j.status is status and j.detail not in named]
         if why:
             yield f"{len(why)} {status}, the first because: {why[0]}"
-    if isinstance(plan.judge, Panel):
-        yield from _without_votes(plan.judge.labels, judgments)
+    # A panel's own, behind whatever --judge-option puts around it.
+    if members := getattr(plan.judge, "member_labels", ()):
+        yield from _without_votes(members, judgments)
 
 
 def _without_votes(members: Sequence[str], judgments: RunJudgments) -> Iterator[str]:
     """Name the members of a panel that did not vote wherever it came to a verdict: the others'
     ties, too, are then its verdicts."""
-    decided = [judgment for judgment in judgments if judgment.status is Status.OK]
+    decided, votes = 0, Counter[str]()
+    for judgment in judgments:
+        if judgment.status is Status.OK:
+            decided += 1
+            votes.update(judgment.scores.keys())
     for member in members:
-        absent = sum(member not in judgment.scores for judgment in decided)
-        if absent:
+        if absent := decided - votes[member]:
             yield (
-                f"{member} cast no vote on {absent:,} of the {len(decided):,} trajectories that "
-                "the panel decided: run.log says why"
+                f"{member} cast no vote on {absent:,} of the panel's "
+                f"{count_of(decided, 'verdict')}: run.log says why"
             )
 
 
@@ -148,19 +153,9 @@ def show(
         after = first_warnings(warnings, width, rest="--full")
         after += [line for note in notes for line in folded(note, width)]
         most = max(WARNINGS - len(warnings), 0)
-        # One line more is the progress above.
-        also = len(after) + 1
-        sys.stdout.write(
-            summary(
-                scores,
-                seconds=seconds,
-                rest=_REST,
-                most=most,
-                also=also,
-                width=width,
-                beside=beside,
-            )
-        )
+        also = len(after) + 1  # one line more is the progress above
+        screen = partial(summary, scores, most=most, also=also, width=width)
+        sys.stdout.write(screen(seconds=seconds, rest=_REST, beside=beside))
     sys.stderr.write("".join(f"{line}\n" for line in after))
 
 

@@ -192,6 +192,15 @@ class Ledger:
         )
         return {request.hex(): dollars for request, dollars in rows}
 
+    def paid(self, run: str) -> dict[str, float]:
+        """Return the dollars that a run has paid by request, over all its batches."""
+        rows = self._connection.execute(
+            "SELECT request, SUM(paid) FROM lines JOIN batches ON batches.id = lines.batch "
+            "WHERE run = ? GROUP BY request HAVING SUM(paid) > 0",
+            (run,),
+        )
+        return {request.hex(): dollars for request, dollars in rows}
+
     def counts(self, batch: str) -> Mapping[str, tuple[int, float, float]]:
         """Return lines, dollars reserved and dollars paid of a batch by outcome."""
         rows = self._connection.execute(

@@ -150,9 +150,10 @@ def _combined_hash(members: Sequence[PanelMember]) -> str:
 
 
 class Panel:
-    """Asks all members at once; those that failed count as absent, which is logged.
+    """Asks all members at once; those that failed, or say nothing of success, count as absent,
+    which is logged.
 
-    A verdict's ``scores`` are those of the members that voted, by their ``labels``.
+    A verdict's ``scores`` are those of the members that voted, by their ``member_labels``.
     """
 
     def __init__(self, options: PanelOptions) -> None:
@@ -162,7 +163,7 @@ class Panel:
         self.training_keys = training_set.combined_hashes(member.judge for member in self._members)
 
     @property
-    def labels(self) -> tuple[str, ...]:
+    def member_labels(self) -> tuple[str, ...]:
         return tuple(member.label for member in self._members)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
@@ -171,10 +172,13 @@ class Panel:
 
         async def verdict_of(member: PanelMember) -> tuple[Verdict, Exception | None]:
             try:
-                return await member.verdict(trajectory, ask), None
+                verdict = await member.verdict(trajectory, ask)
             except FAILURES as failure:
                 _log_absent(member, trajectory, failure)
                 return Verdict(), failure
+            if verdict.success is None:
+                _log_absent(member, trajectory, "it says nothing of success")
+            return verdict, None
 
         verdicts = await gather_bounded([partial(verdict_of, member) for member in self._members])
         present = {
@@ -231,8 +235,8 @@ class Cascade:
         return second.model_copy(update={"scores": {**second.scores, SECOND_ASKED: 1.0}})
 
 
-def _log_absent(member: PanelMember, trajectory: Trajectory, failure: Exception) -> None:
-    log.info("%s: no verdict of %s: %s", trajectory.key, member.label, failure)
+def _log_absent(member: PanelMember, trajectory: Trajectory, why: Exception | str) -> None:
+    log.info("%s: no verdict of %s: %s", trajectory.key, member.label, why)
 
 
 def _fail(failures: Sequence[Exception], why: str) -> None:

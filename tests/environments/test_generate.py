@@ -22,7 +22,9 @@ from trajudge.environments.model.binding import bind
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.stages import pipeline
+from trajudge.environments.stages.report import check_place
 from trajudge.environments.verify import RunEvidence, expected
+from trajudge.trajectories.util.errors import UserError
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
@@ -119,6 +121,15 @@ def test_a_place_that_takes_no_cases_is_refused_before_the_work(
     captured = capsys.readouterr()
     assert sentence in captured.err
     assert captured.out == ""
+
+
+def test_files_may_be_written_below_dev_but_not_beside_a_stream(tmp_path: Path) -> None:
+    """By hand: /dev/shm is memory for files; a stream that goes to a file is one for the system."""
+    if (memory := Path("/dev/shm")).is_dir():
+        check_place(memory / "cases.jsonl")
+    check_place(tmp_path / "dev" / "cases.jsonl")
+    with (tmp_path / "file").open("w") as file, pytest.raises(UserError, match="is a device"):
+        check_place(Path(f"/dev/fd/{file.fileno()}"))
 
 
 def test_the_vector_that_a_mistaken_one_is_told_exists(

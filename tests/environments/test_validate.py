@@ -129,7 +129,7 @@ def test_what_other_checks_found_says_nothing_of_these(tmp_path: Path) -> None:
             validated(case, tmp_path, thorough=thorough, seed=seed)
     (tmp_path / CHECKED).write_text(line)  # of the version before, which wrote no checks
     assert validated(case, tmp_path, seed=3) is None
-    with pytest.raises(UserError, match="was validated with checks that were not thorough: choose"):
+    with pytest.raises(UserError, match="an earlier version, which did not write whether thor"):
         validated(case, tmp_path, thorough=True)
 
 

@@ -18,14 +18,15 @@ from trajudge.judges.batch.file_batches import output_of
 pytestmark = pytest.mark.usefixtures("own_folder")
 
 
-def run_file(path: Path, text: str) -> None:
+def run_file(path: Path, text: str, *, is_verdict: bool = True) -> None:
     """Answer every line as ``vllm run-batch`` does: its output is in the order of the input."""
     lines = []
     for line in path.read_bytes().splitlines():
         asked = orjson.loads(line)
         assert (asked["method"], asked["url"]) == ("POST", "/v1/chat/completions")
         incoming = Incoming(0, "openai", "", {}, orjson.dumps(asked["body"]))
-        body = orjson.loads(answer(incoming, verdict_text(incoming.prompt) + text).body)
+        verdict = verdict_text(incoming.prompt) if is_verdict else ""
+        body = orjson.loads(answer(incoming, verdict + text).body)
         response = {"status_code": 200, "request_id": "vllm-batch-1", "body": body}
         name = {"id": "vllm-1", "custom_id": asked["custom_id"]}
         lines.append(orjson.dumps({**name, "response": response, "error": None}))
@@ -49,6 +50,36 @@ def test_files_are_written_and_read_back(capsys: pytest.CaptureFixture[str]) -> 
         assert server.live == calls and server.submissions == 0
     assert len(list(Path("files").glob("*.in.jsonl"))) == 1
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
+
+
+def test_what_replies_that_were_replaced_cost_is_told_beside_the_judgments(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The bill is what the output files say was used."""
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
+    words = ["--batch-files", "files", "--prices", "prices.toml", "--max-failures", "100%"]
+    bills = []
+    with BatchServer() as server:
+        for retry, text in (
+            ([], "I cannot say."),
+            (["--retry-failed"], "\nScore: 4\nStatus: success"),
+        ):
+            assert judge(server, "batch", *words, *retry) == 130
+            (path,) = (
+                p for p in Path("files").glob("*.in.jsonl") if not output_of(str(p)).exists()
+            )
+            run_file(path, text, is_verdict=bool(retry))
+            used = [
+                orjson.loads(line)["response"]["body"]["usage"]
+                for line in output_of(str(path)).read_bytes().splitlines()
+            ]
+            bills.append(sum(u["prompt_tokens"] / 4e3 + u["completion_tokens"] / 1e3 for u in used))
+            capsys.readouterr()
+            assert judge(server, "batch", *words, *retry) == 0
+            shown = " ".join(capsys.readouterr().out.split())
+            assert f"Cost: ${bills[-1]:.4f}, {JUDGMENTS} calls" in shown
+            assert (" more for failed attempts" in shown) == bool(retry)
+    assert f"${bills[0]:.4f} more for failed attempts and replaced replies" in shown
 
 
 def test_a_file_that_somebody_removed_is_written_anew(capsys: pytest.CaptureFixture[str]) -> None:

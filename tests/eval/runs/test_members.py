@@ -96,13 +96,29 @@ def test_a_member_that_never_votes_is_named(capsys: pytest.CaptureFixture[str]) 
         members = "simplified:m-a,simplified:m-b,simplified:m-c"
         assert run(server, "--judge", "panel", "--members", members) == 0
     shown = capsys.readouterr().err
-    said = "simplified:m-b cast no vote on 4 of the 4 trajectories that the panel decided: run.log"
+    said = "simplified:m-b cast no vote on 4 of the panel's 4 verdicts: run.log says why"
     assert said in on_one_line(shown)
     assert "m-a cast" not in shown
     log = Path("run/run.log").read_text().splitlines()
     assert (
         sum("no verdict of simplified:m-b: " in line and "<success>" in line for line in log) == 4
     )
+
+
+@pytest.mark.parametrize("option", [[], ["--judge-option", "hide=reasoning"]])
+def test_a_member_that_says_nothing_of_success_is_named_and_logged(
+    option: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It did not fail; and what is put around a panel hides none of its members."""
+    abstains = OWN.replace("success=bool(trajectory.answer)", "side_effect=False")
+    Path("abstains.py").write_text(abstains)
+    with by_model(m_a=GOOD, m_b=BAD) as server:
+        members = "simplified:m-a,simplified:m-b,abstains.py"
+        assert run(server, "--judge", "panel", "--members", members, *option) == 0
+    said = "abstains.py cast no vote on 4 of the panel's 4 verdicts: run.log says why"
+    assert said in on_one_line(capsys.readouterr().err)
+    log = Path("run/run.log").read_text()
+    assert log.count("no verdict of abstains.py: it says nothing of success") == 4
 
 
 def test_a_quorum_of_more_than_the_members_costs_nothing(
