@@ -35,6 +35,7 @@ from trajudge.judges.model import Judgment, Usage
 from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
+    from trajudge.eval.data.index.judgments import RunJudgments
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines
 
@@ -54,14 +55,11 @@ class BatchSession(RunSession):
         super().__init__(planned, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
-        self._batched: Mapping[str, float] = {}
+        self._batched_beside = 0.0
 
-    def _paid(self) -> Mapping[str, float]:
-        """Return the dollars of all sessions by request, those of batches included."""
-        paid = dict(super()._paid())
-        for request, dollars in self._batched.items():
-            paid[request] = paid.get(request, 0.0) + dollars
-        return paid
+    def _paid_beside(self, judgments: RunJudgments) -> float:
+        """Return the dollars paid for what no judgment holds, those of batches included."""
+        return super()._paid_beside(judgments) + self._batched_beside
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
@@ -75,7 +73,7 @@ class BatchSession(RunSession):
                 await rounds.run(work)
         finally:
             self.spent |= ledger.dollars(self._run)
-            self._batched = ledger.paid(self._run)
+            self._batched_beside = ledger.paid_beside(self._run)
             ledger.close()
 
     def make_collector(self, desk: BatchDesk) -> BatchCollector:

@@ -3,7 +3,7 @@ them the cache answered. ``judgments.jsonl`` tells nothing of the execution."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -54,14 +54,17 @@ def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
     return paid(judgments) | read_payments(folder / PAYMENTS)
 
 
-def paid_beside(payments: Mapping[str, float], lines: Iterable[bytes]) -> float:
+def paid_beside(folder: Path, lines: Iterable[bytes]) -> float:
     """Return the dollars that a run has paid in all of its sessions for what its judgments do not
-    hold: attempts that failed, and replies that a later one replaced. ``payments`` are all that it
-    has paid, by request, ``lines`` those of its judgments.
+    hold: attempts that failed, and replies that a later one replaced. ``lines`` are those of its
+    judgments.
 
     An attempt that was under way when its process was killed counts with its worst case where
     --max-cost was given, else not.
     """
+    from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
+
+    payments = read_payments(folder / PAYMENTS)
     if not payments:
         return 0.0
     held: dict[str, float] = {}

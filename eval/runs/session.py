@@ -137,12 +137,12 @@ class RunSession:
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         code = self._code(judgments)
-        beside = paid_beside(self._paid(), judgments.lines())
+        beside = self._paid_beside(judgments)
         return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent, beside)
 
-    def _paid(self) -> Mapping[str, float]:
-        """Return the dollars of all sessions by request, failed attempts included."""
-        return read_payments(self.plan.folder / PAYMENTS)
+    def _paid_beside(self, judgments: RunJudgments) -> float:
+        """Return the dollars paid for what no judgment holds."""
+        return paid_beside(self.plan.folder, judgments.lines())
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:
         """Judge what is left, and write everything but the results."""

@@ -192,14 +192,22 @@ class Ledger:
         )
         return {request.hex(): dollars for request, dollars in rows}
 
-    def paid(self, run: str) -> dict[str, float]:
-        """Return the dollars that a run has paid by request, over all its batches."""
+    def paid_beside(self, run: str) -> float:
+        """Return the dollars that a run has paid for lines that failed and for answers that a later
+        one replaced. The last answer to a request is kept, and may wait for its judgment."""
         rows = self._connection.execute(
-            "SELECT request, SUM(paid) FROM lines JOIN batches ON batches.id = lines.batch "
-            "WHERE run = ? GROUP BY request HAVING SUM(paid) > 0",
+            "SELECT request, outcome, paid FROM lines JOIN batches ON batches.id = lines.batch "
+            "WHERE run = ? ORDER BY intent_at",
             (run,),
         )
-        return {request.hex(): dollars for request, dollars in rows}
+        beside, kept = 0.0, dict[bytes, float]()
+        for request, outcome, paid in rows:
+            if outcome == "done":
+                beside += kept.get(request, 0.0)
+                kept[request] = paid
+            else:
+                beside += paid
+        return beside
 
     def counts(self, batch: str) -> Mapping[str, tuple[int, float, float]]:
         """Return lines, dollars reserved and dollars paid of a batch by outcome."""

@@ -273,20 +273,23 @@ def test_files_and_the_provider_at_once_are_refused(capsys: pytest.CaptureFixtur
 def test_a_grid_writes_the_files_of_all_its_runs_at_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    words = ("--judge", "simplified", "--judge", "aer-c", "--batch-files", "files")
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
+    judges = ("--judge", "simplified", "--judge", "aer-c")
+    words = (*judges, "--batch-files", "files", "--prices", "prices.toml")
     with BatchServer() as server:
         assert judge(server, "batch", *words) == 130
         first, second = Path("files").glob("*.in.jsonl")
         told = " ".join(capsys.readouterr().err.split())
         assert told.count(f"vllm run-batch -i {first.resolve()}") == 1
         assert told.count(f"vllm run-batch -i {second.resolve()}") == 1
-        for _ in range(2):  # aer-c asks twice
+        for _ in range(2):  # aer-c asks twice: the replies to the first wait for its judgments
             for path in Path("files").glob("*.in.jsonl"):
                 if not output_of(str(path)).exists():
                     run_file(path, "\nScore: 4\nStatus: success")
             code = judge(server, "batch", *words)
-            shown = capsys.readouterr().err
-            assert "8 of 8 judged; the same command goes on" not in shown
+            captured = capsys.readouterr()
+            assert "8 of 8 judged; the same command goes on" not in captured.err
+            assert "more for failed attempts" not in captured.out
         assert (code, server.live, server.submissions) == (0, 0, 0)
     judged = [*Path("batch").glob("*/judgments.jsonl")]
     assert [len(path.read_bytes().splitlines()) for path in judged] == [JUDGMENTS] * 2
