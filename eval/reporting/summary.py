@@ -269,7 +269,7 @@ def paid_more(beside: float) -> str:
     """Say what was paid for what no judgment holds; "" for less than is printed."""
     if beside < _LEAST_SHOWN:
         return ""
-    return f"${beside:.4f} more for failed attempts and replaced replies"
+    return f"${beside:.4f} more for failed attempts and replies that no judgment holds"
 
 
 def _cost(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:

@@ -79,7 +79,7 @@ def test_what_replies_that_were_replaced_cost_is_told_beside_the_judgments(
             shown = " ".join(capsys.readouterr().out.split())
             assert f"Cost: ${bills[-1]:.4f}, {JUDGMENTS} calls" in shown
             assert (" more for failed attempts" in shown) == bool(retry)
-    assert f"${bills[0]:.4f} more for failed attempts and replaced replies" in shown
+    assert f"${bills[0]:.4f} more for failed attempts and replies" in shown
 
 
 def test_a_file_that_somebody_removed_is_written_anew(capsys: pytest.CaptureFixture[str]) -> None:
