@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
@@ -21,7 +20,7 @@ from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
-from trajudge.face.html import tables_html
+from trajudge.face.html import folded_html, screen_html, tables_html
 from trajudge.face.judgments import Judgments
 from trajudge.face.parameters import in_python
 from trajudge.face.settings import check_keywords, one_or_several, settings
@@ -91,7 +90,7 @@ class SelectionResult(NamedTuple):
         return text(self.decision)
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self))}</pre>"
+        return screen_html(str(self))
 
 
 class AcceptanceResult(NamedTuple):
@@ -130,8 +129,7 @@ class RuleAudit(Audit):
 
     def _repr_html_(self) -> str:
         everything = tables_html(tables(self), sentences(self))
-        more = f"<details><summary>All tables</summary>{everything}</details>"
-        return f"<pre>{escape(str(self))}</pre>{more}"
+        return screen_html(str(self)) + folded_html(everything)
 
 
 @in_python(PlanSettings)

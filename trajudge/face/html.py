@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
+from html import escape
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.tables import Table, shown
@@ -56,3 +57,13 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only notebooks need it
 
     return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TEMPLATE)
+
+
+def screen_html(screen: str) -> str:
+    """Return a first screen as HTML, its columns as they are printed."""
+    return f"<pre>{escape(screen)}</pre>"
+
+
+def folded_html(tables: str) -> str:
+    """Fold all tables, which are HTML, behind a line that shows them."""
+    return f"<details><summary>All tables</summary>{tables}</details>"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from trajudge.eval.reporting.caveats import notes
@@ -11,7 +10,7 @@ from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring import records
-from trajudge.face.html import tables_html
+from trajudge.face.html import folded_html, screen_html, tables_html
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
@@ -74,12 +73,7 @@ class Scores(records.ScoreReport):
         above, table, below = summary_parts(self, option=_LABELS)
         shown = tables_html([table] if table else [], below[:SHOWN_BELOW], above=above)
         everything = tables_html(tables(self), list(notes(self)))
-        return f"{shown}{_unfolded(everything)}"
-
-
-def _unfolded(tables: str) -> str:
-    """Hide all tables, as HTML, behind a line that shows them."""
-    return f"<details><summary>All tables</summary>{tables}</details>"
+        return shown + folded_html(everything)
 
 
 class JudgeComparison(records.Comparison):
@@ -104,4 +98,4 @@ class JudgeComparison(records.Comparison):
 
     def _repr_html_(self) -> str:
         everything = tables_html(comparison_tables(self), list(self.warnings))
-        return f"<pre>{escape(str(self))}</pre>{_unfolded(everything)}"
+        return screen_html(str(self)) + folded_html(everything)
