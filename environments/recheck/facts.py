@@ -16,7 +16,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
 FACTS = "facts.jsonl"
-_RESTORE = "restore the file from a copy, or record again"
+RESTORE = "restore the file from a copy, or record again"
 Facts = Mapping[str, Any]
 _Number = Annotated[int, Field(ge=0)]
 
@@ -82,7 +82,7 @@ def _read(line: bytes, place: str) -> tuple[TrajectoryKey, Facts]:
         facts = orjson.loads(line)
         return _Shape.model_validate(facts).key, facts
     except orjson.JSONDecodeError as error:
-        raise UserError(f"{place}: is no JSON ({error}): {_RESTORE}") from None
+        raise UserError(f"{place}: is no JSON ({error}): {RESTORE}") from None
     except ValidationError as error:
         wrong = first_error(error, "the line")
-        raise UserError(f"{place}: damaged facts: {wrong}: {_RESTORE}") from None
+        raise UserError(f"{place}: damaged facts: {wrong}: {RESTORE}") from None

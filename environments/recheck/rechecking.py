@@ -20,7 +20,7 @@ from trajudge.annotations.model import Annotation
 from trajudge.environments.model.binding import Infeasible
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
-from trajudge.environments.recheck.facts import FACTS, Facts, read_facts
+from trajudge.environments.recheck.facts import FACTS, RESTORE, Facts, read_facts
 from trajudge.environments.serving.run import ServedRun, open_run
 from trajudge.environments.verify import ExecutedAction, verify
 from trajudge.environments.verify.labels import looping, optimality
@@ -159,7 +159,7 @@ def _ended(
             except (KeyError, TypeError, ValueError, sqlite3.Error) as error:
                 raise UserError(
                     f"{FACTS}: {trajectory.key} has a change of {change['table']!r} that cannot be "
-                    f"made ({error}): restore the file from a copy, or record again"
+                    f"made ({error}): {RESTORE}"
                 ) from error
         yield run
     finally:

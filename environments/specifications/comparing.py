@@ -12,7 +12,7 @@ import msgspec
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.script import AGENTS, behaviour_of
 from trajudge.environments.model.case import Case
-from trajudge.environments.recheck.facts import FACTS, read_facts
+from trajudge.environments.recheck.facts import FACTS, RESTORE, read_facts
 from trajudge.environments.specifications.codes import known_codes
 from trajudge.environments.specifications.oracle import OracleRun, oracle_run
 from trajudge.environments.specifications.requests import SITE
@@ -121,7 +121,7 @@ def recorded_runs(folders: Iterable[Path], cases: Mapping[str, Case]) -> Iterato
             if missing := [name for name in _NEEDED if name not in facts[entry.key]]:
                 raise UserError(
                     f"{folder / FACTS}: {entry.key} has no {missing[0]!r}, which rules are held "
-                    "to: restore the file from a copy, or record again"
+                    f"to: {RESTORE}"
                 )
             yield RecordedRun(
                 entry.key,

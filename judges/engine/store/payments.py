@@ -30,22 +30,18 @@ class Payments:
     def sent(self, request_hash: str, worst: float) -> str:
         """Note an attempt that is about to be sent and return its name, for ``settled``. Raises
         UserError."""
-        attempt = self._next_attempt()
+        self._count += 1
+        attempt = f"{self._session}-{self._count}"
         self._append({"attempt": attempt, "request": request_hash, "reserved": worst})
         return attempt
 
     def paid(self, request_hash: str, cost: float) -> None:
         """Note the cost of an attempt that was not noted before it was sent. Raises UserError."""
-        attempt = self._next_attempt()
-        self._append({"attempt": attempt, "request": request_hash, "reserved": cost})
+        self.sent(request_hash, cost)  # of one that is never settled, this counts
 
     def settled(self, attempt: str, cost: float) -> None:
         """Note what the attempt cost. Raises UserError."""
         self._append({"attempt": attempt, "paid": cost})
-
-    def _next_attempt(self) -> str:
-        self._count += 1
-        return f"{self._session}-{self._count}"
 
     def close(self) -> None:
         if self._descriptor is not None:
