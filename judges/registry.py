@@ -85,6 +85,11 @@ def split_model(text: str) -> tuple[str, str]:
     return name, model
 
 
+def with_model(name: str, model: str | None) -> str:
+    """Name a judge with its model, as ``split_model`` reads it."""
+    return f"{name}:{model}" if model else name
+
+
 def check_representation(name: str, representation: str) -> None:
     """Raise UserError if the judge cannot be shown a page that way."""
     takes = find_judge(name).representations

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from trajudge.judges.registry import find_judge, split_model
+from trajudge.judges.registry import find_judge, split_model, with_model
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -63,16 +63,12 @@ def composed_id(config: JudgeConfig, name: str) -> str:
     """Put each member's own model into ``name``, the composed judge's: that of ``--model`` for a
     member that names none and asks one."""
     members = named_members(config)
-    given = "+".join(_member_id(member, model) for member, model in members)
+    given = "+".join(with_model(member, model) for member, model in members)
     asked = "+".join(
-        _member_id(member, model or (config.model if find_judge(member).needs_model else None))
+        with_model(member, model or (config.model if find_judge(member).needs_model else None))
         for member, model in members
     )
     return name.replace(f"of-{given}", f"of-{asked}", 1)
-
-
-def _member_id(name: str, model: str | None) -> str:
-    return f"{name}:{model}" if model else name
 
 
 def member_fields(config: JudgeConfig) -> set[str]:

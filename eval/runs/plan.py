@@ -23,7 +23,7 @@ from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
 from trajudge.judges.defences.options import own_options, read_defences
 from trajudge.judges.model import Judge
-from trajudge.judges.registry import find_judge, make_judge, needs_of
+from trajudge.judges.registry import find_judge, make_judge, needs_of, with_model
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -106,10 +106,10 @@ class MadeJudge(NamedTuple):
 def made_judge(config: JudgeConfig, options: Mapping[str, Any]) -> MadeJudge:
     """Make the judge of a run. Raises UserError for options that it does not take."""
     name, judge = make_judge(config.judge, options)
-    with_model = f"{name}:{config.model}" if config.model else name
+    named = with_model(name, config.model)
     return MadeJudge(
-        id=composed_id(config, name) if find_judge(config.judge).composed else with_model,
-        earlier_id=with_model,
+        id=composed_id(config, name) if find_judge(config.judge).composed else named,
+        earlier_id=named,
         judge=judge,
         needs=needs_of(config.judge, options),
         prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,

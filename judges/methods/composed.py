@@ -16,7 +16,7 @@ from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.client import BaseClient, CallArgs, pass_on
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
-from trajudge.judges.registry import make_judge, needs_of
+from trajudge.judges.registry import make_judge, needs_of, with_model
 from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.judges.replies.stage_replies import error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
@@ -43,7 +43,7 @@ class Member(Record):
     options: dict[str, object] = Field(default_factory=dict, repr=False, exclude=True)
 
     def __str__(self) -> str:
-        return f"{self.name}:{self.model}" if self.model else self.name
+        return with_model(self.name, self.model)
 
 
 class Members(Record):
