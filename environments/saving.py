@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,5 +13,4 @@ from trajudge.trajectories.util.atomic import save_bytes
 def save_result(path: Path, content: Any) -> None:
     """Write a result that has been printed as indented JSON: it is not lost to a file that cannot
     be written. Raises UserError."""
-    sys.stdout.flush()  # --save /dev/stdout comes behind it
     save_bytes(path, orjson.dumps(content, option=orjson.OPT_INDENT_2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BufferedWriter
@@ -103,9 +104,11 @@ def savable(path: Path) -> Path:
 def save_bytes(path: Path, content: bytes) -> None:
     """Write a file that the user named, its folders made; a device or a pipe is written to, where
     ``write_bytes`` would put a file in its place. Raises UserError."""
+    if is_stream := _is_stream(path):
+        sys.stdout.flush()  # what was printed stands before it
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if _is_stream(path):
+        if is_stream:
             path.write_bytes(content)
         else:
             write_bytes(path, content)
