@@ -6,16 +6,15 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
-from trajudge.eval.runs.session import RunResult, RunSession
+from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
-from trajudge.eval.runs.workers import StopSignal, run_interruptible, terminate_as_interrupt
+from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.robustness.adaptive.running import attacked_adaptively
 from trajudge.robustness.asking.requests import asked_requests
@@ -62,31 +61,16 @@ class JudgedRuns(NamedTuple):
 
 
 class CarriedOut(NamedTuple):
-    """The exit code, the ``results`` of the ``runs`` that came to an end, and what ended others."""
+    """The exit code, the ``results`` of the runs that came to an end, and what ended others."""
 
     code: int
-    runs: Sequence[PlannedRun] = ()
     results: Sequence[RunResult] = ()
     failed: RunsFailed | None = None
 
-
-class _NotedSession(RunSession):
-    """A session that adds its run to ``ended`` once it has a result."""
-
-    def __init__(
-        self,
-        ended: list[PlannedRun],
-        planned: PlannedRun,
-        elsewhere: Mapping[str, float],
-        stop: StopSignal,
-    ) -> None:
-        super().__init__(planned, elsewhere, stop)
-        self._ended = ended
-
-    async def execute(self) -> RunResult:
-        result = await super().execute()
-        self._ended.append(self.planned)
-        return result
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """Of the runs that came to an end."""
+        return tuple(result.planned.plan.folder for result in self.results)
 
 
 def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
@@ -98,9 +82,8 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     attacked = config.attacked or _expanded(known, config)
     runs = planned(request, attacked, config)
     done = carried_out(request, runs)
-    adaptive = _adaptive(done.runs, done.results, known, config) if done.code == OK else {}
-    folders = tuple(one.plan.folder for one in done.runs)
-    return JudgedRuns(done.code, folders, attacked, adaptive, done.failed)
+    adaptive = _adaptive(done.results, known, config) if done.code == OK else {}
+    return JudgedRuns(done.code, done.folders, attacked, adaptive, done.failed)
 
 
 def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> CarriedOut:
@@ -111,32 +94,27 @@ def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> CarriedOut:
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return CarriedOut(INTERRUPTED)
-    ended: list[PlannedRun] = []
     failed: RunsFailed | None = None
     try:
         with terminate_as_interrupt():
-            opening = partial(_NotedSession, ended)
-            results = run_interruptible(run_until_interrupted(runs, opening))
+            results = run_interruptible(run_until_interrupted(runs))
     except RunsFailed as error:
         if not error.results:
             raise
         results, failed = error.results, error
     _say(results)
     code = INTERRUPTED if any(one.code == INTERRUPTED for one in results) else OK
-    return CarriedOut(code, ended, results, failed)
+    return CarriedOut(code, results, failed)
 
 
 def _adaptive(
-    runs: Sequence[PlannedRun],
-    results: Sequence[RunResult],
-    known: Subjects,
-    config: RobustConfig,
+    results: Sequence[RunResult], known: Subjects, config: RobustConfig
 ) -> dict[str, AdaptiveSuccess]:
     """Let the attacker that learns loose on every judge, within what the runs left of the
     budget."""
     made = {}
     spent = sum({k: v for one in results for k, v in one.spent.items()}.values())
-    for one in runs if config.adaptive else ():
+    for one in (result.planned for result in results if config.adaptive):
         try:
             found = attacked_adaptively(one, known, config.adaptive, config.seed, spent)
         except BudgetSpent as error:

@@ -81,11 +81,12 @@ class SessionWork(NamedTuple):
 
 
 class RunResult(NamedTuple):
-    """What a run has come to: its exit code, what it is scored from, and what to tell the user:
-    ``warnings`` of the data and the judgments, ``notes`` on where the run stands. ``spent`` are
-    dollars by request (``eval.data.call_log``) where they are limited, else nothing; ``beside`` are
-    the dollars paid for what no judgment holds."""
+    """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
+    tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
+    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else nothing;
+    ``beside`` are the dollars paid for what no judgment holds."""
 
+    planned: PlannedRun
     code: int
     judgments: RunJudgments
     rewards: Rewards
@@ -93,7 +94,7 @@ class RunResult(NamedTuple):
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     spent: Mapping[str, float]
-    beside: float = 0.0
+    beside: float
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -136,9 +137,17 @@ class RunSession:
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
-        code = self._code(judgments)
-        beside = self._paid_beside(judgments)
-        return RunResult(code, judgments, rewards, scores, warnings, notes, self.spent, beside)
+        return RunResult(
+            planned=self.planned,
+            code=self._code(judgments),
+            judgments=judgments,
+            rewards=rewards,
+            scores=scores,
+            warnings=warnings,
+            notes=notes,
+            spent=self.spent,
+            beside=self._paid_beside(judgments),
+        )
 
     def _paid_beside(self, judgments: RunJudgments) -> float:
         """Return the dollars paid for what no judgment holds."""

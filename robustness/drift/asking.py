@@ -58,4 +58,4 @@ def asked_again(
     done = carried_out(request, runs)
     if done.failed is not None:  # a round compares every judge, or says why it cannot
         raise done.failed
-    return CanaryRound(done.code, out / "asked", tuple(one.plan.folder for one in done.runs))
+    return CanaryRound(done.code, out / "asked", done.folders)
