@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -79,6 +81,20 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert pipe.is_fifo()
     save_bytes(savable(Path(os.devnull)), b"said")
     assert Path(os.devnull).is_char_device()
+
+
+def test_what_was_printed_stands_before_what_is_saved_to_standard_output() -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from trajudge.trajectories.util.atomic import save_bytes\n"
+        "print('printed')\n"
+        "save_bytes(Path('/dev/stdout'), b'saved')\n"
+    )
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    said = subprocess.run(
+        [sys.executable, "-c", code], env=buffered, capture_output=True, check=True
+    ).stdout
+    assert said == b"printed\nsaved"
 
 
 def test_a_pipe_in_place_of_a_file_of_ours_is_replaced_and_not_waited_for(tmp_path: Path) -> None:
