@@ -100,7 +100,9 @@ class Judging:
             return 0.0
         ledger = Ledger(path)
         try:
-            return sum(ledger.dollars(str((self.folder / "run").resolve())).values())
+            run = str((self.folder / "run").resolve())
+            reserved = sum(ledger.reserved(run).values())
+            return reserved + sum(line.dollars for line in ledger.paid(run))
         finally:
             ledger.close()
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.data.effective import EffectiveParameters
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
@@ -31,11 +32,11 @@ from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.engine.store.payments import Payments, read_attempts, read_payments
 from trajudge.judges.model import Judgment, Usage
 from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
-    from trajudge.eval.data.index.judgments import RunJudgments
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines
 
@@ -55,11 +56,7 @@ class BatchSession(RunSession):
         super().__init__(planned, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
-        self._batched_beside = 0.0
-
-    def _paid_beside(self, judgments: RunJudgments) -> float:
-        """Return the dollars paid for what no judgment holds, those of batches included."""
-        return super()._paid_beside(judgments) + self._batched_beside
+        self._payments = self.plan.folder / PAYMENTS
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
@@ -72,8 +69,9 @@ class BatchSession(RunSession):
                 rounds = _Rounds(self, desk, work, engines=engines, interrupted=interrupted)
                 await rounds.run(work)
         finally:
-            self.spent |= ledger.dollars(self._run)
-            self._batched_beside = ledger.paid_beside(self._run)
+            self._note_payments(ledger)
+            if self.is_limited:
+                self.spent |= ledger.reserved(self._run)
             ledger.close()
 
     def make_collector(self, desk: BatchDesk) -> BatchCollector:
@@ -82,10 +80,22 @@ class BatchSession(RunSession):
         limits = {place: batch_limits(one.name, options) for place, one in desk.services.items()}
         return BatchCollector(desk.services, limits, desk.dollars, self.planned.calls.max_cost)
 
-    def spent_so_far(self, ledger: Ledger) -> tuple[dict[str, float], float]:
-        """Return the dollars of this run's batches by request, and those of everything."""
-        mine = ledger.dollars(self._run)
-        return mine, sum({**self.elsewhere, **self.spent, **mine}.values())
+    def spent_so_far(self, ledger: Ledger) -> float:
+        """Note what batches have cost; return the dollars spent, and reserved for open lines."""
+        self._note_payments(ledger)
+        spent = {**self.elsewhere, **self.spent, **read_payments(self._payments)}
+        return sum(spent.values()) + sum(ledger.reserved(self._run).values())
+
+    def _note_payments(self, ledger: Ledger) -> None:
+        """Note in the run's folder what its batches have cost, wherever it is resumed."""
+        noted = read_attempts(self._payments)
+        payments = Payments(self._payments)
+        try:
+            for line in ledger.paid(self._run):
+                if line.attempt not in noted:
+                    payments.note(line.attempt, line.request, line.dollars)
+        finally:
+            payments.close()
 
     @property
     def run_name(self) -> str:
@@ -143,7 +153,6 @@ class _Rounds:
         self.row = {key: place for place, key in enumerate(plan.keys)}
         self.asked: set[str] = set()
         self.budget = engines[models[0]].budget if session.is_limited else None
-        self.counted = 0.0
 
     async def run(self, work: SessionWork) -> None:
         """Judge everything, or until the run stops. Raises UserError."""
@@ -165,12 +174,10 @@ class _Rounds:
     async def _judge(self, jobs: Iterator[JudgmentJob], progress: RunProgress) -> None:
         """Make every judgment that is left, as far as its replies are there."""
         session = self.session
-        mine, spent = session.spent_so_far(self.desk.ledger)
+        spent = session.spent_so_far(self.desk.ledger)
         self.collector.begin_round(self.desk.ledger.open_requests(), spent)
         if self.budget is not None:  # what is asked live counts what went to batches
-            batched = sum(mine.values())
-            self.budget.spent += batched - self.counted
-            self.counted = batched
+            self.budget.spent = spent
 
         def record(judgment: Judgment | None) -> None:
             if judgment is not None:

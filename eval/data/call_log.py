@@ -6,13 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import msgspec
 import orjson
 
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.judges.model import Judgment
 
 CALLS = "calls.jsonl"
-PAYMENTS = "payments.jsonl"
 
 _OF_CALL = ("stage", "request", "rung", "finish", "cost")
 
@@ -37,11 +36,7 @@ def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
 
 def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
     """Dollars by request, as far as prices are known: a request that several judgments have in
-    common was paid once, and one that the cache answered was not paid.
-
-    Which ones it answered is known of judgments made by this process. Of those read from a folder
-    it is not, and all count: what --max-cost allows is then rather too little than too much.
-    """
+    common was paid once, and one that the cache answered was not paid."""
     calls = (call for judgment in judgments for call in judgment.calls)
     return {call.request: call.cost for call in calls if call.cost and not call.cached}
 
@@ -52,38 +47,3 @@ def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
     from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
 
     return paid(judgments) | read_payments(folder / PAYMENTS)
-
-
-def paid_beside(folder: Path, lines: Iterable[bytes]) -> float:
-    """Return the dollars that a run has paid in all of its sessions for what its judgments do not
-    hold: attempts that failed, and replies that a later one replaced. ``lines`` are those of its
-    judgments.
-
-    An attempt that was under way when its process was killed counts with its worst case where
-    --max-cost was given, else not.
-    """
-    from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
-
-    payments = read_payments(folder / PAYMENTS)
-    if not payments:
-        return 0.0
-    held: dict[str, float] = {}
-    for line in lines:
-        for call in _COSTS.decode(line).calls:
-            held[call.request] = call.cost or 0.0
-    beside = (cost - held.get(request, 0.0) for request, cost in payments.items())
-    return sum(cost for cost in beside if cost > 0)
-
-
-class _CallCost(msgspec.Struct, gc=False):
-    request: str
-    cost: float | None = None
-
-
-class _CallCosts(msgspec.Struct, gc=False):
-    """What is needed of a judgment's line."""
-
-    calls: list[_CallCost] = []
-
-
-_COSTS = msgspec.json.Decoder(_CallCosts)

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
 from trajudge.eval.reporting.comparison_tables import fault_tables
+from trajudge.eval.reporting.costs import cost_sentence
 from trajudge.eval.reporting.finding import LABELS_OPTION, finding, ordered_judges, score_rows
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
@@ -41,7 +42,6 @@ from trajudge.trajectories.util.terminal import count_of
 
 _HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
 _FAULT_ROWS = 6
-_LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
 _REST = "All tables: --full"
 
 
@@ -91,7 +91,7 @@ def summary_parts(scores: ScoreReport, *, option: str = LABELS_OPTION) -> Summar
     rows = [row for group in groups for row in group.named()]
     table = Table(LABEL_TITLES[label], ("benchmark", *_HEAD), rows) if label and rows else None
     warnings = dict.fromkeys(warnings_of(scores) if label else [])
-    below = [_coverage(scores), _cost(scores, None), *warnings]
+    below = [_coverage(scores), cost_sentence(scores, None), *warnings]
     return SummaryParts(finding(scores, label, option=option), table, below)
 
 
@@ -120,7 +120,7 @@ def summary(
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
-    below += folded(_cost(scores, seconds, beside), width, most=2)
+    below += folded(cost_sentence(scores, seconds, beside), width, most=2)
     warnings = warnings_of(scores) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
@@ -263,32 +263,3 @@ def _coverage(scores: ScoreReport) -> str:
     }
     parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)
-
-
-def paid_more(beside: float) -> str:
-    """Say what was paid for what no judgment holds; "" for less than is printed."""
-    if beside < _LEAST_SHOWN:
-        return ""
-    return f"${beside:.4f} more for failed attempts and replies that no judgment holds"
-
-
-def _cost(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:
-    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long the run
-    took."""
-    spent = scores.spending
-    calls = sum(s.calls for s in spent)
-    if not calls:
-        text = "Cost: $0 (no model was called)"
-    else:
-        known = [s.cost for s in spent if s.cost is not None]
-        unpriced = sum(s.unpriced for s in spent)
-        tokens_in = sum(s.usage.input + s.usage.cache_read + s.usage.cache_write for s in spent)
-        tokens_out = sum(s.usage.output for s in spent)
-        price = f"${sum(known):.4f}" if known else "unknown"
-        more = f" and {count_of(unpriced, 'call')} of unknown price"
-        price += more if known and unpriced else ""
-        text = f"Cost: {price}, {count_of(calls, 'call')}, "
-        text += f"{tokens_in:,} input and {tokens_out:,} output tokens"
-    if more := paid_more(beside):
-        text += f"; {more}"
-    return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"

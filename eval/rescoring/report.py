@@ -89,7 +89,7 @@ def _print(
         from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
 
         more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
-        sys.stdout.write(summary(scores, also=more.count("\n")) + more)
+        sys.stdout.write(summary(scores, also=more.count("\n"), beside=source.beside) + more)
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":

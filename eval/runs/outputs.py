@@ -12,9 +12,10 @@ from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
+from trajudge.eval.reporting.costs import paid_more
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
-from trajudge.eval.reporting.summary import paid_more, summary
+from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain, renderable
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.eval.data.call_log import PAYMENTS, paid, paid_beside, spent_in
+from trajudge.eval.data.call_log import paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
+from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside
 from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.data.journal import JudgmentJournal
@@ -121,6 +123,7 @@ class RunSession:
         self.is_limited = planned.calls.max_cost is not None
         self.spent: dict[str, float] = {}
         self.total = planned.total
+        self.begun = time.time()
 
     async def execute(self) -> RunResult:
         """Judge, score, write the results.
@@ -151,7 +154,7 @@ class RunSession:
 
     def _paid_beside(self, judgments: RunJudgments) -> float:
         """Return the dollars paid for what no judgment holds."""
-        return paid_beside(self.plan.folder, judgments.lines())
+        return paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls)
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:
         """Judge what is left, and write everything but the results."""
@@ -260,7 +263,7 @@ class RunSession:
             return skipped(plan.judge_id, job.key, job.sample, job.item)
         ask: RecordedClient = NoModel()
         if self.model and engines:
-            ask = self.model.ask(engines, job.draw, refresh=refresh)
+            ask = self.model.ask(engines, job.draw, refresh=refresh, since=self.begun)
         return await judge_trajectory(
             plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
         )

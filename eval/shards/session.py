@@ -13,8 +13,10 @@ from trajudge.eval.shards.replies import ShardReplies
 
 if TYPE_CHECKING:
     from trajudge.eval.data.index.judgments import RunJudgments
+    from trajudge.eval.runs.jobs import JudgmentJob
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import Engines, Payments
+    from trajudge.judges.engine import EngineLookup, Engines, Payments
+    from trajudge.judges.model import Judgment
 
 
 class ShardSession(RunSession):
@@ -31,6 +33,7 @@ class ShardSession(RunSession):
         super().__init__(planned, {}, stop)
         self._replies = replies
         self._engines = engines
+        self._answered: set[str] = set()
 
     async def judge(self) -> RunJudgments:
         """Judge the shard and write its files. Raises UserError as ``execute``."""
@@ -41,9 +44,24 @@ class ShardSession(RunSession):
         engines = self._engines
         if engines is None:
             return super()._open_engines(model, spent, payments)
-        engines.cache.take_in(self._replies.known())
+        known = self._replies.known()
+        self._answered = {row[0].hex() for row in known}
+        engines.cache.take_in(known)
         engines.cache.copy_to = self._replies.keep
         return engines
+
+    async def _judge_one(
+        self, job: JudgmentJob, engines: EngineLookup | None, refresh: frozenset[str]
+    ) -> Judgment:
+        judgment = await super()._judge_one(job, engines, refresh)
+        if not self._answered:
+            return judgment
+        # What an earlier worker of the shard asked was paid by this run.
+        calls = [
+            call.model_copy(update={"cached": call.cached and call.request not in self._answered})
+            for call in judgment.calls
+        ]
+        return judgment.model_copy(update={"calls": tuple(calls)})
 
     async def _close_engines(self, engines: Engines) -> None:
         engines.cache.copy_to = None

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, TypeVar
 
 from trajudge.judges.adapters.errors import CallFailed, NoAccess, Retryable
@@ -161,6 +162,7 @@ class CollectingEngine(Engine):
         request: Request,
         *,
         refresh: bool = False,
+        since: float = inf,
         estimate: Estimate | None = None,
         worst_case: Estimate | None = None,
     ) -> EngineReply:
@@ -171,7 +173,11 @@ class CollectingEngine(Engine):
         collector = self._collector
         if request.hash in collector.live:
             return await super().ask(
-                request, refresh=refresh, estimate=estimate, worst_case=worst_case
+                request,
+                refresh=refresh,
+                since=since,
+                estimate=estimate,
+                worst_case=worst_case,
             )
         if request.hash in collector.failed:
             self.counts.failed += 1

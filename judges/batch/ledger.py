@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import orjson
 
-from trajudge.judges.batch.records import BatchLine, BatchRow, OpenLine
+from trajudge.judges.batch.records import BatchLine, BatchRow, OpenLine, PaidLine
 from trajudge.judges.engine.store.sqlite_files import connect, explained
 from trajudge.trajectories.util.errors import UserError
 
@@ -183,31 +183,24 @@ class Ledger:
         )
         return {r.hex(): OpenLine(orjson.loads(given), dollars) for r, given, dollars in rows}
 
-    def dollars(self, run: str) -> dict[str, float]:
-        """Return the dollars of a run by request: paid, and reserved for what is still open."""
+    def reserved(self, run: str) -> dict[str, float]:
+        """Return the dollars by request that are reserved for a run's open lines."""
         rows = self._connection.execute(
-            "SELECT request, SUM(CASE outcome WHEN 'open' THEN reserved ELSE paid END) "
-            "FROM lines JOIN batches ON batches.id = lines.batch WHERE run = ? GROUP BY request",
+            "SELECT request, reserved FROM lines JOIN batches ON batches.id = lines.batch "
+            "WHERE run = ? AND outcome = 'open'",
             (run,),
         )
         return {request.hex(): dollars for request, dollars in rows}
 
-    def paid_beside(self, run: str) -> float:
-        """Return the dollars that a run has paid for lines that failed and for answers that a later
-        one replaced. The last answer to a request is kept, and may wait for its judgment."""
+    def paid(self, run: str) -> Iterator[PaidLine]:
+        """Yield the lines of a run that cost something, answered or not."""
         rows = self._connection.execute(
-            "SELECT request, outcome, paid FROM lines JOIN batches ON batches.id = lines.batch "
-            "WHERE run = ? ORDER BY intent_at",
+            "SELECT batch, request, paid FROM lines JOIN batches ON batches.id = lines.batch "
+            "WHERE run = ? AND outcome != 'open' AND paid > 0 ORDER BY intent_at, batch, request",
             (run,),
         )
-        beside, kept = 0.0, dict[bytes, float]()
-        for request, outcome, paid in rows:
-            if outcome == "done":
-                beside += kept.get(request, 0.0)
-                kept[request] = paid
-            else:
-                beside += paid
-        return beside
+        for batch, request, dollars in rows:
+            yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars)
 
     def counts(self, batch: str) -> Mapping[str, tuple[int, float, float]]:
         """Return lines, dollars reserved and dollars paid of a batch by outcome."""

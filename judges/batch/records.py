@@ -68,6 +68,14 @@ class OpenLine(NamedTuple):
     reserved: float
 
 
+class PaidLine(NamedTuple):
+    """A line that cost something; ``attempt`` names it among all lines of a run's batches."""
+
+    attempt: str
+    request: str
+    dollars: float
+
+
 class ProviderState(NamedTuple):
     """What the provider says of a batch: whether it has ended, its own word for the state, the
     lines that are through and all of them. ``failed`` is the reason if no line was ever taken, and

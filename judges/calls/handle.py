@@ -6,6 +6,7 @@ import os
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -196,10 +197,17 @@ class ModelHandle:
         calls = self.calls
         return Limiter(concurrency=calls.concurrency, rpm=calls.rpm, tpm=calls.tpm)
 
-    def ask(self, engines: EngineLookup, sample: int, *, refresh: Container[str]) -> EngineClient:
-        """Make the ``ask`` of one judgment."""
+    def ask(
+        self,
+        engines: EngineLookup,
+        sample: int,
+        *,
+        refresh: Container[str],
+        since: float = inf,
+    ) -> EngineClient:
+        """Make the ``ask`` of one judgment; ``refresh`` and ``since`` as of ``EngineClient``."""
         own, *others = [handle._route(engines[model]) for model, handle in self.handles.items()]
-        return EngineClient(own, others, sample, refresh=refresh)
+        return EngineClient(own, others, sample, refresh=refresh, since=since)
 
     def _route(self, engine: Engine) -> ModelRoute:
         """Return how this model is reached with an engine, the same for all judgments of a run."""

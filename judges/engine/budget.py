@@ -76,6 +76,7 @@ class Budget:
         self._open = 0
         self._correction = 1.0
         self._settled = asyncio.Event()
+        self._unwritable: UserError | None = None
 
     def require_price(self, model: str) -> None:
         """Raise UserError if there is a limit and the model's price is not known."""
@@ -118,6 +119,8 @@ class Budget:
         self.presumed += reservation.worst
 
     async def _admit(self, reservation: Reservation) -> None:
+        if self._unwritable is not None:
+            raise self._unwritable
         while self._lacks_room(reservation):
             if await self._raised(reservation):
                 continue
@@ -164,6 +167,8 @@ class Budget:
 
     def _sentence(self, reservation: Reservation) -> str:
         limit = self.limit or 0.0
+        # Calls that are under way are finished, and paid.
+        at_most, at_least = ("at most ", "at least ") if self._open else ("", "")
         counted = (
             f" (${self.presumed:.4f} of it for answers that did not arrive and may be billed)"
             if self.presumed
@@ -177,8 +182,8 @@ class Budget:
             )
         return (
             f"the next call may cost up to ${reservation.worst * self._correction:.4f} and "
-            f"${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "
-            f"${self.spent:.4f} is spent{counted}: raise --max-cost or lower --max-tokens"
+            f"{at_most}${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "
+            f"{at_least}${self.spent:.4f} is spent{counted}: raise --max-cost or lower --max-tokens"
         )
 
     def _close(self, reservation: Reservation) -> None:
@@ -188,7 +193,10 @@ class Budget:
         self._settled.set()
         if self._payments is None:
             return
-        if reservation.attempt:
-            self._payments.settled(reservation.attempt, reservation.cost)
-        elif reservation.cost:
-            self._payments.paid(reservation.request_hash, reservation.cost)
+        try:
+            if reservation.attempt:
+                self._payments.settled(reservation.attempt, reservation.cost)
+            elif reservation.cost:
+                self._payments.paid(reservation.request_hash, reservation.cost)
+        except UserError as error:  # the reply is paid and still to be kept
+            self._unwritable = error

@@ -4,6 +4,7 @@ ledger."""
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from math import inf
 from typing import Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
@@ -96,8 +97,9 @@ class EngineClient(_LedgerClient[ModelRoute]):
     """Model client of one judgment; ``calls`` is its ledger, in the order of the calls.
 
     The parameters of ``own`` are overridden by those of a single call; ``sample`` tells repeated
-    judgments apart; ``refresh`` are the hashes of requests that are asked again although they are
-    in the cache.
+    judgments apart; ``refresh`` are the hashes of requests that are asked again although the
+    cache has an answer, unless it was kept after ``since`` (seconds since 1970): another judgment
+    has asked the same again.
     """
 
     def __init__(
@@ -107,9 +109,10 @@ class EngineClient(_LedgerClient[ModelRoute]):
         sample: int = 0,
         *,
         refresh: Container[str] = (),
+        since: float = inf,
     ) -> None:
         super().__init__(own, others, sample)
-        self._refresh = refresh
+        self._refresh, self._since = refresh, since
 
     async def answer(self, call_args: CallArgs) -> Reply:
         """Ask the model. Raises what ``Engine.ask`` raises.
@@ -124,6 +127,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
             reply, cached = await route.engine.ask(
                 request,
                 refresh=request.hash in self._refresh,
+                since=self._since,
                 estimate=route.estimate,
                 worst_case=route.worst_case,
             )

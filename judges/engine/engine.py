@@ -6,6 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from trajudge.judges.adapters.base import Adapter
@@ -41,7 +42,8 @@ NO_USAGE = Usage()
 
 
 class EngineReply(NamedTuple):
-    """A reply, and whether it came from the cache."""
+    """A reply, and whether this call did not make it: the cache had it, or the same request was
+    under way."""
 
     reply: Reply
     cached: bool
@@ -95,10 +97,12 @@ class Engine:
         request: Request,
         *,
         refresh: bool = False,
+        since: float = inf,
         estimate: Estimate | None = None,
         worst_case: Estimate | None = None,
     ) -> EngineReply:
-        """Return the reply to a request; ``refresh`` repeats a call that is in the cache.
+        """Return the reply to a request; ``refresh`` repeats a call that is in the cache, unless it
+        was kept after ``since`` (seconds since 1970).
 
         ``estimate`` serves the token limit, ``worst_case`` (default: the same) the budget. Raises
         CallFailed if this call failed for good, BudgetSpent if it would pass the limit, UserError
@@ -110,9 +114,10 @@ class Engine:
             if known is not None:
                 return self._noted(request, self._known(known))
             self._looks_ahead = False
-        leased = partial(self._leased, request, estimate, worst_case, refresh=refresh)
-        answer = await self._flight.run(request.hash, leased)
-        return self._noted(request, answer)
+        asked_before = self._asked_before(request, since) if refresh else None
+        leased = partial(self._leased, request, estimate, worst_case, asked_before)
+        answer, is_first = await self._flight.run(request.hash, leased)
+        return self._noted(request, answer if is_first else answer._replace(cached=True))
 
     def stop(self, error: Exception) -> None:
         """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
@@ -136,13 +141,13 @@ class Engine:
         request: Request,
         estimate: Estimate | None,
         worst_case: Estimate | None,
-        *,
-        refresh: bool,
+        asked_before: float | None,
     ) -> EngineReply:
-        """Ask, unless another process that shares the cache does: then wait for its answer."""
+        """Ask, unless another process that shares the cache does: then wait for its answer. Of a
+        request that was ``asked_before``, only a later answer counts."""
         if self.cache is None:
             return EngineReply(await self._fetch(request, estimate, worst_case), cached=False)
-        known = await self._claim(self.cache, request.hash, refresh=refresh)
+        known = await self._claim(self.cache, request.hash, asked_before)
         try:
             if known is None:
                 reply = await self._fetch(request, estimate, worst_case)
@@ -152,13 +157,18 @@ class Engine:
         self._looks_ahead = True
         return self._known(known)
 
-    async def _claim(self, cache: Cache, request_hash: str, *, refresh: bool) -> Outcome | None:
+    def _asked_before(self, request: Request, since: float) -> float:
+        """Return when the answer was kept that is to be replaced."""
+        return min(self.cache.created(request.hash), since) if self.cache is not None else since
+
+    async def _claim(
+        self, cache: Cache, request_hash: str, asked_before: float | None
+    ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
         key = bytes.fromhex(request_hash)
-        asked_before = cache.created(request_hash) if refresh else 0.0
         poll = FIRST_POLL
         while (claim := cache.leases.claim(key)) is Claim.HELD:
-            if not refresh and (known := cache.get(request_hash)) is not None:
+            if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
             try:
@@ -171,7 +181,7 @@ class Engine:
                 self.counts.waiting -= 1
         if claim is Claim.TAKEN_OVER:
             cache.recover()
-        is_new = not refresh or cache.created(request_hash) > asked_before
+        is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
     def _noted(self, request: Request, answer: EngineReply) -> EngineReply:

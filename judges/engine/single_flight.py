@@ -26,15 +26,16 @@ class SingleFlight(Generic[T]):
     def __init__(self) -> None:
         self._shared: dict[str, _Shared[T]] = {}
 
-    async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
         """Return the result of the work under way for ``key``, starting ``work()`` if there is
-        none.
+        none, and whether this call started it.
 
         One waiter that is cancelled leaves the others undisturbed; with the last one the work
         itself is cancelled.
         """
         loop = asyncio.get_running_loop()
         shared = self._shared.get(key)
+        is_first = shared is None
         if shared is None:
             shared = self._shared[key] = _Shared(loop.create_task(work()))
             shared.task.add_done_callback(partial(self._finished, key, shared))
@@ -48,7 +49,7 @@ class SingleFlight(Generic[T]):
                 self._forget(key, shared)
                 shared.task.cancel()
             raise
-        return shared.task.result()
+        return shared.task.result(), is_first
 
     async def drain(self) -> None:
         """Cancel the work under way and wait for its end."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 from trajudge.annotations import Annotation
@@ -30,7 +31,16 @@ def failed(task: object, status: Status, **fields: Any) -> Judgment:
     return said(task, None, status=status, detail="because", **fields)
 
 
+_requests = count()
+
+
 def call(cost: float | None = 0.01, **fields: Any) -> Call:
+    """A call of a request that no other has, unless ``request`` names one."""
     usage = Usage(input=100, cache_read=20, output=10)
-    values = {"stage": "verdict", "request": "0" * 64, "rung": "full", "finish": "stop"}
+    values = {
+        "stage": "verdict",
+        "request": f"{next(_requests):015x}".ljust(64, "0"),
+        "rung": "full",
+        "finish": "stop",
+    }
     return Call(**(values | {"usage": usage, "cost": cost, "text": "yes"} | fields))

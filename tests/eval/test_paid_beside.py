@@ -10,7 +10,8 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.eval.judge_command import model
+from tests.eval.judge_command import SAMPLE, model, statuses
+from tests.judges.methods.test_rubric import answers, stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
@@ -92,3 +93,61 @@ def test_a_run_of_which_nothing_failed_tells_of_no_more(
         again = ["--out", "again"]
         assert model(server, *prices, "--yes", "--limit", "3", *again) == 0, "from the cache"
         assert " more for " not in capsys.readouterr().out
+
+
+@dataclass
+class RubricTill:
+    """Answers the rubric judge and charges for it. While it is not ``sound``, nothing that it
+    writes as criteria can be read."""
+
+    sound: bool = True
+    charged: list[float] = field(default_factory=list)
+    criteria: list[str] = field(default_factory=list)
+
+    def __call__(self, incoming: Incoming) -> str:
+        text = answers()(incoming)
+        if stage_of(incoming) == "criteria":
+            self.criteria.append(incoming.prompt)
+            text = text if self.sound else "I would not know."
+        self.charged.append(len(incoming.prompt) // 4 * INPUT + len(text) // 4 * OUTPUT)
+        return text
+
+
+# The criteria of a task are written once, whichever agents tried it.
+RUBRIC = ["--judge", "rubric", "--yes"]
+
+
+def test_a_request_that_several_judgments_share_is_paid_and_counted_once(
+    prices: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    till = RubricTill()
+    with LlmServer(text=till, latency=0.05) as server:
+        assert model(server, *prices, *RUBRIC) == 0
+        shown = capsys.readouterr().out
+        assert sum(shown_cost(shown)) == pytest.approx(sum(till.charged), abs=2e-4)
+        count = len(till.charged)
+        assert f", {count} calls, " in on_one_line(shown)
+        assert model(server, *prices, *RUBRIC, "--out", "again") == 0
+        again = on_one_line(capsys.readouterr().out)
+        assert len(till.charged) == count
+    worth = re.search(rf"Cost: \$0\.0000, {count} calls \({count} .* worth \$([\d.]+)\)", again)
+    assert worth, again
+    assert float(worth[1]) == pytest.approx(sum(till.charged), abs=2e-4)
+
+
+def test_a_shared_reply_that_could_not_be_read_is_asked_for_again_once(
+    prices: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    till = RubricTill(sound=False)
+    with LlmServer(text=till) as server:
+        # One after the other: nothing is under way at the same time.
+        one = [*prices, *RUBRIC, "--concurrency", "1"]
+        assert model(server, *one) == 0
+        assert len(till.criteria) == len(set(till.criteria)) < SAMPLE
+        till.sound = True
+        first = len(till.criteria)
+        capsys.readouterr()
+        assert model(server, *one, "--retry-failed") == 0
+    assert len(till.criteria) == 2 * first
+    assert {*statuses()} == {"ok"}
+    assert sum(shown_cost(capsys.readouterr().out)) == pytest.approx(sum(till.charged), abs=3e-4)

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trajudge.eval.data.index.call_numbers import place_of_call, request_number
 from trajudge.eval.data.index.keys import (
     KeyColumns,
     KeyColumnsBuilder,
-    KeyLike,
     column_of,
     distinct,
     joined,
@@ -42,9 +42,10 @@ class CallColumns:
     """Calls in the order of their judgments, (C,).
 
     ``judgment`` is the row of the call's judgment, ``stage`` indexes ``stages``. ``cost`` is nan
-    where the price is not known; ``seconds`` are those of all sessions; ``usage`` are tokens by
-    field, (len(USAGE_FIELDS), C). ``place`` is a number by which the ledger's lines are found
-    (``eval.data.index.seconds``).
+    where the price is not known; ``usage`` are tokens by field, (len(USAGE_FIELDS), C). ``request``
+    is ``request_number``. ``seconds`` are those of all sessions, and ``cached`` calls were answered
+    without being paid in any of them, as far as the run's ledger tells
+    (``eval.data.index.call_ledger``); ``place`` is a number by which its lines are found.
     """
 
     stages: tuple[str, ...]
@@ -53,6 +54,8 @@ class CallColumns:
     cost: Floats
     seconds: Floats
     usage: Ints
+    request: Ints
+    cached: Bools
     place: Ints
 
     def of(self, rows: Ints) -> CallColumns:
@@ -69,6 +72,8 @@ class CallColumns:
             self.cost[chosen],
             self.seconds[chosen],
             self.usage[:, chosen],
+            self.request[chosen],
+            self.cached[chosen],
             self.place[chosen],
         )
 
@@ -155,6 +160,7 @@ class JudgmentColumnsBuilder:
         self._of_judgment, self._stage = array("q"), array("i")
         self._cost, self._seconds = array("d"), array("d")
         self._usage, self._place = array("q"), array("q")
+        self._request, self._cached = array("q"), array("b")
 
     def add(self, judgment: Judgment | JudgmentFields, offset: int = 0, length: int = 0) -> None:
         """Append a judgment, whose line of ``length`` bytes stands at ``offset``."""
@@ -185,6 +191,8 @@ class JudgmentColumnsBuilder:
         self._stage.append(self._stages.setdefault(call.stage, len(self._stages)))
         self._cost.append(_NO_SCORE if call.cost is None else call.cost)
         self._seconds.append(call.seconds)
+        self._request.append(request_number(call.request))
+        self._cached.append(call.cached)
         self._usage.extend(_TOKENS(call.usage))
 
     def build(self) -> JudgmentColumns:
@@ -196,6 +204,8 @@ class JudgmentColumnsBuilder:
             cost=column_of(self._cost),
             seconds=column_of(self._seconds),
             usage=column_of(self._usage).reshape(-1, len(USAGE_FIELDS)).T,
+            request=column_of(self._request),
+            cached=column_of(self._cached).astype(bool),
             place=column_of(self._place),
         )
         return JudgmentColumns(
@@ -236,6 +246,8 @@ def behind_each_other(parts: Sequence[JudgmentColumns]) -> JudgmentColumns:
         of_calls("cost"),
         of_calls("seconds"),
         of_calls("usage"),
+        of_calls("request"),
+        of_calls("cached"),
         of_calls("place"),
     )
     return replace(
@@ -252,12 +264,6 @@ _PLAIN = (
     *("sample", "status", "rung", "verdicts"),
     *("score", "second_asked", "offset", "length"),
 )
-
-
-def place_of_call(key: KeyLike, sample: int, request: str) -> int:
-    """Return the number of a judgment's calls to one request, good in this process: of 64 bits, so
-    that two of a million calls share one in one run of ten million."""
-    return hash((key.benchmark, key.agent, key.task_id, key.attempt, sample, request))
 
 
 def places_of(rows: Ints | Bools) -> Ints:

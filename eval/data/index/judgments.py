@@ -12,6 +12,7 @@ from typing import overload
 import numpy as np
 from pydantic import ValidationError
 
+from trajudge.eval.data.index.call_ledger import with_ledger
 from trajudge.eval.data.index.columns import (
     JudgmentColumns,
     JudgmentColumnsBuilder,
@@ -21,7 +22,6 @@ from trajudge.eval.data.index.columns import (
 from trajudge.eval.data.index.lines import bad_line, decode_fields, whole_lines
 from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.index.saved_columns import SavedColumns
-from trajudge.eval.data.index.seconds import with_seconds
 from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
@@ -37,8 +37,9 @@ class RunJudgments(Sequence[Judgment]):
     """Judgments of runs' files, those of ``columns`` in their order; ``file`` (N,) is the one of
     ``files`` that a judgment's line stands in.
 
-    A record is decoded when it is asked for, from the file as it was opened, with the seconds of
-    its calls in all sessions and the judge's name of the columns; records of small files are kept.
+    A record is decoded when it is asked for, from the file as it was opened, with what the ledger
+    tells of its calls in all sessions and the judge's name of the columns; records of small files
+    are kept.
     """
 
     def __init__(self, files: Sequence[OpenedFile], columns: JudgmentColumns, file: Ints) -> None:
@@ -146,9 +147,10 @@ class RunJudgments(Sequence[Judgment]):
         # The record is new, and nobody else holds it yet.
         vars(judgment)["judge"] = columns.judges[int(columns.judge[row])]
         first = self._first_call[row]
-        took = columns.calls.seconds[first : first + len(judgment.calls)].tolist()
-        for call, seconds in zip(judgment.calls, took, strict=True):
-            vars(call)["seconds"] = seconds
+        mine = slice(first, first + len(judgment.calls))
+        took, cached = columns.calls.seconds[mine].tolist(), columns.calls.cached[mine].tolist()
+        for call, seconds, was_cached in zip(judgment.calls, took, cached, strict=True):
+            vars(call).update(seconds=seconds, cached=was_cached)
         return judgment
 
     @cached_property
@@ -157,7 +159,7 @@ class RunJudgments(Sequence[Judgment]):
 
 
 def read_run_judgments(path: Path, ledger: Path) -> RunJudgments:
-    """Read a run's judgments in file order, ``ledger`` for the seconds of their calls. A last line
+    """Read a run's judgments in file order, ``ledger`` for what their calls took. A last line
     without its newline was torn by a kill and is left out; a bad line elsewhere raises
     UserError. The columns of a large run are kept in the user's cache."""
     saved = SavedColumns(path, ledger)
@@ -181,7 +183,7 @@ def _read_columns(path: Path, ledger: Path) -> JudgmentColumns:
                 builder.add(decode_fields(line.content), line.offset, len(line.content))
             except ValidationError as error:
                 raise bad_line(path, line.number, error) from error
-        return with_seconds(builder.build(), ledger)
+        return with_ledger(builder.build(), ledger)
 
 
 class PublishedJudgments(Sequence[Judgment]):

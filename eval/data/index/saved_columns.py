@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import VERDICTS, CallColumns, JudgmentColumns
 from trajudge.eval.data.index.saved_tables import (
     KEY_TYPES,
@@ -24,7 +25,10 @@ _JUDGMENTS = {
     **{"judge": "i4", "sample": "i4", "status": "i1", "rung": "i1", "verdicts": "i1"},
     **{"score": "f8", "second_asked": "f8", "offset": "i8", "length": "i8"},
 }
-_CALLS = {"judgment": "i8", "stage": "i4", "cost": "f8", "seconds": "f8", "usage": "i8"}
+_CALLS = {
+    **{"judgment": "i8", "stage": "i4", "cost": "f8", "seconds": "f8", "usage": "i8"},
+    **{"request": "i8", "cached": "b1"},
+}
 _OF_CALLS = "call."
 TYPES = KEY_TYPES | _JUDGMENTS | {_OF_CALLS + name: kind for name, kind in _CALLS.items()}
 
@@ -36,7 +40,7 @@ class SavedColumns:
     ``written_here`` as of ``SavedTable``."""
 
     def __init__(self, judgments: Path, ledger: Path, *, written_here: bool = False) -> None:
-        files = (judgments, ledger)
+        files = (judgments, ledger, ledger.with_name(PAYMENTS))
         self._table = SavedTable.of_files(NAME, files, TYPES, ABOUT, written_here=written_here)
 
     @property
@@ -45,8 +49,9 @@ class SavedColumns:
         return self._table.place is not None and self._table.place.is_file()
 
     def load(self) -> JudgmentColumns | None:
-        """Return the columns of all lines in their order, with the seconds of their calls; None
-        where they were not kept or the files have changed since. Their calls have no ``place``."""
+        """Return the columns of all lines in their order, with what the ledger tells of their
+        calls; None where they were not kept or the files have changed since. Their calls have no
+        ``place``."""
         table = self._table.load()
         try:
             return None if table is None else columns_from(table)
@@ -54,7 +59,7 @@ class SavedColumns:
             return None
 
     def keep(self, columns: JudgmentColumns) -> None:
-        """Keep the columns of all lines, with the seconds of their calls."""
+        """Keep the columns of all lines, with what the ledger tells of their calls."""
         self._table.keep(table_of(columns))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
+from trajudge.eval.data.index.call_ledger import LedgerFields
 from trajudge.eval.data.index.keys import KeyLike
 from trajudge.eval.data.index.lines import CallFields, whole_lines
-from trajudge.eval.data.index.seconds import LedgerFields
 from trajudge.judges.model import Call
 from trajudge.trajectories.model import canonical_task_id
 from trajudge.trajectories.util.errors import UserError

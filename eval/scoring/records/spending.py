@@ -7,14 +7,17 @@ from trajudge.trajectories.model import Record
 
 
 class UsageTotals(Record):
-    """What calls used. ``cost`` in US dollars over the calls whose price is known, None if there
-    is none; ``unpriced`` calls come on top. ``seconds`` is the latency of those that were sent,
-    added up."""
+    """What calls used, each distinct request once. ``cost`` in US dollars over the calls whose
+    price is known, None if there is none; ``unpriced`` calls come on top. ``cached`` calls, worth
+    ``cached_cost`` dollars, were not paid by this run: the cache had their replies. ``seconds`` is
+    the latency of those that were sent, added up."""
 
     calls: int
     usage: Usage
     cost: float | None
     unpriced: int
+    cached: int = 0
+    cached_cost: float = 0.0
     seconds: float = 0.0
 
 

@@ -32,12 +32,16 @@ class Payments:
         UserError."""
         self._count += 1
         attempt = f"{self._session}-{self._count}"
-        self._append({"attempt": attempt, "request": request_hash, "reserved": worst})
+        self.note(attempt, request_hash, worst)
         return attempt
 
     def paid(self, request_hash: str, cost: float) -> None:
         """Note the cost of an attempt that was not noted before it was sent. Raises UserError."""
         self.sent(request_hash, cost)  # of one that is never settled, this counts
+
+    def note(self, attempt: str, request_hash: str, cost: float) -> None:
+        """Note the cost of an attempt that others made and name. Raises UserError."""
+        self._append({"attempt": attempt, "request": request_hash, "reserved": cost})
 
     def settled(self, attempt: str, cost: float) -> None:
         """Note what the attempt cost. Raises UserError."""
@@ -66,6 +70,14 @@ class Payments:
 def read_payments(path: Path) -> dict[str, float]:
     """Read the dollars by request: the cost of its attempts, and the worst case of those never
     settled. Empty without the file."""
+    dollars: dict[str, float] = defaultdict(float)
+    for request_hash, cost in read_attempts(path).values():
+        dollars[request_hash] += cost
+    return {request_hash: cost for request_hash, cost in dollars.items() if cost}
+
+
+def read_attempts(path: Path) -> dict[str, tuple[str, float]]:
+    """Read the request of each attempt, and its dollars as of ``read_payments``."""
     by_attempt: dict[str, tuple[str, float]] = {}
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for line in lines:
@@ -78,7 +90,4 @@ def read_payments(path: Path) -> dict[str, float]:
                 by_attempt[attempt] = by_attempt[attempt][0], float(entry["paid"])
         except (ValueError, KeyError, TypeError):
             continue  # empty, or torn by a kill before its attempt was sent
-    dollars: dict[str, float] = defaultdict(float)
-    for request_hash, cost in by_attempt.values():
-        dollars[request_hash] += cost
-    return {request_hash: cost for request_hash, cost in dollars.items() if cost}
+    return by_attempt

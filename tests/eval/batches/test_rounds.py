@@ -22,7 +22,8 @@ def judge(server: BatchServer, out: str, *words: str, name: str = "gpt-4o") -> i
     root = server.url if name.startswith("claude") else f"{server.url}/v1"
     cache = ("--cache", f"{out}.sqlite")
     data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
-    return main([*data, "--out", out, "--yes", "--batch-options", OPTIONS, *cache, *words])
+    batch = ("--batch-options", OPTIONS) if any("--batch" in word for word in words) else ()
+    return main([*data, "--out", out, "--yes", *batch, *cache, *words])
 
 
 def live(server: BatchServer, *words: str, name: str = "gpt-4o") -> bytes:

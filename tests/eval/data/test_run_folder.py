@@ -30,9 +30,11 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 
+REQUEST = "a" * 64
+
 
 def judgments() -> list[Judgment]:
-    return [said(1, True, calls=(call(),)), failed("\u2028 two", Status.REFUSED)]
+    return [said(1, True, calls=(call(request=REQUEST),)), failed("\u2028 two", Status.REFUSED)]
 
 
 def test_every_file_is_read_back(tmp_path: Path) -> None:
@@ -75,8 +77,8 @@ def test_a_copied_run_is_scored_and_reported_as_the_run_is(tmp_path: Path) -> No
 
 
 def test_what_tells_of_the_execution_only_is_not_written() -> None:
-    fast = said(1, True, calls=(call(seconds=0.1, cached=True),))
-    slow = said(1, True, calls=(call(seconds=9.0),))
+    fast = said(1, True, calls=(call(seconds=0.1, cached=True, request=REQUEST),))
+    slow = said(1, True, calls=(call(seconds=9.0, request=REQUEST),))
     assert judgment_line(fast) == judgment_line(slow)
 
 

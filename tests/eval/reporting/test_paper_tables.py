@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.eval.cases import key, label, said
-from trajudge.eval.reporting.categories import category
-from trajudge.eval.reporting.paper_tables import paper_table
+from trajudge.eval.reporting.paper_tables import category, paper_table
 from trajudge.eval.reporting.score_options import PAPER_TABLES
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap

@@ -79,6 +79,7 @@ def test_a_killed_worker_costs_what_was_in_flight(
     assert again <= most, "no more than was in flight at each kill"
     shown = merged(run, tmp_path / "merged")
     assert "0 replies paid for again" in shown, "what was answered was not asked again"
+    assert " from the cache" not in shown, "what a killed worker had asked was paid by this run"
     check_same(tmp_path / "merged", alone)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
 from tests.judges.engine.parts import Scripted, engine, request, run
-from trajudge.judges.engine import Budget, BudgetSpent
+from trajudge.judges.engine import Budget, BudgetSpent, Payments
 from trajudge.judges.model import Usage
 from trajudge.trajectories.util.errors import UserError
 
@@ -39,6 +40,37 @@ def test_calls_in_flight_are_waited_for_as_they_may_cost_less() -> None:
         budget = Budget(a_dollar_a_token, limit=10)
         await asyncio.gather(*(spend(budget, 6, 2, seconds=1) for _ in range(3)))
         assert budget.spent == 6
+
+    run(main())
+
+
+def test_the_sentence_of_the_limit_knows_of_calls_under_way() -> None:
+    async def main() -> tuple[str, str]:
+        budget = Budget(a_dollar_a_token, limit=10)
+        await spend(budget, 3, 3)
+        under_way = asyncio.create_task(spend(budget, 2, 2, seconds=1))
+        await asyncio.sleep(0.5)
+        with pytest.raises(BudgetSpent) as early:
+            await spend(budget, 8, 8)
+        await under_way
+        with pytest.raises(BudgetSpent) as late:
+            await spend(budget, 8, 8)
+        return str(early.value), str(late.value)
+
+    early, late = run(main())
+    assert "at most $7.0000 is left of --max-cost 10, at least $3.0000 is spent" in early
+    assert "and $5.0000 is left of --max-cost 10, $5.0000 is spent" in late
+
+
+def test_a_reply_is_kept_though_its_payment_cannot_be_noted(tmp_path: Path) -> None:
+    """The call is paid; that the run ends is known before the next one."""
+
+    async def main() -> None:
+        budget = Budget(a_dollar_a_token, payments=Payments(tmp_path / "gone" / "payments.jsonl"))
+        async with budget.reserve("m", Usage(input=1)) as reservation:
+            budget.settle(reservation, Usage(input=1))
+        with pytest.raises(UserError, match="cannot be written"):
+            await spend(budget, 1, 1)
 
     run(main())
 

@@ -6,6 +6,7 @@ import asyncio
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -36,9 +37,25 @@ def test_a_question_is_asked_once_in_one_run_and_never_again(path: Path) -> None
         return [answer.cached for answer in answers]
 
     first, second = Scripted(latency=0.1), Scripted()
-    assert run(main(first)) == [False] * 5 + [True]
+    assert run(main(first)) == [False] + [True] * 5
     assert run(main(second)) == [True] * 6
     assert (len(first.times), len(second.times)) == (1, 0)
+
+
+def test_what_several_want_asked_again_is_asked_again_once(path: Path) -> None:
+    """Judgments that share a request, one after the other: the first has the reply replaced."""
+
+    async def main() -> None:
+        server = Scripted(lambda request, nth: Reply(text=str(nth)))
+        judging = engine(server, cache=path)
+        await judging.ask(request())
+        begun = time.time()
+        again = [await judging.ask(request(), refresh=True, since=begun) for _ in range(3)]
+        assert [one.reply.text for one in again] == ["1"] * 3
+        assert [one.cached for one in again] == [False, True, True]
+        assert (await judging.ask(request(), refresh=True)).reply.text == "2", "at any time"
+
+    run(main())
 
 
 def test_refresh_asks_again_and_keeps_the_new_reply(path: Path) -> None:

@@ -25,7 +25,8 @@ class Work:
 def test_one_piece_of_work_serves_all_who_ask_meanwhile() -> None:
     async def main() -> None:
         flight, work = SingleFlight[str](), Work()
-        assert await asyncio.gather(*(flight.run("a", work) for _ in range(5))) == ["result"] * 5
+        results = await asyncio.gather(*(flight.run("a", work) for _ in range(5)))
+        assert results == [("result", True)] + [("result", False)] * 4
         assert work.started == 1
         await flight.run("a", work)
         assert work.started == 2
@@ -54,7 +55,7 @@ def test_one_who_leaves_does_not_disturb_the_others() -> None:
         leaving, staying = (asyncio.create_task(flight.run("a", work)) for _ in range(2))
         await asyncio.sleep(0.5)
         leaving.cancel()
-        assert await staying == "result"
+        assert await staying == ("result", False)
         assert work.started == 1
 
     run(main())
@@ -68,7 +69,7 @@ def test_with_the_last_one_the_work_is_cancelled() -> None:
         only.cancel()
         with pytest.raises(asyncio.CancelledError):
             await only
-        assert await flight.run("a", work) == "result"  # a new one, not the cancelled one
+        assert await flight.run("a", work) == ("result", True)  # a new one, not the cancelled one
         assert (work.started, work.ended) == (2, 1)
 
     run(main())

@@ -29,12 +29,17 @@ def read(folder: Path) -> RunJudgments:
 
 
 def made() -> list[Judgment]:
-    calls = (call(0.25, seconds=2.0, request="a" * 64), call(None, stage="second"))
+    calls = (
+        call(0.25, seconds=2.0, request="a" * 64),
+        call(None, stage="second", request="b" * 64),
+    )
     return [
         said(3, True, calls=calls, score=0.5, process=False, failure_step=0),
         failed(1, Status.REFUSED),
         said("resized.2", False, benchmark="visualwebarena", scores={"second_asked": 0.0}),
-        said(3, False, sample=1, side_effect=True, calls=(call(rung="tail-heavy"),)),
+        said(
+            3, False, sample=1, side_effect=True, calls=(call(rung="tail-heavy", request="c" * 64),)
+        ),
     ]
 
 

@@ -1,0 +1,51 @@
+"""What a run paid, in one sentence."""
+
+from __future__ import annotations
+
+from tests.eval.cases import call, failed, said
+from trajudge.eval.reporting.costs import cost_sentence
+from trajudge.eval.scoring.compute import score
+from trajudge.judges.model import Call, Judgment, Status
+
+
+def sentence(*judgments: Judgment, beside: float = 0.0) -> str:
+    return cost_sentence(score(judgments, {}, rewards={}), None, beside)
+
+
+def judged(task: int, *calls: Call) -> Judgment:
+    return said(task, True, calls=calls)
+
+
+def test_a_request_of_several_judgments_counts_once() -> None:
+    shared = call(0.5, request="a" * 64)
+    mine, yours = judged(1, shared, call(0.25)), judged(2, shared, call(0.25))
+    assert sentence(mine, yours).startswith("Cost: $1.0000, 3 calls, 360 input and 30 output")
+
+
+def test_what_the_cache_answered_was_not_paid() -> None:
+    told = sentence(judged(1, call(0.5, cached=True), call(0.25)))
+    assert told.startswith("Cost: $0.2500, 2 calls (1 from the cache, worth $0.5000), ")
+    whole = sentence(judged(1, call(0.5, cached=True)))
+    assert whole.startswith("Cost: $0.0000, 1 call (1 from the cache, worth $0.5000), ")
+
+
+def test_a_request_is_paid_if_one_of_its_calls_was() -> None:
+    """Its first judgment paid, the second had the reply from the cache."""
+    shared = call(0.5, request="a" * 64)
+    later = shared.model_copy(update={"cached": True})
+    assert sentence(judged(1, later), judged(2, shared)).startswith("Cost: $0.5000, 1 call, ")
+
+
+def test_calls_of_unknown_price_from_the_cache_have_no_worth() -> None:
+    told = sentence(judged(1, call(None, cached=True)))
+    assert told.startswith("Cost: unknown, 1 call (1 from the cache), ")
+
+
+def test_a_model_that_answered_nothing_was_called_all_the_same() -> None:
+    assert sentence(failed(1, Status.PROVIDER_ERROR)) == "Cost: $0 (no call was answered)"
+    assert sentence(said(1, True)) == "Cost: $0 (no model was called)"
+
+
+def test_what_no_judgment_holds_comes_on_top() -> None:
+    told = sentence(judged(1, call(0.5)), beside=0.25)
+    assert told.endswith("; $0.2500 more for failed attempts and replies that no judgment holds")
