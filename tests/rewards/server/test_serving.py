@@ -23,6 +23,7 @@ from tests.ports import free_port
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from tests.rewards.test_rewarder import calibration_file
+from trajudge.judges.engine.store.payments import read_payments
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.serve import main
 from trajudge.trajectories.model import ImageRef
@@ -208,6 +209,30 @@ def test_equal_items_are_one_call_and_a_kill_loses_nothing(tmp_path: Path) -> No
         assert model.stats.requests == 1, "nothing that was answered is paid again"
     assert len(first) == 64
     assert {one["value"] for one in first} == {one["value"] for one in again}
+
+
+@pytest.mark.slow
+def test_a_limit_counts_what_was_paid_before_there_was_one(tmp_path: Path) -> None:
+    prices = tmp_path / "prices.toml"
+    prices.write_text("[models.mock]\ninput = 1000.0\noutput = 1000.0\n", encoding="utf-8")
+    words = ["--prices", str(prices), "--context", "8000", "--max-tokens", "100"]
+
+    def abstained(server: Server, *numbers: int) -> list[object]:
+        items = [{"trajectory": record_of(trajectory(number))} for number in numbers]
+        rewards = server.ask("/v1/rewards", {"items": items}).content["rewards"]
+        return [reward["abstained"] for reward in rewards]
+
+    with LlmServer() as model:
+        with serving(tmp_path, *at_the_model(model, *words)) as server:
+            assert abstained(server, *range(9)) == [""] * 9
+        paid = sum(read_payments(tmp_path / "store" / "payments.jsonl").values())
+        limited = at_the_model(model, *words, "--max-cost", str(paid))
+        (tmp_path / "new").mkdir()
+        with serving(tmp_path / "new", *limited) as server:
+            assert abstained(server, 9) == [""]
+        with serving(tmp_path, *limited) as server:
+            assert abstained(server, 9) == ["over_budget"]
+        assert model.stats.requests == 10
 
 
 @pytest.mark.slow
