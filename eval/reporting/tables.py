@@ -241,7 +241,9 @@ def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
 def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
     # Cached and image tokens are parts of the input, reasoning of the output.
     usage = spent.usage
-    cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
+    cost = "unknown" if spent.cost is None else f"${spent.cost - spent.cached_cost:.4f}"
+    if spent.cached_cost:
+        cost += f" + ${spent.cached_cost:.4f} cached"
     if spent.cost is not None and spent.unpriced:
         cost += f" + {count_of(spent.unpriced, 'call')} of unknown price"
     tokens = (

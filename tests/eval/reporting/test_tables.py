@@ -79,6 +79,11 @@ def test_every_stage_is_counted_by_itself() -> None:
     ]
 
 
+def test_what_the_cache_answered_is_told_apart_from_what_was_paid() -> None:
+    made = score([said(1, True, calls=(call(0.5, cached=True), call(0.25)))], {}, rewards={})
+    assert "$0.2500 + $0.5000 cached" in plain(made)
+
+
 def test_a_judge_of_one_stage_takes_one_line() -> None:
     found = score([said(1, True, calls=(call(),))], {}, rewards={})
     assert len(tables(found)[-1][2]) == 1
