@@ -26,7 +26,9 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.terminal import count_of, one_line, terminal_console
+from trajudge.trajectories.util.terminal import count_of, one_line
+
+_BESIDE_AGENTS = 3  # warnings
 
 
 def report(config: ScoreConfig) -> int:
@@ -80,33 +82,41 @@ def _print(
         return
     from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
-    from trajudge.eval.reporting.tables import tables  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
+    from trajudge.eval.reporting.tables import tables, with_notes  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
-        from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
-
-        more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
-        sys.stdout.write(summary(scores, also=more.count("\n")) + more)
+        sys.stdout.write(_screen(scores, kinds))
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))
         sys.stderr.write("".join(note + "\n" for note in notes(scores)))
-    elif sys.stdout.isatty():
-        from rich.console import Group  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
     else:
-        sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+        rest = "--full" if chosen and not config.full else None
+        sys.stdout.write(with_notes(shown, notes(scores), rest=rest))
+
+
+def _screen(scores: ScoreReport, kinds: Sequence[Table]) -> str:
+    """Lay out the first screen, below it ``kinds`` and the judges agent by agent."""
+    from trajudge.eval.reporting.overview import agents  # noqa: PLC0415
+    from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render, screen_width  # noqa: PLC0415
+
+    more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
+    by_agent = agents(scores, screen_width())
+    if not by_agent:
+        return summary(scores, also=more.count("\n")) + more
+    more = "\n".join([*by_agent, more])
+    rest = "All tables: --full; agent by agent:"
+    return summary(scores, also=more.count("\n"), most=_BESIDE_AGENTS, rest=rest) + more
 
 
 def _is_one_screen(config: ScoreConfig) -> bool:
     """Tell whether the first screen is asked for, not all tables or some."""
-    rest = config.full or config.by is not None or config.compare == "benchmark"
+    rest = config.full or config.compare == "benchmark"
     return not (rest or config.table or config.format != "table")
 
 
