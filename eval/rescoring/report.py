@@ -28,7 +28,7 @@ from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import count_of, one_line
 
-_BESIDE_AGENTS = 3  # warnings
+_WARNINGS_BESIDE = 3  # such tables
 
 
 def report(config: ScoreConfig) -> int:
@@ -100,24 +100,30 @@ def _print(
 
 
 def _screen(scores: ScoreReport, kinds: Sequence[Table]) -> str:
-    """Lay out the first screen, below it ``kinds`` and the judges agent by agent."""
+    """Lay out the first screen, below it the judges by agent and by benchmark where that was asked
+    for, and ``kinds``."""
+    from trajudge.eval.reporting.comparison_tables import benchmark_rankings  # noqa: PLC0415
     from trajudge.eval.reporting.overview import agents  # noqa: PLC0415
     from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
     from trajudge.trajectories.util.tables import render, screen_width  # noqa: PLC0415
 
     more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
-    by_agent = agents(scores, screen_width())
-    if not by_agent:
+    width = screen_width()
+    by = {
+        "agent by agent": agents(scores, width),
+        "benchmark by benchmark": benchmark_rankings(scores.comparison, width),
+    }
+    names = [name for name, lines in by.items() if lines]
+    if not names:
         return summary(scores, also=more.count("\n")) + more
-    more = "\n".join([*by_agent, more])
-    rest = "All tables: --full; agent by agent:"
-    return summary(scores, also=more.count("\n"), most=_BESIDE_AGENTS, rest=rest) + more
+    more = "\n\n".join("\n".join(by[name]) for name in names) + "\n" + more
+    rest = f"All tables: --full; {' and '.join(names)}:"
+    return summary(scores, also=more.count("\n"), most=_WARNINGS_BESIDE, rest=rest) + more
 
 
 def _is_one_screen(config: ScoreConfig) -> bool:
     """Tell whether the first screen is asked for, not all tables or some."""
-    rest = config.full or config.compare == "benchmark"
-    return not (rest or config.table or config.format != "table")
+    return not (config.full or config.table or config.format != "table")
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
