@@ -19,18 +19,13 @@ from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases
 from trajudge.environments.serving import PAGES
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
+from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge env export",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        old=OLD,
-    )
+    made = TextParser(prog="trajudge env export", description=__doc__, old=OLD)
     add = OptionAdder(made)
     add_cases(made)
     add.folder("--out", "folder to write", default=Path("exported"))

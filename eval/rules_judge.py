@@ -151,7 +151,7 @@ ENTRIES = {
         id_options=("mode",),
     ),
     "rules:webarena": _entry(
-        "WebArena", "WebArena's original rules on the answer and the last page's address"
+        "WebArena", "WebArena's rules on the answer and the last page's address"
     ),
 }
 

@@ -13,7 +13,7 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
     command_line = Parser(prog="trajudge judges", description=__doc__)
     commands = command_line.add_subparsers(dest="command", required=True, help="what to show")
-    commands.add_parser("list", help="every judge: what it sees, asks and answers")
+    listed = commands.add_parser("list", help="every judge: the model it needs, and what it asks")
     show = commands.add_parser(
         "show",
         help="a judge's card, options and prompts",
@@ -29,19 +29,33 @@ def parser() -> argparse.ArgumentParser:
     )
     fidelity = commands.add_parser("fidelity", help="what judges follow of their sources")
     fidelity.add_argument("name", metavar="NAME", nargs="?", help="one judge (default: all)")
+    for each, what in (
+        (listed, "what judges see, their calls, answers and papers, as lines with tabs in a pipe"),
+        (show, "the whole card, and the prompts for a run of the sample, instead of one screen"),
+        (fidelity, "every item, as lines with tabs in a pipe"),
+    ):
+        each.add_argument("--full", action="store_true", help=what)
     return command_line
 
 
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Print what is asked for; the exit code (``trajectories.util.exits``)."""
-    if options.command == "list":
-        _list()
-        return OK
-    if options.command == "fidelity":
-        _fidelity(options.name)
-        return OK
+    show = {"list": _list, "show": _show, "fidelity": _fidelity}[options.command]
+    sys.stdout.write(show(options))
+    return OK
+
+
+def _list(options: argparse.Namespace) -> str:
+    from trajudge.judges.screens import list_screen  # noqa: PLC0415 - --help needs none of these
+    from trajudge.judges.show import HEAD, full_table, rows  # noqa: PLC0415
+
+    return full_table(HEAD, rows()) if options.full else list_screen()
+
+
+def _show(options: argparse.Namespace) -> str:
     from trajudge.judges.options import named_options  # noqa: PLC0415 - --help needs none of these
+    from trajudge.judges.screens import judge_screen  # noqa: PLC0415
     from trajudge.judges.show import described  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
@@ -49,23 +63,17 @@ def main(options: argparse.Namespace) -> int:
 
     read = open_source(resolve_sample(SAMPLE))
     sample = next(item for item in read if isinstance(item, Trajectory))
-    sys.stdout.write(
-        described(options.name, named_options("--judge-option", options.judge_option), sample)
-    )
-    return OK
+    show = described if options.full else judge_screen
+    return show(options.name, named_options("--judge-option", options.judge_option), sample)
 
 
-def _list() -> None:
-    from trajudge.judges.show import HEAD, rows, write_table  # noqa: PLC0415
-
-    write_table(HEAD, rows())
-
-
-def _fidelity(name: str | None) -> None:
+def _fidelity(options: argparse.Namespace) -> str:
     from trajudge.judges.cards.fidelity import HEAD, fidelity_rows  # noqa: PLC0415
-    from trajudge.judges.show import write_table  # noqa: PLC0415
+    from trajudge.judges.screens import fidelity_screen  # noqa: PLC0415
+    from trajudge.judges.show import full_table  # noqa: PLC0415
 
-    write_table(HEAD, list(fidelity_rows(name)))
+    name = options.name
+    return full_table(HEAD, list(fidelity_rows(name))) if options.full else fidelity_screen(name)
 
 
 if __name__ == "__main__":

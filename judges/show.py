@@ -23,6 +23,7 @@ from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.util.tables import Table, text
 
 JudgeRow = tuple[str, str, str, str, str]
 HEAD: JudgeRow = ("judge", "sees", "calls", "answers", "paper")
@@ -43,16 +44,11 @@ def rows() -> list[JudgeRow]:
     return [*ours, *theirs]
 
 
-def write_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Write a table on a terminal, lines with tabs elsewhere."""
-    if not sys.stdout.isatty():
-        sys.stdout.writelines("\t".join(row) + "\n" for row in (head, *rows))
-        return
-    from trajudge.trajectories.util.tables import Column, terminal_table  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
-
-    columns = [Column(name, folded=True) for name in head]
-    terminal_console().print(terminal_table(None, columns, rows))
+def full_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Render a table for a terminal, as lines with tabs elsewhere."""
+    if sys.stdout.isatty():
+        return text(Table("", head, rows, names=len(head))).lstrip("\n")
+    return "".join("\t".join(row) + "\n" for row in (head, *rows))
 
 
 def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> str:
@@ -69,12 +65,12 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     lines += [
         "## Options",
         "",
-        *_options(name, entry, options),
-        *_defences(name, entry, options),
+        *option_lines(name, entry, options),
+        *defence_lines(name, entry, options),
         "",
     ]
     if judge is not None:
-        lines += ["## Needs", "", *_needs(needs_of(name, options)), ""]
+        lines += ["## Needs", "", *need_lines(needs_of(name, options)), ""]
         lines += [f"## Prompts for {trajectory.key}", "", *_prompt_lines(judge, trajectory)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -85,7 +81,8 @@ def _row(name: str, entry: JudgeEntry, card: Card) -> JudgeRow:
     return (name, shown or without, card.calls, card.scale, card.paper)
 
 
-def _options(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
+def option_lines(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the options with their values, and those that must be given."""
     kind = entry.options_class
     open_ = [key for key, field in kind.model_fields.items() if field.is_required()]
     if set(open_) - given.keys():
@@ -97,14 +94,14 @@ def _options(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator
     yield from (f"{key} = {value}" for key, value in values.items())
 
 
-def _defences(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
+def defence_lines(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:
     """Yield the defences that are on, and those that every judge takes."""
     on = read_defences(name, entry.options_class, given).given
     yield from (f"{key} = {value}" for key, value in on.items())
     yield f"of every judge, against what it reads: {', '.join(DEFENCES)}"
 
 
-def _needs(needs: Needs) -> Iterator[str]:
+def need_lines(needs: Needs) -> Iterator[str]:
     """Yield what a run must show; without it the run is skipped."""
     for name in ("screenshots", "trees"):
         yield f"{name}: {', '.join(map(str, getattr(needs, name))) or 'none'}"
@@ -117,6 +114,17 @@ def _needs(needs: Needs) -> Iterator[str]:
 def _prompt_lines(judge: Judge, trajectory: Trajectory) -> list[str]:
     """Render the first call of every stage, pictures by their size, and count the calls that
     follow."""
+    return _previewed(judge, trajectory).lines()
+
+
+def stages_of(judge: Judge, trajectory: Trajectory) -> list[str]:
+    """Name the stages in which a judge asks about a trajectory, with how often where it is more
+    than once."""
+    count = _previewed(judge, trajectory).count
+    return [stage if number == 1 else f"{stage} × {number}" for stage, number in count.items()]
+
+
+def _previewed(judge: Judge, trajectory: Trajectory) -> _PreviewClient:
     client = _PreviewClient()
 
     async def judge_it() -> None:
@@ -124,7 +132,7 @@ def _prompt_lines(judge: Judge, trajectory: Trajectory) -> list[str]:
             await judge(trajectory, client)
 
     asyncio.run(judge_it())
-    return client.lines()
+    return client
 
 
 class _PreviewClient(BaseClient):
@@ -132,18 +140,18 @@ class _PreviewClient(BaseClient):
 
     def __init__(self) -> None:
         self._first: dict[str, list[str]] = {}
-        self._count: Counter[str] = Counter()
+        self.count: Counter[str] = Counter()
 
     def lines(self) -> list[str]:
         written = []
         for stage, lines in self._first.items():
-            more = self._count[stage] - 1
+            more = self.count[stage] - 1
             title = f"### {stage} (and {more} more like it)" if more else f"### {stage}"
             written += [title, "", *lines]
         return written
 
     async def answer(self, call_args: CallArgs) -> Reply:
-        self._count[call_args.stage] += 1
+        self.count[call_args.stage] += 1
         if call_args.stage not in self._first:
             self._first[call_args.stage] = list(_lines(call_args.messages))
         return Reply(text=call_args.assume)

@@ -87,7 +87,9 @@ def accept_parser() -> TextParser:
 
 def _training_options(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
-    add.choice("--format", get_args(FormatName), "also write rows in a trainer's layout")
+    formats = get_args(FormatName)
+    about = f"also write rows in a trainer's layout: {', '.join(formats)}"
+    add.choice("--format", formats, about, metavar="NAME")
     add.choice("--per", get_args(Per), "a row is a trajectory or a step")
     add.switch("--with-screenshots", "rows hold the screenshots of the pages", default=None)
     add.number("--per-task", "at most N runs of a task")

@@ -12,7 +12,6 @@ from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
-from trajudge.trajectories.util.terminal import terminal_console
 
 if TYPE_CHECKING:
     from trajudge.eval.audit.report import Audit
@@ -52,14 +51,10 @@ def _show(report: Audit, config: AuditConfig) -> None:
         rest = f"All groups, success rates and agents: --full; cases: {config.out / 'cases.jsonl'}"
         sys.stdout.write(summary(report, rest=rest))
         return
-    from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import all_folded, render  # noqa: PLC0415
 
-    if sys.stdout.isatty():
-        terminal_console().print(*map(rich_table, tables(report)), sep="\n")
-    else:
-        sys.stdout.write(render(tables(report), "table") + "\n")
-    sys.stdout.writelines(one_line(sentence) + "\n" for sentence in sentences(report))
+    sys.stdout.write(render(tables(report), "table") + "\n")
+    sys.stdout.writelines(line + "\n" for line in all_folded(sentences(report)))
 
 
 if __name__ == "__main__":

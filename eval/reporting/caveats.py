@@ -49,7 +49,7 @@ _FAILED = {
 
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
-    lines = [*_few_positives(scores), *beaten_by_baselines(scores), *scores.remarks]
+    lines = [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
@@ -65,7 +65,8 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     different trajectories."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
     lines = _missing_judgments(scores, whole)
-    lines += [*beaten_by_baselines(scores), *_few_positives(scores), *scores.remarks]
+    few = _few_positives(scores, by_agent=False)
+    lines += [*beaten_by_baselines(scores), *few, *scores.remarks]
     lines += _precision_without_interval(scores)
     lines += [f"warning: {line}" for line in _different_trajectories(scores)]
     unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
@@ -176,13 +177,14 @@ def shown_benchmarks(scores: ScoreReport) -> set[str]:
     return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
-def _few_positives(scores: ScoreReport) -> list[str]:
-    """Warn once per label of the benchmarks with too few positives; judges are named where not all
-    were scored on the same trajectories."""
+def _few_positives(scores: ScoreReport, *, by_agent: bool) -> list[str]:
+    """Warn once per label of the benchmarks with too few positives, ``by_agent`` of each agent's
+    too; judges are named where not all were scored on the same trajectories."""
     few: dict[Label, dict[str, dict[str, int]]] = {}
     shown = shown_benchmarks(scores)
     for score in scores.scores:
         low = score.positives < FEW_POSITIVES and score.benchmark in shown
+        low &= by_agent or score.agent == ALL_AGENTS
         if low and not score.baseline and is_labelled(score):
             place = benchmark_name(score.benchmark)
             place += "" if score.agent == ALL_AGENTS else f" by {score.agent}"

@@ -27,7 +27,7 @@ from trajudge.eval.scoring.records import (
     MetricDifference,
     Ranking,
 )
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.trajectories.util.tables import Table, columns, first_screen
 
 _DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
 _MCNEMAR_HEAD = (
@@ -40,6 +40,7 @@ _EQUAL_RECALL_HEAD = (
     *("difference [95 %]", "n"),
 )
 _FEW_JUDGES = 4
+_BENCHMARK_ROWS = 8
 _REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
 _METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
@@ -74,6 +75,24 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     if ranked:
         sections.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
     return sections
+
+
+def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
+    """Lay out the order of the judges by precision on each benchmark, in a few lines. Nothing where
+    they were not compared there."""
+    rankings = [r for r in comparison.rankings if r.metric == "precision"]
+    first = next((r.label for r in rankings), None)
+    rows = [
+        (benchmark_name(r.benchmark), r.order, r.tied or "none")
+        for r in rankings
+        if r.label == first and r.benchmark != OVERALL
+    ]
+    if len({r.benchmark for r in rankings}) < 2 or not rows:
+        return []
+    left_out = len(rows) - _BENCHMARK_ROWS
+    more = [f"and {left_out} more: --full"] if left_out > 0 else []
+    head = ("benchmark", "ranking by precision", "ties (Holm, α = .05)")
+    return [*columns(head, rows[:_BENCHMARK_ROWS], width, names=3), *more]
 
 
 def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:

@@ -13,9 +13,18 @@ from trajudge.eval.reporting.formatting import (
     precision_cell,
     rate_cell,
 )
-from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Score, ScoreReport
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    OVERALL,
+    Label,
+    Score,
+    ScoreReport,
+)
+from trajudge.trajectories.util.tables import columns
 
 _HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
+_AGENTS_HEAD = ("agent", "judge", "precision [95 %]", "recall", "F1", "n")
+_AGENT_ROWS = 8
 
 
 def overview(scores: ScoreReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -28,16 +37,44 @@ def overview(scores: ScoreReport) -> tuple[tuple[str, ...], list[tuple[str, ...]
     benchmarks = list(dict.fromkeys(name for _, _, name in judges if name != OVERALL))
     if len(benchmarks) == 1:
         benchmarks = []
-    columns = (f"{benchmark_name(benchmark)} [95 %]" for benchmark in benchmarks)
+    places = (f"{benchmark_name(benchmark)} [95 %]" for benchmark in benchmarks)
     rows = [*_rows(judges, benchmarks), *_rows(_by_place(scores.baselines), benchmarks)]
-    return (*_HEAD, *columns), rows
+    return (*_HEAD, *places), rows
+
+
+def agents(scores: ScoreReport, width: int) -> list[str]:
+    """Lay out the judges agent by agent, over all benchmarks, in a few lines: the agents with the
+    most trajectories. Nothing where they were not scored so."""
+    label = _first_label(scores.scores)
+    rows = [
+        s
+        for s in scores.scores
+        if (s.label, s.benchmark, s.baseline) == (label, OVERALL, False)
+        and s.agent != ALL_AGENTS
+        and s.n
+    ]
+    if not rows:
+        return []
+    rows.sort(key=lambda s: -s.n)
+    cells = [
+        (s.agent, s.judge, precision_cell(s), percent(s.recall), percent(s.f1), str(s.n))
+        for s in rows[:_AGENT_ROWS]
+    ]
+    left_out = len(rows) - _AGENT_ROWS
+    more = [f"and {left_out:,} more: --full"] if left_out > 0 else []
+    return [*columns(_AGENTS_HEAD, cells, width, names=2), *more]
+
+
+def _first_label(scores: Iterable[Score]) -> Label:
+    """Success, or the process where that alone is scored."""
+    return "success" if any(s.label == "success" for s in scores) else "process"
 
 
 def _by_place(scores: Iterable[Score]) -> dict[tuple[str, bool, str], Score]:
     """Judge, whether it is the rule beside it, and benchmark -> its score of success, or of the
     process where that alone is scored."""
     whole = [s for s in scores if s.agent == ALL_AGENTS]
-    label = "success" if any(s.label == "success" for s in whole) else "process"
+    label = _first_label(whole)
     return {(s.judge, s.baseline, s.benchmark): s for s in whole if s.label == label}
 
 

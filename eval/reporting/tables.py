@@ -1,4 +1,4 @@
-"""The scores as tables: ``renderable`` for a terminal through rich, ``plain`` as text.
+"""The scores as tables; ``plain`` has them as text.
 
 Precision comes first and never without its interval, but where one task is all there is.
 """
@@ -6,7 +6,6 @@ Precision comes first and never without its interval, but where one task is all 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from trajudge.eval.reporting.caveats import is_labelled, notes, shown_benchmarks
 from trajudge.eval.reporting.comparison_tables import (
@@ -40,11 +39,14 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
     UsageTotals,
 )
-from trajudge.trajectories.util.tables import Table, render, rich_table
+from trajudge.trajectories.util.tables import (
+    Table,
+    all_folded,
+    first_warnings,
+    render,
+    screen_width,
+)
 from trajudge.trajectories.util.terminal import count_of
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
 _MORE: dict[Rate, str] = {
@@ -111,20 +113,18 @@ def tables(scores: ScoreReport) -> list[Table]:
     return sections
 
 
-def renderable(scores: ScoreReport, wall_seconds: float | None = None) -> RenderableType:
-    """Render all tables and notes for a rich console."""
-    from rich.console import Group  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    parts: list[RenderableType] = [rich_table(table) for table in tables(scores)]
-    parts += [Text(note) for note in notes(scores, wall_seconds)]
-    return Group(*parts)
-
-
 def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
-    """Render all tables and notes as text with aligned columns, for files and pipes."""
-    blocks = [render(tables(scores), "table"), *notes(scores, wall_seconds)]
-    return "\n".join(blocks).rstrip("\n") + "\n"
+    """Render all tables and notes as text with aligned columns."""
+    return with_notes(tables(scores), notes(scores, wall_seconds))
+
+
+def with_notes(shown: Sequence[Table], sentences: Sequence[str], *, rest: str | None = None) -> str:
+    """Render tables as text, and sentences below them: all, or the first few where ``rest`` says
+    where the others stand."""
+    lines = all_folded(sentences)
+    if rest is not None:
+        lines = first_warnings(sentences, screen_width(), rest=rest)
+    return "\n".join([render(shown, "table"), *lines]).rstrip("\n") + "\n"
 
 
 def _label_table(

@@ -26,7 +26,9 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.terminal import count_of, one_line, terminal_console
+from trajudge.trajectories.util.terminal import count_of, one_line
+
+_WARNINGS_BESIDE = 3  # such tables
 
 
 def report(config: ScoreConfig) -> int:
@@ -80,34 +82,50 @@ def _print(
         return
     from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
-    from trajudge.eval.reporting.tables import tables  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
+    from trajudge.eval.reporting.tables import tables, with_notes  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
 
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
-        from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
-
-        more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
-        sys.stdout.write(summary(scores, also=more.count("\n"), beside=source.beside) + more)
+        sys.stdout.write(_screen(scores, kinds, source.beside))
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))
         sys.stderr.write("".join(note + "\n" for note in notes(scores)))
-    elif sys.stdout.isatty():
-        from rich.console import Group  # noqa: PLC0415
-        from rich.text import Text  # noqa: PLC0415
-
-        terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
     else:
-        sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+        rest = "--full" if chosen and not config.full else None
+        sys.stdout.write(with_notes(shown, notes(scores), rest=rest))
+
+
+def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float) -> str:
+    """Lay out the first screen, below it the judges by agent and by benchmark where that was asked
+    for, and ``kinds``."""
+    from trajudge.eval.reporting.comparison_tables import benchmark_rankings  # noqa: PLC0415
+    from trajudge.eval.reporting.overview import agents  # noqa: PLC0415
+    from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import render, screen_width  # noqa: PLC0415
+
+    more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
+    width = screen_width()
+    by = {
+        "agent by agent": agents(scores, width),
+        "benchmark by benchmark": benchmark_rankings(scores.comparison, width),
+    }
+    names = [name for name, lines in by.items() if lines]
+    if not names:
+        return summary(scores, also=more.count("\n"), beside=beside) + more
+    more = "\n\n".join("\n".join(by[name]) for name in names) + "\n" + more
+    rest = f"All tables: --full; {' and '.join(names)}:"
+    also = more.count("\n")
+    screen = summary(scores, also=also, most=_WARNINGS_BESIDE, rest=rest, beside=beside)
+    return screen + more
 
 
 def _is_one_screen(config: ScoreConfig) -> bool:
     """Tell whether the first screen is asked for, not all tables or some."""
-    rest = config.full or config.by is not None or config.compare == "benchmark"
-    return not (rest or config.table or config.format != "table")
+    return not (config.full or config.table or config.format != "table")
 
 
 def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:

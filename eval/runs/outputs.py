@@ -16,7 +16,7 @@ from trajudge.eval.reporting.costs import paid_more
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
-from trajudge.eval.reporting.tables import plain, renderable
+from trajudge.eval.reporting.tables import plain
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
@@ -26,7 +26,7 @@ from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
-from trajudge.trajectories.util.terminal import count_of, terminal_console
+from trajudge.trajectories.util.terminal import count_of
 
 _REST = (
     "Everything else: results.json and results.csv in the run; all tables: --full; one page to "
@@ -143,10 +143,7 @@ def show(
         after = [*warnings, *(line for note in notes for line in folded(note, width))]
         sys.stdout.write(f"{unscored(scores)}\n")
     elif full:
-        if sys.stdout.isatty():
-            terminal_console().print(renderable(scores, seconds))
-        else:
-            sys.stdout.write(plain(scores, seconds))
+        sys.stdout.write(plain(scores, seconds))
         unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
         cost = [f"cost: {more}"] if (more := paid_more(beside)) else []
         after = [*unlabelled, *warnings, *cost, *notes]

@@ -9,7 +9,7 @@ from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker
-from trajudge.trajectories.util.tables import Table, first_screen, text
+from trajudge.trajectories.util.tables import Table, all_folded, first_screen, text
 
 _FEW = 20  # trials below which a rate says little
 _HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")
@@ -24,7 +24,7 @@ def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bo
     rest = f"written to {', '.join(map(str, files))}"
     if full:
         whole = "\n".join(text(table) for table in tables)
-        return "\n".join([*finding, "", whole, *warnings, rest]) + "\n"
+        return "\n".join([*all_folded(finding), "", whole, *all_folded([*warnings, rest])]) + "\n"
     return first_screen(finding, tables, (), warnings, rest=rest)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from importlib import import_module
@@ -63,6 +64,7 @@ MEANINGS = {
     "--max-cost": "DOLLARS amount",
     "--max-tokens": "N count",
     "--assume-same-judge": "switch",
+    "--help-all": "switch",  # of a command with many options
     "--host": "ADDRESS str",
     "--threshold": "T float",
     "--members": "NAME[:MODEL],... str",  # of a panel or cascade
@@ -204,6 +206,29 @@ def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:
             shown = [action.dest for group in groups for action in group._group_actions]
             assert sorted(shown) == sorted(action.dest for action in made._actions), name
             assert len(made.format_usage()) < 80, name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_help_takes_a_screen_and_names_every_option(
+    name: str, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = parser_of(name)
+    options = [action for action in made._actions if action.option_strings]
+    shown = made.format_help()
+    named = set(re.findall(r"--[a-z][a-z-]*", shown))
+    assert {action.option_strings[-1] for action in options} <= named
+    lines = shown.splitlines()
+    assert len(lines) <= (40 if width == 100 else 46)
+    examples = [line for line in lines if line.startswith("  trajudge ")]
+    assert max(map(len, (line for line in lines if line not in examples))) <= width
+    assert max(map(len, examples), default=0) <= 100
+    if len(options) > 15:
+        with pytest.raises(SystemExit) as end:
+            made.parse_args(["--help-all"])
+        assert end.value.code == 0
+        whole = capsys.readouterr().out
+        assert len(whole.splitlines()) > len(lines)
+        assert all(re.search(rf"^  (-h, )?{a.option_strings[-1]}\b", whole, re.M) for a in options)
 
 
 @pytest.mark.parametrize("name", MODULES)

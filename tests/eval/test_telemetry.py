@@ -238,8 +238,9 @@ def test_mistakes_are_said(
 @pytest.mark.slow
 @pytest.mark.real_data
 def test_real_runs_keep_the_precision_across_tasks(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+    real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     data = f"agentrewardbench-text:{real_data / 'agentrewardbench'}"
     assert main(["--data", data, "--seeds", "2"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))

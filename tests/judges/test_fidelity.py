@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 import trajudge.prompts
+from tests.screens import one_screen
 from trajudge.judges.__main__ import main
 from trajudge.judges.cards import card_of
-from trajudge.judges.cards.fidelity import read_fidelity
+from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.registry import JUDGES
 from trajudge.prompts.render import load_prompt, prompt_of
 
@@ -90,17 +91,31 @@ def test_what_was_mended_made_another_version(name: str) -> None:
 
 
 def test_the_command_shows_what_a_judge_follows(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["fidelity", "webjudge"]) == 0
+    assert main(["fidelity", "webjudge", "--full"]) == 0
     head, *rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert head == ["judge", "item", "source", "here", "status"]
     assert {row[0] for row in rows} == {"webjudge"}
     assert rows[-1][1] == "rules"
-    assert main(["fidelity"]) == 0
+    assert main(["fidelity", "--full"]) == 0
     assert {line.split("\t")[0] for line in capsys.readouterr().out.splitlines()[1:]} == set(
         COMPARED
     )
     assert main(["fidelity", "heuristic"]) == 2
     assert "no source is compared with it" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["", *COMPARED])
+def test_what_differs_takes_one_screen(
+    name: str, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["fidelity", *name.split()]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    if not name:
+        assert {line.split()[0] for line in lines[3:-2]} == set(COMPARED)
+        return
+    same = sum(row[-1] == "same" for row in fidelity_rows(name))
+    assert lines[-1].endswith(f"{same} item{'' if same == 1 else 's'} the same: --full")
+    assert not any(line.endswith("  same") for line in lines)
 
 
 def test_no_sentence_recommends_a_strangers_package() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.runs import png, seen_run
+from tests.screens import one_screen
 from tests.tables import mistakes
 from trajudge.judges.__main__ import main
 from trajudge.judges.registry import JUDGES
@@ -14,8 +15,31 @@ from trajudge.judges.show import described
 from trajudge.trajectories.util.errors import UserError
 
 
-def test_every_judge_has_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_judge_has_a_line_on_one_screen(
+    width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["list"]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert lines[0] == f"{len(JUDGES)} judges, of which 12 ask a model"
+    names = [line.split()[0] for line in lines[3:-3] if line[:1].strip()]
+    assert names == list(JUDGES)
+    calls = {line.split()[0]: line[29:35].strip() for line in lines[3:-3]}
+    assert (calls["webjudge"], calls["aer-c"], calls["panel"]) == ("T + 2", "2", "…")
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judge_is_shown_on_one_screen(
+    name: str, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", name]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert lines[0].startswith(f"# {name}")
+    assert any(line.startswith("prompts ") for line in lines) == JUDGES[name].needs_model
+    assert "--full" in lines[-1]
+
+
+def test_every_judge_has_a_line_with_all_that_it_sees(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "--full"]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert lines[0] == ["judge", "sees", "calls", "answers", "paper"]
     assert [line[0] for line in lines[1:]] == list(JUDGES)
@@ -31,6 +55,8 @@ def test_judges_of_packages_are_listed_without_running_their_code(
     (about / "entry_points.txt").write_text("[trajudge.judges]\ntalkative = there_is_no_such\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["list"]) == 0
+    assert "talkative" in capsys.readouterr().out
+    assert main(["list", "--full"]) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.split("\t") == ["talkative", "", "", "a judge of the package theirs", ""]
 
@@ -86,7 +112,7 @@ def test_the_first_prompt_of_every_stage_is_shown() -> None:
 def test_the_command_shows_a_judge_on_the_bundled_sample(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["show", "aer-v", "--judge-option", "variant=original"]) == 0
+    assert main(["show", "aer-v", "--judge-option", "variant=original", "--full"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("# aer-v-original\n")
     assert "## Prompts for shop/" in shown

@@ -30,16 +30,16 @@ def main(options: argparse.Namespace) -> int:
 
         content = [card.model_dump(mode="json") for card in cards]
         sys.stdout.write(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")
-    elif options.name:
-        for field, value in cards[0].model_dump().items():
-            shown = ", ".join(value) if isinstance(value, tuple) else value
-            sys.stdout.write(f"{field:<15} {shown or '–'}\n")
-    else:
-        from trajudge.trajectories.util.tables import Table, text  # noqa: PLC0415
+        return OK
+    from trajudge.trajectories.util.tables import Table, text  # noqa: PLC0415
 
-        head = ("name", "licence", "redistribution", "labels")
-        rows = [(c.name, c.licence, c.redistribution, ", ".join(c.labels) or "–") for c in cards]
-        sys.stdout.write(text(Table("", head, rows, names=4)).lstrip("\n"))
+    rows: list[tuple[str, ...]] = [("name", "licence", "redistribution", "labels")]
+    rows += [(c.name, c.licence, c.redistribution, ", ".join(c.labels) or "–") for c in cards]
+    if options.name:
+        fields = cards[0].model_dump().items()
+        rows = [(name, ", ".join(v) if isinstance(v, tuple) else v or "–") for name, v in fields]
+    head, *rows = rows
+    sys.stdout.write(text(Table("", head, rows, names=len(head))).lstrip("\n"))
     return OK
 
 

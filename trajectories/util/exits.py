@@ -11,6 +11,14 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
+from trajudge.trajectories.util.layout.help import (
+    LINES,
+    HelpFormatter,
+    ParagraphFormatter,
+    help_width,
+    option_index,
+)
+
 OK = 0
 FAILURES = 1
 USAGE_ERROR = 2
@@ -32,11 +40,15 @@ class Parser(argparse.ArgumentParser):
 
     ``old`` maps a flag of the version before to today's; the old one is noted on stderr.
     Abbreviated flags are refused: the next version could give them another meaning.
+    ``--help`` of a parser with many options explains those that ``show_first`` names, and
+    ``--help-all`` all.
     """
 
     def __init__(self, *args: Any, old: Mapping[str, str] | None = None, **options: Any) -> None:
-        super().__init__(*args, **{"allow_abbrev": False, **options})
+        usual = {"allow_abbrev": False, "formatter_class": HelpFormatter}
+        super().__init__(*args, **{**usual, **options})
         self.old = dict(old or {})
+        self._first: Any = None
 
     def parse_known_args(  # type: ignore[override]  # typeshed has it overloaded
         self, args: Sequence[str] | None = None, namespace: Any = None
@@ -53,9 +65,11 @@ class Parser(argparse.ArgumentParser):
         return f"{self.old[flag]}{equals}{value}"
 
     def show_first(self, *names: str) -> Self:
-        """Show these options (named without dashes) before all others in the help, and arguments
-        alone in the usage line; return this parser. To be called when all options are there."""
-        first = self.add_argument_group("the options that most calls need")
+        """Explain these options (named without dashes) in ``--help``, all others after them in
+        ``--help-all``, and show arguments alone in the usage line; return this parser. To be
+        called when all options are there."""
+        self.add_argument("--help-all", action=_AllHelp, help="explain all options and exit")
+        self._first = first = self.add_argument_group("the options that most calls need")
         for name in names:
             action = self._option_string_actions[f"--{name}"]
             for group in self._action_groups:
@@ -70,17 +84,53 @@ class Parser(argparse.ArgumentParser):
         self.usage = " ".join(["%(prog)s [options]", *places])
         return self
 
+    def format_help(self) -> str:
+        """Explain the first options, and name the others; without first ones explain all. The
+        epilog is left to ``format_all`` where it would not fit the screen."""
+        if self._first is None:
+            return self.format_all()
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in (self._positionals, self._first):
+            formatter.start_section(group.title)
+            formatter.add_arguments(group._group_actions)
+            formatter.end_section()
+        others = [g for g in self._action_groups if g not in (self._positionals, self._first)]
+        index = option_index([g for g in others if g._group_actions], help_width())
+        more = f"more options, which  {self.prog} --help-all  explains:"
+        whole = "\n".join([formatter.format_help(), more, *index, ""])
+        below = self._get_formatter()
+        below.add_text(self.epilog)
+        last = f"\n{below.format_help()}" if self.epilog else ""
+        return whole + last if (whole + last).count("\n") <= LINES else whole
+
+    def format_all(self) -> str:
+        """Explain all options."""
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it
 
         raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
 
 
-class TextParser(Parser):
-    """A parser whose help keeps the lines of its description and epilog."""
+class _AllHelp(argparse.Action):
+    """Prints the help of all options."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        super().__init__(nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: Any, *_: object) -> None:
+        sys.stdout.write(parser.format_all())
+        parser.exit()
+
+
+class TextParser(Parser):
+    """A parser whose help keeps the indented lines of its description and epilog."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=ParagraphFormatter, **options)
 
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:

@@ -173,7 +173,7 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
     words: list[str] = []
     for name, value in _entries(file).items():
         option = made.renewed("--" + str(name).replace("_", "-"))
-        if option not in known or option in ("--config", "--help"):
+        if option not in known or option in ("--config", "--help", "--help-all"):
             raise UserError(f"{file}: no option {name!r}: see  {made.prog} --help")
         if option not in named:
             words += _words(file, option, value, known[option])

@@ -12,7 +12,14 @@ from io import StringIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from trajudge.trajectories.util.terminal import count_of, one_line, terminal_console
+from trajudge.trajectories.util.layout.lines import (
+    aligned,
+    elided,
+    narrowed,
+    stacked,
+    widths_of,
+)
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
@@ -31,11 +38,6 @@ _LATEX = str.maketrans(
 )
 _LIMITS_MARK = " [95 %]"
 _WITH_LIMITS = re.compile(r"(\S+) \[(\S+), (\S+)\]")
-# Only names may be folded on a narrow terminal, never a number.
-_FOLDED = {
-    *("judge", "status", "cost", "first", "second", "ranking", "ties (Holm, α = .05)"),
-    *("refused because", "rejected for", "reason", "detail"),
-}
 
 
 class Table(NamedTuple):
@@ -58,22 +60,12 @@ def shown(table: Table) -> Table:
     return table._replace(rows=[tuple(map(one_line, row)) for row in table.rows])
 
 
-def text(table: Table) -> str:
-    """Aligned columns below the title."""
-    widths = [max(map(len, column)) for column in zip(table.head, *table.rows, strict=True)]
-    lines = _aligned((table.head, *table.rows), widths, table.names)
-    return "\n".join([table.title, *lines]) + "\n"
-
-
-def _aligned(rows: Iterable[Sequence[str]], widths: Sequence[int], names: int) -> list[str]:
-    """One line per row: the first ``names`` cells cut to their width and left, others right."""
-    return [
-        "  ".join(
-            elided(cell, width).ljust(width) if index < names else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+def text(table: Table, width: int | None = None) -> str:
+    """Aligned columns below the title, in lines of at most ``width`` (default: the screen's)."""
+    width = width or screen_width()
+    title = folded(table.title, width) if table.title else [""]
+    lines = stacked(table.head, table.rows, width, names=table.names)
+    return "\n".join([*title, *lines]) + "\n"
 
 
 def comma_separated(table: Table) -> str:
@@ -133,21 +125,8 @@ def latex(table: Table) -> str:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Print on standard output: framed on a terminal, elsewhere aligned text that is never cut."""
-    if not sys.stdout.isatty():
-        sys.stdout.write(render(tables, "table"))
-        return
-    for table in tables:
-        terminal_console().print(rich_table(table))
-
-
-def rich_table(table: Table) -> RichTable:
-    """For a rich console."""
-    columns = [
-        Column(name, figures=index >= table.names, folded=name in _FOLDED)
-        for index, name in enumerate(table.head)
-    ]
-    return terminal_table(table.title, columns, table.rows)
+    """Print on standard output, as text."""
+    sys.stdout.write(render(tables, "table"))
 
 
 def _markdown_cell(cell: str) -> str:
@@ -211,6 +190,12 @@ def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
     return [line.replace("\0", " ") for line in lines]
 
 
+def all_folded(sentences: Iterable[str]) -> list[str]:
+    """Break sentences into lines that fit the screen."""
+    width = screen_width()
+    return [line for sentence in sentences for line in folded(sentence, width)]
+
+
 def _wrapped(text: str, width: int) -> list[str]:
     return wrap(
         text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
@@ -231,14 +216,6 @@ def first_warnings(
     return lines
 
 
-def elided(name: str, width: int) -> str:
-    """Shorten a name to ``width`` columns by leaving out its middle."""
-    if len(name) <= width:
-        return name
-    head = max((width - 1) * 2 // 3, 1)
-    return name[:head] + "…" + name[len(name) - max(width - 1 - head, 0) :]
-
-
 def columns(
     head: Sequence[str], rows: Sequence[Sequence[str]], width: int, *, names: int
 ) -> list[str]:
@@ -247,15 +224,7 @@ def columns(
     Where the lines would be too long the widest column of words is shortened; figures never are.
     """
     cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    excess = sum(widths) + 2 * (len(widths) - 1) - width
-    while excess > 0 and names:
-        widest = max(range(names), key=widths.__getitem__)
-        if widths[widest] <= 8:
-            break
-        widths[widest] -= 1
-        excess -= 1
-    return _aligned(cells, widths, names)
+    return aligned(cells, narrowed(widths_of(cells), names, width), names)
 
 
 def first_screen(

@@ -53,7 +53,7 @@ def main(options: argparse.Namespace) -> int:
                 sys.stdout.write(f"event {event.id} of {options.events} {missing} in the queue\n")
                 return FAILURES
         sys.stdout.write(f"begins with the {len(earlier):,} events of {options.events}\n")
-    sys.stdout.write(f"{check.events:,} events, whole and unchanged; last hash {check.head}\n")
+    sys.stdout.write(f"{check.events:,} events, whole and unchanged; last hash\n{check.head}\n")
     return OK
 
 

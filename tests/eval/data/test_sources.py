@@ -9,6 +9,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
+from tests.screens import one_screen
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.data.sources import read_run
@@ -100,3 +101,10 @@ def test_judges_are_compared_benchmark_by_benchmark_where_asked(
         comparison = json.loads(capsys.readouterr().out)["comparison"]
         found.append({d["benchmark"] for d in comparison["differences"]})
     assert found == [{"overall"}, {"overall", "webarena", "visualwebarena"}]
+    assert main([*words[:-1], "--compare", "benchmark", "--by", "agent"]) == 0
+    lines = one_screen(capsys.readouterr().out, 100)
+    assert "All tables: --full; agent by agent and benchmark by benchmark:" in lines
+    assert [line.split()[:4] for line in lines[-2:]] == [
+        ["VisualWebArena", "good", ">", "odd"],
+        ["WebArena", "good", ">", "odd"],
+    ]

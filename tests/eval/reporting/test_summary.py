@@ -222,15 +222,24 @@ def test_the_published_judgments_take_one_screen(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
-def test_a_table_that_is_asked_for_is_printed_as_ever(
-    capsys: pytest.CaptureFixture[str],
+@narrow
+def test_a_table_that_is_asked_for_and_agents_take_one_screen(
+    width: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert judge_main(["--judge", "heuristic", "--data", "sample", "--out", "run"]) == 0
     capsys.readouterr()
-    assert score_main(["run", "--table", "7"]) == 0
-    assert capsys.readouterr().out.startswith("All labels, overall\n")
+    for number, title in ((1, "Success: precision"), (7, "All labels, overall")):
+        assert score_main(["run", "--table", str(number)]) == 0
+        assert screens.one_screen(capsys.readouterr().out, width)[0].startswith(title)
     assert score_main(["run", "--by", "agent"]) == 0
-    assert "agent" in capsys.readouterr().out.splitlines()[1]
+    lines = one_screen(capsys.readouterr().out, width)
+    assert lines[-1] == "and 10 more: --full"
+    assert sum(line.startswith("scripted-") for line in lines) == 8
+    assert not any("scripted" in line for line in lines if line.startswith("warning"))
+    assert score_main(["run", "--by", "agent", "--full"]) == 0
+    whole = capsys.readouterr().out.splitlines()
+    assert sum("scripted-p" in line for line in whole) > 8
+    assert max(map(len, whole)) <= width
 
 
 def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:

@@ -213,7 +213,8 @@ def test_a_cascade_asks_the_second_only_where_the_first_is_positive(
     assert len(strong) == len(asked)
     assert 0 < len(asked) < 4
     assert all(len(j.calls) == 1 + (j in asked) for j in judgments())
-    assert f"the second member was asked on {len(asked)} of 4" in capsys.readouterr().out
+    shown = on_one_line(capsys.readouterr().out)
+    assert f"the second member was asked on {len(asked)} of 4" in shown
 
 
 def test_a_dry_run_prices_the_members() -> None:

@@ -41,6 +41,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
+        ("help-all: true\n", "no option 'help-all'"),
         ("modell: gpt-4o\n", "no option 'modell'"),
         ("strict: maybe\n", "neither true nor false"),
         ("limit: -3\n", "--limit: '-3' is not a whole number"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.screens import one_screen
 from trajudge.annotations import KINDS as LABEL_KINDS
 from trajudge.eval.cli import main
 from trajudge.trajectories.loaders import KINDS
@@ -26,10 +27,10 @@ def test_every_set_that_is_read_or_comes_first_has_a_card_with_a_licence() -> No
         assert set(card.kinds) <= known, card.name
 
 
-def test_the_register_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_register_is_printed(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "sources"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(source_cards()) + 1
+    lines = one_screen(capsys.readouterr().out, width)
+    assert [line.split()[0] for line in lines[1:] if line[0] != " "] == [*source_cards()]
     assert main(["data", "sources", "cuaverifierbench"]) == 0
     assert "c19eb323cd802add5c3d2840ff13044061364867" in capsys.readouterr().out
     assert main(["data", "sources", "--json"]) == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.trajectories.util.tables import columns, elided, first_warnings, folded, screen_width
+from trajudge.trajectories.util.tables import columns, first_warnings, folded, screen_width
 
 
 def test_the_width_is_that_of_columns_but_at_most_a_hundred(
@@ -44,8 +44,6 @@ def test_only_names_are_shortened() -> None:
     assert all(len(line) <= 50 for line in lines)
     assert "100.0 [52.0, 100.0]" in lines[1]
     assert "…" in lines[1]
-    assert elided("a-judge:model", 7) == "a-ju…el"
-    assert elided("\x1b[2J", 20) == "\x1b[2J"
 
 
 def test_nothing_is_obeyed_by_the_terminal() -> None:

@@ -1,0 +1,75 @@
+"""The lines of a table of any width fit the screen, and no figure is cut."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.samples import examples
+from tests.screens import on_one_line
+from trajudge.trajectories.util.layout.lines import elided, stacked
+
+RATE = "83.0 [74.4, 89.2]"
+PLACES = [f"Benchmark{n} [95 %]" for n in range(9)]
+
+
+def test_a_narrow_table_stays_as_it_is() -> None:
+    assert stacked(("judge", "n"), [("a", "12")], 60, names=1) == ["judge   n", "a      12"]
+
+
+def test_figures_that_do_not_fit_go_into_blocks_beside_the_names() -> None:
+    rows = [(f"judge-{n}", *[RATE] * 9) for n in range(2)]
+    lines = stacked(("judge", *PLACES), rows, 80, names=1)
+    blocks = "\n".join(lines).split("\n\n")
+    assert max(map(len, lines)) <= 80
+    assert all("judge-0" in block and "judge-1" in block for block in blocks)
+    assert "\n".join(lines).count(RATE) == 18
+
+
+def test_the_head_is_folded_first_a_number_beside_its_percent_sign() -> None:
+    head = ("judge", "success precision [95 %]", "side effect precision [95 %]")
+    lines = stacked(head, [("a", RATE, RATE)], 60, names=1)
+    assert lines == [
+        "       success precision        side effect",
+        "judge             [95 %]   precision [95 %]",
+        f"a      {RATE}  {RATE}",
+    ]
+
+
+def test_a_block_without_a_figure_is_left_out_and_named() -> None:
+    rows = [("a" * 20, RATE, "–", "–", "–"), ("b" * 20, RATE, "–", "–", "")]
+    head = ("judge", "precision [95 %]", "recall", "negative-predictive-value", "balanced-accuracy")
+    lines = stacked(head, rows, 60, names=1)
+    assert lines[0].split() == ["judge", "precision", "[95", "%]", "recall"]
+    named = "without a figure: negative-predictive-value, balanced-accuracy"
+    assert on_one_line(" ".join(lines[3:])) == named
+
+
+def test_words_go_over_several_lines() -> None:
+    lines = stacked(("name", "evidence"), [("a", "word " * 30)], 60, names=2)
+    assert max(map(len, lines)) <= 60
+    assert " ".join(lines).count("word") == 30
+
+
+@settings(max_examples=examples())
+@given(st.data(), st.integers(60, 100), st.integers(1, 3))
+def test_no_line_is_too_long_and_no_figure_is_cut(
+    data: st.DataObject, width: int, names: int
+) -> None:
+    word = st.text("abcdefg-_", min_size=1, max_size=50)
+    figure = st.sampled_from(["–", "7", RATE, "1,234,567", "-44.9 [-77.6, +32.9]"])
+    figures = data.draw(st.integers(1, 9))
+    head = data.draw(st.tuples(*[word] * names)) + tuple(PLACES[:figures])
+    row = st.tuples(*[word] * names, *[figure] * figures)
+    rows = data.draw(st.lists(row, min_size=1, max_size=4))
+    lines = stacked(head, rows, width, names=names)
+    assert max(map(len, lines)) <= width
+    whole = "\n".join(lines)
+    for value in {cell for row in rows for cell in row[names:]} - {"–"}:
+        assert whole.count(value) >= sum(cell == value for row in rows for cell in row[names:])
+
+
+@pytest.mark.parametrize(("width", "short"), [(7, "a-ju…el"), (20, "a-judge:model")])
+def test_a_name_is_shortened_in_the_middle(width: int, short: str) -> None:
+    assert elided("a-judge:model", width) == short
