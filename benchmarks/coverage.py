@@ -1,6 +1,6 @@
 """How often the 95 % intervals cover: ``python -m benchmarks.coverage [--replicates N]``.
 
-Every metric of verdicts is measured over two kinds of designs, every replicate by the very
+Every metric of verdicts is measured over three kinds of designs, every replicate by the very
 functions that ``eval.score`` calls:
 
 - ``real``: AgentRewardBench's tasks, resampled with replacement within their benchmark, for every
@@ -8,8 +8,10 @@ functions that ``eval.score`` calls:
   tasks is the truth. Needs ``--data`` (the published judgments) or ``TRAJUDGE_REAL_DATA``.
 - ``synthetic``: beta-binomial tasks of known truth: 10 to 300 tasks of one size or ragged,
   prevalences .1 to .6, correlation within tasks 0 to .7, three judges, tasks judged alike or not.
+- ``strata``: the same in strata whose rates differ or not: the layout of the bundled sample, few
+  and many strata, of one task, of few tasks, of one large and many tiny.
 
-Every fifth of the synthetic designs is measured unless ``--every 1`` asks for all 702.
+Every fifth of the made designs is measured unless ``--every 1`` asks for all 702 and 315.
 
 Metrics of scores (ROC-AUC, average precision, Brier's score), differences between judges and
 Kendall's tau between two orders of agents (a tenth of the replicates) are measured on synthetic
@@ -43,6 +45,7 @@ from benchmarks.coverage_designs import (
     ScoreDesign,
     real_designs,
     score_designs,
+    stratified_designs,
     synthetic_designs,
 )
 from trajudge.eval.stats.interval import Floats
@@ -144,6 +147,7 @@ def measure(replicates: int, data: Path | None, every: int = 5) -> list[Coverage
     designs = [*synthetic_designs(every)]
     if data is not None:
         designs += real_designs(data)
+    designs += stratified_designs(every)
     found: list[Coverage] = []
     for number, design in enumerate(designs):
         if design.positives >= FEW_POSITIVES - 1e-9:

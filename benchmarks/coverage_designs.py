@@ -53,6 +53,16 @@ SIZES = {
     "1 or 12": np.array([1, 1, 1, 12]),
 }
 JUDGES = ((0.8, 0.1), (0.6, 0.03), (0.95, 0.3))
+# The runs of every task of every stratum. The first is that of the bundled sample.
+STRATA = {
+    "the sample's": [[16, 15, 1, 1], [16, 1], *[[15, 1]] * 5],
+    "3 of 10 ragged tasks": [[1, 2, 3, 4, 5, 6, 1, 2, 3, 4]] * 3,
+    "40 of one task, 2 of 5": [*[[4]] * 40, *[[4] * 5] * 2],
+    "8 of 3 tasks": [[4] * 3] * 8,
+    "20 of 2 tasks": [[4] * 2] * 20,
+    "one of 60, 20 of 2 runs": [[4] * 60, *[[1, 1]] * 20],
+    "5 of 60 tasks": [[4] * 60] * 5,
+}
 
 
 def synthetic_designs(every: int = 1) -> Iterator[Design]:
@@ -72,6 +82,39 @@ def synthetic_designs(every: int = 1) -> Iterator[Design]:
             positives=tasks * mean * prevalence,
             draw=_beta_binomial(tasks, SIZES[sizes], (prevalence, tpr, fpr), icc, judged),
         )
+
+
+def stratified_designs(every: int = 1) -> Iterator[Design]:
+    """Beta-binomial tasks in strata, whose log odds of success are evenly spread by ``apart``."""
+    grid = product(STRATA, (0.1, 0.3, 0.6), (0.0, 0.3, 0.7), JUDGES, (0.0, 4.0))
+    for number, (layout, prevalence, icc, judge, apart) in enumerate(grid):
+        if number % every:
+            continue
+        sizes = np.array([len(tasks) for tasks in STRATA[layout]])
+        runs = np.concatenate(STRATA[layout])
+        places = np.linspace(-apart / 2, apart / 2, len(sizes))
+        odds = np.log(prevalence / (1 - prevalence)) + np.random.default_rng(0).permutation(places)
+        rates = np.repeat(1 / (1 + np.exp(-odds)), sizes)
+        positives = float(rates @ runs)
+        yield Design(
+            name=f"strata: {layout}, prevalence {prevalence}, correlation {icc}, "
+            f"TPR {judge[0]}, FPR {judge[1]}, log odds {apart} apart",
+            stratum_sizes=sizes,
+            truth=_shares(positives / runs.sum(), *judge),
+            positives=positives,
+            draw=_in_strata(runs, rates, judge, icc),
+        )
+
+
+def _in_strata(runs: Ints, rates: Floats, judge: tuple[float, float], icc: float) -> Draw:
+    def draw(n: int, rng: np.random.Generator) -> Floats:
+        shape = (n, len(runs))
+        positive = rng.binomial(runs, _beta(rates, icc, shape, rng))
+        tp, fp = rng.binomial(positive, judge[0]), rng.binomial(runs - positive, judge[1])
+        cells = [tp, fp, positive - tp, runs - positive - fp]
+        return np.stack(cells, axis=-1).astype(float)
+
+    return draw
 
 
 def _shares(prevalence: float, tpr: float, fpr: float) -> Floats:
@@ -99,7 +142,7 @@ def _beta_binomial(
 
 
 def _beta(
-    mean: float, correlation: float, shape: tuple[int, ...], rng: np.random.Generator
+    mean: float | Floats, correlation: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
     if not correlation:
         return np.full(shape, mean)

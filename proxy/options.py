@@ -11,10 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import OptionAdder, count, open_port, port, whole
+from trajudge.trajectories.util.options import (
+    MOST_PAGE_LOADS,
+    OptionAdder,
+    count,
+    open_port,
+    port,
+    whole,
+)
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan
+    from trajudge.proxy.server.model_api import ModelApi
     from trajudge.proxy.server.settings import Backend, ProxySettings
 
 
@@ -72,10 +80,10 @@ def require_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> 
 def check_horizon(plan: FaultPlan, horizon: int | None, path: Path | None) -> None:
     """Raise UserError for a horizon that no plan reaches, and for a fault that is to fire at more
     page loads than ``horizon``."""
-    from trajudge.proxy.plans.policies import MAX_ORDINAL  # noqa: PLC0415 - --help needs none
-
-    if horizon is not None and horizon > MAX_ORDINAL:
-        raise UserError(f"--horizon {horizon} is more than {MAX_ORDINAL:,} page loads: lower it")
+    if horizon is not None and horizon > MOST_PAGE_LOADS:
+        raise UserError(
+            f"--horizon {horizon} is more than {MOST_PAGE_LOADS:,} page loads: lower it"
+        )
     for fault in plan.faults:
         policy = fault.policy
         drawn = policy.random if policy.horizon is None else None
@@ -113,6 +121,13 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "measure the calls of a model API: openai or anthropic, or openai=URL",
         default=[],
     )
+    _add_browser(add)
+    add.number("--port", "port to listen on (default: any free)", port, default=0)
+    add.folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
+
+
+def _add_browser(add: OptionAdder) -> None:
+    """Add how the proxy tells page loads and tasks from what a browser requests."""
     add.value(
         "--task-signature",
         "REGEX",
@@ -125,8 +140,6 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
         "what is a page",
         type=open_port,
     )
-    add.number("--port", "port to listen on (default: any free)", port, default=0)
-    add.folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
 
 
 def proxy_settings(
@@ -148,20 +161,13 @@ def proxy_settings(
     browser is at ``cdp`` yet. Raises UserError, with ``one_task`` also for a plan that needs the
     horizon which no task can state any more."""
     from trajudge.proxy.browser.probing import browser_listens, not_yet  # noqa: PLC0415
-    from trajudge.proxy.plans.plan import FaultPlan, read_plan  # noqa: PLC0415
-    from trajudge.proxy.server.model_api import model_api  # noqa: PLC0415
     from trajudge.proxy.server.settings import ProxySettings, boundary  # noqa: PLC0415
     from trajudge.proxy.server.sites import open_sites  # noqa: PLC0415
 
     check_task(task)
-    plan = read_plan(faults) if faults else FaultPlan()
+    plan = _plan(faults, horizon, one_task=one_task)
     if cdp is not None and not browser_listens(cdp):
         sys.stderr.write(f"note: {not_yet(cdp)}\n")
-    if one_task:
-        require_horizon(plan, horizon, faults)
-    check_horizon(plan, horizon, faults)
-    names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
-    bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
     return ProxySettings(
         plan=plan,
         sites=open_sites(tuple(site), https=backend == "mitm"),
@@ -169,12 +175,34 @@ def proxy_settings(
         seed=plan.seed if seed is None else seed,
         task=task,
         horizon=horizon,
-        apis=tuple(model_api(text, bases) for text in api),
+        apis=_apis(api),
         boundary=None if task_signature is None else boundary(task_signature),
         port=port,
         cdp=cdp,
         out=out or _new_folder(),
     )
+
+
+def _apis(given: Sequence[str]) -> tuple[ModelApi, ...]:
+    """Read which model APIs are measured, and where they are by the environment. Raises
+    UserError."""
+    from trajudge.proxy.server.model_api import model_api  # noqa: PLC0415
+
+    names = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}
+    bases = {name: os.environ.get(variable, "") for name, variable in names.items()}
+    return tuple(model_api(text, bases) for text in given)
+
+
+def _plan(faults: Path | None, horizon: int | None, *, one_task: bool) -> FaultPlan:
+    """Read the plan, an empty one without ``faults``. Raises UserError for a ``horizon`` that does
+    not go with it; ``one_task``: no task can state one any more."""
+    from trajudge.proxy.plans.plan import FaultPlan, read_plan  # noqa: PLC0415
+
+    plan = read_plan(faults) if faults else FaultPlan()
+    if one_task:
+        require_horizon(plan, horizon, faults)
+    check_horizon(plan, horizon, faults)
+    return plan
 
 
 def _new_folder() -> Path:

@@ -18,6 +18,7 @@ from trajudge.eval.acceptance.binding import (
     configuration_of_run,
     differences,
 )
+from trajudge.eval.acceptance.names import names_of
 from trajudge.eval.analysis.calibration import Calibration, read_calibration
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.output import read_decision
@@ -117,7 +118,7 @@ def reward_function(
     shaping, notes, decided = config.shaping, list[str](), ""
     calibration = None
     if config.calibration is not None:
-        calibration = read_calibration(config.calibration, judge)
+        calibration = read_calibration(config.calibration, judge, names_of(configuration))
         notes += _check_calibration(config.calibration, calibration, configuration)
     elif shaping.form in ("identity", "logit"):
         notes.append("no calibration: values are the judge's own scores, not probabilities")
@@ -155,7 +156,7 @@ def _decided(
         choice = filter_of(decision, source)
         rule, threshold = choice.rule, choice.threshold
         notes += [choice.warning] if choice.warning else []
-    if rule.kind != "judge" or rule.judges != (configuration.judge,):
+    if rule.kind != "judge" or rule.judges[0] not in names_of(configuration):
         raise UserError(
             f"{source}: decided for {' + '.join(rule.judges)}, not for {configuration.judge}: "
             "name that judge and its model; a panel as --judge panel"
@@ -163,7 +164,7 @@ def _decided(
     notes += check_judges(
         decision,
         rule,
-        {configuration.judge: configuration},
+        {rule.judges[0]: configuration},
         source=source,
         assume_same=config.assume_same_judge,
     )

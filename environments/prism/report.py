@@ -14,6 +14,10 @@ from pydantic import Field
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.validation import read_record
 
+MEND = (
+    "name a benchmark's answers to the rubric, such as those that  trajudge env prism  without a "
+    'REPORT writes under "report"'
+)
 Grade = Literal["full", "partial", "none", "not shown"]
 Safeguard = Literal["every configuration", "initialisation", "none"]
 
@@ -88,7 +92,7 @@ class Graded(NamedTuple):
 
 def read_report(path: Path) -> Report:
     """Read a report. Raises UserError that names the file and the field."""
-    return read_record(path, Report)
+    return read_record(path, Report, MEND)
 
 
 def grade(report: Report) -> list[Graded]:

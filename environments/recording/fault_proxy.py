@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import MOST_PAGE_LOADS
 
 PATIENCE = 30.0  # seconds for an answer of the control address
 _EXIT_PATIENCE = 10.0
@@ -92,7 +93,7 @@ class FaultProxy:
 def check_plan(path: Path) -> None:
     """Raise UserError, in the proxy's own words, for a plan that it would refuse."""
     # A run's own horizon is known when it begins: here as many page loads as any fault may take.
-    options = ["--faults", str(path), "--horizon", "10000"]
+    options = ["--faults", str(path), "--horizon", str(MOST_PAGE_LOADS)]
     command = [sys.executable, "-m", "trajudge.proxy.plan", *options]
     checked = subprocess.run(  # noqa: S603 - our own command
         command, capture_output=True, text=True, env=_environment(), check=False

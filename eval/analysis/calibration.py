@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -269,8 +269,9 @@ def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
         ) from error
 
 
-def read_calibration(path: Path, judge: str) -> Calibration:
-    """Read the calibration of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
+def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Calibration:
+    """Read the calibration of ``judge``, which may have ``others`` of its names there, from a file
+    of ``write_calibrations``. Raises UserError."""
     try:
         calibrations = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -278,6 +279,7 @@ def read_calibration(path: Path, judge: str) -> Calibration:
     except ValidationError as error:
         raise UserError(f"{path}: is not what --calibration-out writes") from error
     known = {each.judge: each for each in calibrations.calibrations}
-    if judge not in known:
+    name = next((name for name in (judge, *sorted(others)) if name in known), None)
+    if name is None:
         raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(known)}")
-    return known[judge]
+    return known[name]

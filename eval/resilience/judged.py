@@ -14,7 +14,14 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Labels, primary_labels
 from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.data.sources import read_last_judgments
-from trajudge.eval.resilience.measures import CONFIDENCE, IntervalEstimate, estimate_of, rate
+from trajudge.eval.resilience.measures import (
+    CONFIDENCE,
+    IntervalEstimate,
+    estimate_of,
+    rate,
+    with_width,
+)
+from trajudge.eval.resilience.reading import refuse_repeated
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
@@ -82,23 +89,24 @@ def judged_before(
 ) -> tuple[list[JudgedArm], list[str]]:
     """Read what ``trajudge judge`` wrote of the arms, a run folder for each judge and arm; notes
     name judgments that come more than once, of which the last counts. A sample counts as a
-    judgment of its own. Raises UserError for a folder that judged none of the arms, and for a judge
-    that has not judged the clean one."""
+    judgment of its own. Raises UserError for a folder that judged none of the arms, for judgments
+    that two folders hold, and for a judge that has not judged the clean one."""
+    refuse_repeated(folders)
     arms = {Path(folder).resolve(): arm for arm in experiment.arms for folder in arm.folders}
     judgments: dict[str, dict[str, list[Judgment]]] = {}
+    known: dict[tuple[str, TrajectoryKey, str, int], Path] = {}
     notes: list[str] = []
     for folder in folders:
-        manifest = read_manifest(folder)
-        place = _judged_place(str(manifest.get("data")))
-        arm = arms.get(place) if place else None
-        if arm is None:
-            raise UserError(
-                f"--judged {folder}: it judged {manifest.get('data')}, which is no arm of these "
-                "recordings: judge an arm with  trajudge judge --data trajudge:RECORDED/ARM"
-            )
-        by_arm = judgments.setdefault(str(manifest.get("judge")), {})
+        judge, arm = _judged_arm(folder, arms)
         last, repeated = read_last_judgments(folder)
-        by_arm.setdefault(arm.name, []).extend(last)
+        for one in last:
+            other = known.setdefault((arm.name, one.key, one.judge, one.sample), folder)
+            if other != folder:
+                raise UserError(
+                    f"--judged {folder}: it holds judgments of {judge} on the {arm.name} arm that "
+                    f"{other} holds, too, and they would count twice: name one of the two"
+                )
+        judgments.setdefault(judge, {}).setdefault(arm.name, []).extend(last)
         notes += repeated
     rows: list[JudgedArm] = []
     for name, by_arm in judgments.items():
@@ -111,6 +119,19 @@ def judged_before(
         found = {arm: _answered(some, truths[arm]) for arm, some in by_arm.items()}
         rows += _rows(experiment, name, found)
     return rows, notes
+
+
+def _judged_arm(folder: Path, arms: Mapping[Path, ExperimentArm]) -> tuple[str, ExperimentArm]:
+    """Return the judge of a run, and the arm that it judged. Raises UserError."""
+    manifest = read_manifest(folder)
+    place = _judged_place(str(manifest.get("data")))
+    arm = arms.get(place) if place else None
+    if arm is None:
+        raise UserError(
+            f"--judged {folder}: it judged {manifest.get('data')}, which is no arm of these "
+            "recordings: judge an arm with  trajudge judge --data trajudge:RECORDED/ARM"
+        )
+    return str(manifest.get("judge")), arm
 
 
 def _judged_place(spec: str) -> Path | None:
@@ -206,8 +227,9 @@ def _apart(faulted: _Verdicts, clean: _Verdicts) -> tuple[IntervalEstimate, floa
     if len(clusters.sums) < 2 or not trials.sum(axis=1).all():
         return IntervalEstimate(None, None, None), None
     found = clustered_differences(hits, trials, clusters.stratum_sizes, CONFIDENCE)
-    p_value = float(found.p_value)
-    return estimate_of(found.interval), None if np.isnan(p_value) else p_value
+    p_value, limits = float(found.p_value), estimate_of(found.interval)
+    apart = with_width(limits, int(trials.any(axis=0).sum()))
+    return apart, None if np.isnan(p_value) or apart != limits else p_value
 
 
 def _columns(found: _Verdicts, *, first: bool) -> np.ndarray:

@@ -2,8 +2,9 @@
 
 Rates have Wilson's interval with the design effect of tasks, as the rest of the product has;
 retention, a ratio of two rates of the same tasks, has Fieller's; mean differences have Student's
-over tasks. McNemar's exact test compares the pairs where each task has one, and is left out where
-runs of one task would count as independent.
+over tasks. What every task shows alike has no spread of its own: a rate's change then has limits
+from that no change was seen in so many tasks, a mean none. McNemar's exact test compares the pairs
+where each task has one, and is left out where runs of one task would count as independent.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from trajudge.eval.stats.intervals.clustered_ratio import ratio_limits
 from trajudge.eval.stats.judging.comparison import McNemar, mcnemar
 
 CONFIDENCE = 0.95
+_NO_WIDTH = 1e-12  # rounding
 
 
 class IntervalEstimate(NamedTuple):
@@ -147,7 +149,25 @@ def difference(first: np.ndarray, second: np.ndarray, tasks: Sequence[str]) -> I
     if len(clusters.sums) < 2:
         return IntervalEstimate(float(first.mean() - second.mean()))
     hits, trials = clusters.sums[:, :2].T, np.stack([clusters.sums[:, 2]] * 2)
-    return estimate_of(difference_limits(hits, trials, clusters.stratum_sizes, CONFIDENCE))
+    found = estimate_of(difference_limits(hits, trials, clusters.stratum_sizes, CONFIDENCE))
+    return with_width(found, len(clusters.sums))
+
+
+def with_width(difference: IntervalEstimate, tasks: int) -> IntervalEstimate:
+    """Return a difference of two rates; one that all ``tasks`` show alike, so that its interval has
+    no width, gets the limits of a share of changes of which none was seen."""
+    value, low, high = difference
+    if value is None or low is None or high is None or high - low > _NO_WIDTH:
+        return difference
+    change = _unseen(tasks)
+    return IntervalEstimate(value, max(value - change, -1.0), min(value + change, 1.0))
+
+
+def _unseen(tasks: int) -> float:
+    """Compute Wilson's upper limit of a share that none of so many tasks shows, with Student's
+    quantile."""
+    quantile = t_quantile(CONFIDENCE, tasks - 1)
+    return float(wilson_limits(np.array(0.0), np.array(float(tasks)), quantile)[1])
 
 
 def retention(clean: np.ndarray, faulted: np.ndarray, tasks: Sequence[str]) -> IntervalEstimate:
@@ -171,10 +191,7 @@ def retention(clean: np.ndarray, faulted: np.ndarray, tasks: Sequence[str]) -> I
 
 def _still(ratio: float, clean: np.ndarray, tasks: Sequence[str]) -> IntervalEstimate:
     """Return the limits of a retention that every task shows alike."""
-    share, count = float(clean.mean()), float(len(set(tasks)))
-    quantile = t_quantile(CONFIDENCE, count - 1)
-    at_most = float(wilson_limits(np.array(0.0), np.array(count), quantile)[1])
-    change = at_most / share
+    change = _unseen(len(set(tasks))) / float(clean.mean())
     return IntervalEstimate(ratio, max(ratio - change, 0.0), ratio + change)
 
 
@@ -219,7 +236,8 @@ def _extra(pairs: Sequence[FaultPair], of: Figure) -> IntervalEstimate:
 
 
 def mean(values: Sequence[float], tasks: Sequence[str]) -> IntervalEstimate:
-    """Estimate a mean over runs, with Student's interval over tasks."""
+    """Estimate a mean over runs, with Student's interval over tasks; with none where no task
+    differs from another, since how far the next one may is not known."""
     if not values:
         return UNDEFINED
     pooled = float(np.mean(values))
@@ -230,4 +248,6 @@ def mean(values: Sequence[float], tasks: Sequence[str]) -> IntervalEstimate:
         return IntervalEstimate(pooled, None, None)
     error = np.sqrt(count / (count - 1) * np.square(sums[:, 0]).sum()) / len(values)
     half = float(t_quantile(CONFIDENCE, count - 1) * error)
+    if half <= _NO_WIDTH * max(1.0, abs(pooled)):
+        return IntervalEstimate(pooled, None, None)
     return IntervalEstimate(pooled, pooled - half, pooled + half)

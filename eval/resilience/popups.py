@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.resilience.measures import CONFIDENCE, IntervalEstimate, estimate_of, rate
+from trajudge.eval.resilience.measures import (
+    CONFIDENCE,
+    IntervalEstimate,
+    estimate_of,
+    rate,
+    with_width,
+)
 from trajudge.eval.resilience.records import FaultExperiment, MetFault
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import difference_limits
@@ -72,9 +78,8 @@ def _factor(agent: str, found: Sequence[_Meeting]) -> PopupFactor:
     sums = clusters.sums.T
     apart = IntervalEstimate(None, None, None)
     if len(clusters.sums) > 1:
-        apart = estimate_of(
-            difference_limits(sums[:2], sums[2:], clusters.stratum_sizes, CONFIDENCE)
-        )
+        limits = difference_limits(sums[:2], sums[2:], clusters.stratum_sizes, CONFIDENCE)
+        apart = with_width(estimate_of(limits), len(clusters.sums))
     return PopupFactor(
         agent=agent,
         fired={level: int(fired[:, at].sum()) for at, level in enumerate(LEVELS)},

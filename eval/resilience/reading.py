@@ -65,12 +65,17 @@ def read_experiment(config: ResilienceConfig) -> FaultExperiment:
     )
 
 
-def read_recordings(folders: Sequence[Path], price_of: PriceOf) -> FaultExperiment:
-    """Read what ``trajudge env record --faults`` wrote; several folders (of other agents, say) are
-    one experiment. An arm that is not recorded yet is left out, and noted. Raises UserError."""
+def refuse_repeated(folders: Sequence[Path]) -> None:
+    """Refuse a folder that is given more than once. Raises UserError."""
     resolved = [folder.resolve() for folder in folders]
     if twice := [f for place, f in enumerate(folders) if resolved[place] in resolved[:place]]:
         raise UserError(f"{twice[0]}: is given twice: give each folder once")
+
+
+def read_recordings(folders: Sequence[Path], price_of: PriceOf) -> FaultExperiment:
+    """Read what ``trajudge env record --faults`` wrote; several folders (of other agents, say) are
+    one experiment. An arm that is not recorded yet is left out, and noted. Raises UserError."""
+    refuse_repeated(folders)
     arms: dict[str, ExperimentArm] = {}
     notes = []
     for folder in folders:

@@ -61,14 +61,20 @@ def member_models(config: JudgeConfig) -> list[str]:
 
 def composed_id(config: JudgeConfig, name: str) -> str:
     """Put each member's own model into ``name``, the composed judge's: that of ``--model`` for a
-    member that names none and asks one."""
+    member that names none and asks one. Raises UserError for a member that is then another's
+    double, whose vote would count twice."""
     members = named_members(config)
     given = "+".join(with_model(member, model) for member, model in members)
-    asked = "+".join(
+    asked = [
         with_model(member, model or (config.model if find_judge(member).needs_model else None))
         for member, model in members
-    )
-    return name.replace(f"of-{given}", f"of-{asked}", 1)
+    ]
+    if twice := [each for place, each in enumerate(asked) if each in asked[:place]]:
+        raise UserError(
+            f"--members {config.members}: with --model {config.model} two members are {twice[0]}: "
+            "name each judge and model once"
+        )
+    return name.replace(f"of-{given}", f"of-{'+'.join(asked)}", 1)
 
 
 def member_fields(config: JudgeConfig) -> set[str]:

@@ -86,8 +86,8 @@ class AnthropicAdapter(ProviderAdapter):
         data = self._images.string(picture)
         return {"type": "base64", "media_type": picture.media_type, "data": data}
 
-    def _read(self, content: dict[str, Any]) -> Reply:
-        return read_message(content, where=self._where)
+    def _read(self, content: dict[str, Any], where: str) -> Reply:
+        return read_message(content, where=where)
 
 
 def _output_config(response_format: JsonValue) -> dict[str, JsonValue]:

@@ -78,5 +78,5 @@ class OpenAIAdapter(ProviderAdapter):
     def _url_of(self, picture: Picture) -> orjson.Fragment:
         return self._images.string(picture, f"data:{picture.media_type};base64,")
 
-    def _read(self, content: dict[str, Any]) -> Reply:
-        return read_chat(content, where=self._where, key_variable=self.key_variable)
+    def _read(self, content: dict[str, Any], where: str) -> Reply:
+        return read_chat(content, where=where, key_variable=self.key_variable)

@@ -21,7 +21,7 @@ from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.errors import CallFailed, UnknownModel
 from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.extras import merged, split
-from trajudge.judges.adapters.protocols.failures import failure
+from trajudge.judges.adapters.protocols.failures import CHECK_MODEL, failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability
@@ -133,8 +133,8 @@ class ProviderAdapter(ABC):
         """Return the messages as the body holds them."""
 
     @abstractmethod
-    def _read(self, content: dict[str, Any]) -> Reply:
-        """Parse the answer in the body of a 200. Raises CallFailed."""
+    def _read(self, content: dict[str, Any], where: str) -> Reply:
+        """Parse the answer in the body of a 200, which ``where`` gave. Raises CallFailed."""
 
     async def send(self, request: Request) -> AdapterResponse:
         wanted, told, shown_headers = self._translated(request)
@@ -160,7 +160,7 @@ class ProviderAdapter(ABC):
                     model=request.model,
                 )
                 raise await self._suggesting(error, served)
-        reply = self._read(answered.content)
+        reply = self._read(answered.content, self._where)
         seconds = perf_counter() - started
         sent = parameters | shown_headers
         vars(reply).update(seconds=seconds, parameters=sent)  # nobody else holds it yet
@@ -189,9 +189,13 @@ class ProviderAdapter(ABC):
         body = {"model": served, **self._prompt(request), **parameters}
         return BatchBody(body, parameters | shown_headers)
 
-    def batch_reply(self, content: dict[str, Any], parameters: Mapping[str, JsonValue]) -> Reply:
-        """Parse the answer to a line, as ``send`` does. Raises CallFailed."""
-        return self._read(content).model_copy(update={"parameters": dict(parameters)})
+    def batch_reply(
+        self, content: dict[str, Any], parameters: Mapping[str, JsonValue], *, where: str = ""
+    ) -> Reply:
+        """Parse the answer to a line, which ``where`` gave ("": this server), as ``send`` does.
+        Raises CallFailed."""
+        reply = self._read(content, where or self._where)
+        return reply.model_copy(update={"parameters": dict(parameters)})
 
     def batch_failure(
         self,
@@ -201,14 +205,23 @@ class ProviderAdapter(ABC):
         parameters: Mapping[str, JsonValue],
         *,
         where: str = "",
+        unserved: str = "",
     ) -> CallFailed | None:
-        """Make the error of a line, which ``where`` answered ("": this server); None if it named a
-        parameter that is left out from now on, so that the line may be sent again."""
+        """Make the error of a line, which ``where`` answered ("": this server), with what to do
+        where that does not serve the model; None if it named a parameter that is left out from now
+        on, so that the line may be sent again."""
         optional = {k: v for k, v in parameters.items() if k not in self.required}
         if self._unsupported.learn(model, status, error, optional):
             return None
-        who, variable = where or self._where, self.key_variable
-        return failure(status, error, {}, where=who, key_variable=variable, model=model)
+        return failure(
+            status,
+            error,
+            {},
+            where=where or self._where,
+            key_variable=self.key_variable,
+            model=model,
+            unserved=unserved or CHECK_MODEL,
+        )
 
     def _translated(self, request: Request) -> _Translated:
         """Return the parameters in the protocol's words: made once, as those of a run's requests

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -77,11 +78,15 @@ async def collect(
     for request in missing:
         collection.failed[request] = LineExpired("the batch ended without a result for this line")
     ledger.collected(row.id, reading.outcomes(), collection.duplicates, "")
+    if reading.unread:
+        more = f" (and {len(reading.unread) - 1} more)" if len(reading.unread) > 1 else ""
+        sys.stderr.write(f"warning: {reading.unread[0]}{more}: its request is asked again\n")
     return collection
 
 
 class _Reading:
-    """Reads the lines of one batch; an answer wins over an error, the first over later ones."""
+    """Reads the lines of one batch; an answer wins over an error, the first over later ones.
+    ``unread`` says of lines of a file why their requests are asked again."""
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class _Reading:
         self.row, self.adapter, self.lines, self.dollars = row, adapter, lines, dollars
         self.collection = BatchCollection()
         self.kept: dict[str, Outcome] = {}
+        self.unread: list[str] = []
         self._paid: dict[str, float] = {}
 
     def add(self, result: LineResult) -> None:
@@ -110,6 +116,8 @@ class _Reading:
             usage = error.usage or usage
             if is_first:
                 self.collection.failed[request] = error
+                if result.where and isinstance(error, Retryable):
+                    self.unread.append(str(error))
         except _Learned:
             if is_first:
                 self.collection.failed[request] = None
@@ -138,11 +146,16 @@ class _Reading:
         parameters = self.lines[result.request].parameters
         try:
             if result.content is not None:
-                return self.adapter.batch_reply(result.content, parameters)
+                return self.adapter.batch_reply(result.content, parameters, where=result.where)
             if result.expired:
                 raise LineExpired("the batch ended before this line's turn")
             failed = self.adapter.batch_failure(
-                self.row.model, result.status, result.error, parameters, where=result.where
+                self.row.model,
+                result.status,
+                result.error,
+                parameters,
+                where=result.where,
+                unserved=result.unserved,
             )
             if failed is None:
                 raise _Learned

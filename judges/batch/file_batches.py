@@ -24,6 +24,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
 
 WAITING = "waiting for its output"
+UNSERVED = "start the same command again, and run the file that it writes with the lines' --model"
 GONE = "its file is not there any more; start the same command again, which writes it anew"
 
 
@@ -76,7 +77,8 @@ class FileBatches:
         for line in read_lines(path):
             try:
                 where = f"vllm run-batch (line {line.number} of {path.name})"
-                results.append(chat_result(dict(orjson.loads(line.data)))._replace(where=where))
+                result = chat_result(dict(orjson.loads(line.data)))
+                results.append(result._replace(where=where, unserved=UNSERVED))
             except (ValueError, TypeError):
                 cut.append(line.number)
         if cut:

@@ -92,7 +92,7 @@ class ProviderState(NamedTuple):
 class LineResult(NamedTuple):
     """A line of a provider's results: the body of an answer, or a status with the error's words.
     ``expired``: the window closed before the line's turn. ``where`` is who says so, where it is not
-    the adapter's server."""
+    the adapter's server, and ``unserved`` what to do about a model that it does not serve."""
 
     request: str
     content: dict[str, Any] | None
@@ -100,6 +100,7 @@ class LineResult(NamedTuple):
     error: ErrorBody = ErrorBody()
     expired: bool = False
     where: str = ""
+    unserved: str = ""
 
 
 class BatchResults(NamedTuple):

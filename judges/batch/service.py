@@ -110,7 +110,7 @@ def chat_result(line: dict[str, Any]) -> LineResult:
     request, response, error = (line.get(name) for name in ("custom_id", "response", "error"))
     response = response if isinstance(response, dict) else {}
     status, body = int(response.get("status_code") or 0), response.get("body")
-    if status == 200 and isinstance(body, dict) and "choices" in body:
+    if status == 200 and isinstance(body, dict) and not error:
         return LineResult(str(request), body)
     wrong = error if isinstance(error, dict) else body
     told = read_error(orjson.dumps(wrong)) if wrong else ErrorBody("no answer")

@@ -9,12 +9,14 @@ from trajudge.judges.adapters.errors import (
     Forbidden,
     NoAccess,
     RateLimited,
+    ServerFailed,
     Unreachable,
 )
 from trajudge.trajectories.util.errors import UserError
 
 SILENT_ROUNDS = 3
 WITHOUT_ANSWER = 10
+FAILING_ATTEMPTS, FAILING_SECONDS = 60, 120.0
 
 
 class CircuitBreaker:
@@ -22,8 +24,8 @@ class CircuitBreaker:
 
     That is after the first NoAccess; after ten times 403, ten answers that cannot be used (which
     are paid all the same) or three rounds of silence (calls that were under way together count as
-    one) without a single answer ever; and when the server asks for a longer wait than a call may
-    take, as for a daily quota.
+    one) without a single answer ever; so after sixty times 500 (the attempts of ten calls) and two
+    minutes; and when the server asks for a longer wait than a call may take, as for a daily quota.
     """
 
     def __init__(self, endpoint: str, patience: float) -> None:
@@ -31,7 +33,8 @@ class CircuitBreaker:
         self._endpoint = endpoint
         self._patience = patience
         self._reached = self._answered = False
-        self._forbidden = self._unusable = self._rounds = 0
+        self._forbidden = self._unusable = self._rounds = self._failing = 0
+        self._failing_since = float("inf")
         self._last_round = float("-inf")
 
     def answered(self) -> None:
@@ -53,6 +56,8 @@ class CircuitBreaker:
             case BadReply() if not self._answered:
                 self._unusable += 1
                 self._end_at_ten(self._unusable, f"answers came and none can be used: {error}")
+            case ServerFailed() if not self._answered:
+                self._failed(error, now)
             case Unreachable() if not self._reached:
                 self._silent(error, sent_at, now)
             case RateLimited() if (error.retry_after or 0.0) > self._patience:
@@ -69,6 +74,18 @@ class CircuitBreaker:
         if count >= WITHOUT_ANSWER:
             self.error = self.error or UserError(
                 f"{count} {what}; when that is mended, start again with --retry-failed"
+            )
+
+    def _failed(self, error: ServerFailed, now: float) -> None:
+        """End the run after so many such failures in so long a time: some may be about requests,
+        and some of a minute's outage."""
+        self._failing += 1
+        self._failing_since = min(self._failing_since, now)
+        seconds = now - self._failing_since
+        if self._failing >= FAILING_ATTEMPTS and seconds >= FAILING_SECONDS:
+            self.error = self.error or UserError(
+                f"{self._failing} attempts in {seconds / 60:.0f} minutes failed and none was "
+                f"answered: {error}; when that is mended, start again with --retry-failed"
             )
 
     def _silent(self, error: Unreachable, sent_at: float, now: float) -> None:

@@ -15,11 +15,12 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-MAX_ORDINAL = 10_000
+from trajudge.trajectories.util.options import MOST_PAGE_LOADS
+
 _FORMS = "at(k), random(n, horizon), random(n) or bernoulli(p)"
 _CALL = re.compile(r"^\s*(at|random|bernoulli)\s*\(\s*([^()]*?)\s*\)\s*$")
 
-_Ordinal = Annotated[int, Field(ge=1, le=MAX_ORDINAL)]
+_Ordinal = Annotated[int, Field(ge=1, le=MOST_PAGE_LOADS)]
 
 
 class DrawKey(NamedTuple):

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from trajudge.proxy.efficiency.streams import parsed
-from trajudge.proxy.plans.policies import MAX_ORDINAL
 from trajudge.proxy.server.client import ClientConnection, reason_of
 from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
 from trajudge.proxy.server.settings import ProxySettings
+from trajudge.trajectories.util.options import MOST_PAGE_LOADS
 
 PREFIX = "/__ctl/"
 _JSON = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))
@@ -54,8 +54,8 @@ def _mistake(asked: Mapping[str, Any], settings: ProxySettings) -> str:
     name, seed, horizon = (asked.get(field) for field in ("id", "seed", "horizon"))
     if not isinstance(name, str) or not name or not all(map(_may_be_count, (seed, horizon))):
         return 'send {"id": "shop.1", "seed": 0, "horizon": 6}; seed and horizon may be left out'
-    if horizon and horizon > MAX_ORDINAL:
-        return f"the horizon {horizon} is more than {MAX_ORDINAL} page loads"
+    if horizon and horizon > MOST_PAGE_LOADS:
+        return f"the horizon {horizon} is more than {MOST_PAGE_LOADS} page loads"
     if settings.plan.needs_horizon and not (horizon or settings.horizon):
         return "a fault of the plan is random(n): send the task's horizon too"
     return ""

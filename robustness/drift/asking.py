@@ -19,12 +19,14 @@ AGAIN = ("canary-1", "canary-2")
 
 
 class CanaryRound(NamedTuple):
-    """What was asked on one day: the runs to draw again, and the run of each judge on them.
-    ``code`` is not 0 where there is nothing to measure."""
+    """What was asked on one day: the runs to draw again, the run of each judge on them, and its
+    ``canaries`` by the name that it has there. ``code`` is not 0 where there is nothing to
+    measure."""
 
     code: int
     asked: Path
     folders: tuple[Path, ...]
+    canaries: Canaries
 
 
 def asked_again(
@@ -49,13 +51,16 @@ def asked_again(
     expanded(out / "asked", known._replace(trajectories=kept), draws, config.seed)
     alone = config.model_copy(update={"out": out, "suite": "core", "perturbation": ()})
     runs = planned(request, out / "asked", alone)
-    for one in runs:
-        if one.plan.judge_id not in canaries:
+    frozen = {}
+    for plan in (one.plan for one in runs):
+        name = next((n for n in (plan.judge_id, plan.earlier_id) if n in canaries), None)
+        if name is None:
             raise UserError(
-                f"--drift {config.drift}: holds none of {one.plan.judge_id}: freeze them "
+                f"--drift {config.drift}: holds none of {plan.judge_id}: freeze them "
                 "into another file"
             )
+        frozen[plan.judge_id] = canaries[name]
     done = carried_out(request, runs)
     if done.failed is not None:  # a round compares every judge, or says why it cannot
         raise done.failed
-    return CanaryRound(done.code, out / "asked", done.folders)
+    return CanaryRound(done.code, out / "asked", done.folders, frozen)

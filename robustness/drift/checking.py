@@ -41,7 +41,7 @@ def check_drift(request: RunRequest | None, config: RobustConfig, day: date | No
     asked = asked_again(request, config, canaries, day or datetime.now(UTC).date())
     if asked.code != OK or not asked.folders:
         return asked.code
-    found = drifts(canaries, asked, config.seed)
+    found = drifts(asked, config.seed)
     file = write_drift(found, asked.asked.parent / "drift.json")
     sys.stdout.writelines(f"{one_line(line)}\n" for line in [*drift_lines(found)])
     sys.stdout.write(f"written to {file}\n")

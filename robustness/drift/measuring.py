@@ -13,7 +13,7 @@ from trajudge.eval.stats.judging.comparison import holm
 from trajudge.eval.stats.judging.exchange import exchange_test
 from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.drift.asking import AGAIN, CanaryRound
-from trajudge.robustness.drift.canaries import Canaries, Canary
+from trajudge.robustness.drift.canaries import Canary
 from trajudge.robustness.measures.pairs import Verdicts, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import TrajectoryKey
@@ -44,7 +44,7 @@ class JudgeDrift(NamedTuple):
         return self.p_adjusted < LEVEL
 
 
-def drifts(canaries: Canaries, asked: CanaryRound, seed: int) -> list[JudgeDrift]:
+def drifts(asked: CanaryRound, seed: int) -> list[JudgeDrift]:
     """Compare every judge of the round with its canaries. Raises UserError."""
     variants = read_variants(asked.asked)
     again: dict[TrajectoryKey, dict[str, TrajectoryKey]] = {}
@@ -54,7 +54,7 @@ def drifts(canaries: Canaries, asked: CanaryRound, seed: int) -> list[JudgeDrift
     for run in map(judged_run, asked.folders):
         for name, judgments in run.judgments.items():
             said = verdicts_of(judgments)
-            mine = list(canaries[name].values())
+            mine = list(asked.canaries[name].values())
             found.append(_drift(name, mine, again, said, np.random.default_rng(seed)))
     adjusted = holm([one.p_value for one in found])
     return [one._replace(p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]

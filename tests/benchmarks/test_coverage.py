@@ -14,7 +14,13 @@ from benchmarks.coverage_comparisons import (
     pair_designs,
     ranking_designs,
 )
-from benchmarks.coverage_designs import Design, real_designs, score_designs, synthetic_designs
+from benchmarks.coverage_designs import (
+    Design,
+    real_designs,
+    score_designs,
+    stratified_designs,
+    synthetic_designs,
+)
 from trajudge.trajectories.util.tables import render
 
 REPLICATES = 250
@@ -43,6 +49,11 @@ def test_intervals_cover_where_tasks_are_beta_binomial() -> None:
     assert min(raw) < 0.85  # trajectories of one task are not independent
     held([cell for cell in cells if "raw" not in cell.metric])
     assert "precision" in render(tables(cells), "table")
+
+
+def test_intervals_cover_in_strata_that_differ() -> None:
+    cells = measured([*stratified_designs(every=23)])
+    held([cell for cell in cells if "raw" not in cell.metric])
 
 
 def test_intervals_of_scores_cover() -> None:

@@ -15,11 +15,13 @@ from tests.llm_server import LlmServer
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.record import main
+from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import arms_of
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.eval.cli import main as command
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.trajectories.util.options import MOST_PAGE_LOADS
 
 BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
 CASE = sound("unwish")
@@ -171,6 +173,12 @@ def test_a_plan_that_the_proxy_refuses_is_refused_in_its_words(
     words = ["--cases", str(tmp_path / "cases.jsonl"), "--faults", str(plan)]
     assert main([*words, "--out", str(tmp_path / "out")]) == USAGE_ERROR
     assert "status is 404" in capsys.readouterr().err
+
+
+def test_a_plan_is_checked_with_as_many_page_loads_as_the_proxy_takes(tmp_path: Path) -> None:
+    check_plan(plan_file(tmp_path, {**BUSY, "policy": f"random({MOST_PAGE_LOADS})"}))
+    with pytest.raises(UserError, match=f"less than or equal to {MOST_PAGE_LOADS}"):
+        check_plan(plan_file(tmp_path, {**BUSY, "policy": f"random({MOST_PAGE_LOADS + 1})"}))
 
 
 def test_each_fault_is_an_arm_of_its_own(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ class Service:
 
     def __init__(self, folder: Path) -> None:
         self.model: Model = steady
+        self.judge: tuple[str, ...] = ("--judge", "simplified")
         self.out, self.file = folder / "out", folder / "canaries.jsonl"
         self.server = LlmServer(text=self._answer, record=0)
 
@@ -61,7 +62,7 @@ class Service:
         return self.model(incoming)
 
     def words(self, *more: str) -> list[str]:
-        judge = ("--judge", "simplified", "--model", "gpt-4o", "--yes", "--data", "sample")
+        judge = (*self.judge, "--model", "gpt-4o", "--yes", "--data", "sample")
         runs = ("--limit", str(RUNS), "--perturbation", "identity", "--out", str(self.out))
         places = ("--cache", str(self.out / "cache.sqlite"), "--drift", str(self.file))
         return [*judge, *runs, *places, "--base-url", f"{self.server.url}/v1", *more]
@@ -87,6 +88,18 @@ def service(tmp_path: Path) -> Iterator[Service]:
     made = Service(tmp_path)
     with made.server:
         yield made
+
+
+@pytest.mark.slow
+def test_canaries_that_name_a_panel_as_an_earlier_release_did_are_its(service: Service) -> None:
+    service.judge = ("--judge", "panel", "--members", "simplified,heuristic")
+    assert service.robust()[0] == 0
+    now, earlier = "panel-of-simplified:gpt-4o+heuristic", "panel-of-simplified+heuristic:gpt-4o"
+    text = service.file.read_text()
+    assert text.count(now) == RUNS
+    service.file.write_text(text.replace(now, earlier))
+    code, _, found = service.on(DAY)
+    assert (code, found["judge"], found["compared"]) == (0, now, RUNS)
 
 
 @pytest.mark.slow

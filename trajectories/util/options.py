@@ -16,6 +16,7 @@ from trajudge.trajectories.util.exits import Parser
 SettingsT = TypeVar("SettingsT")
 HIGHEST_PORT = 65535
 LARGEST = 2**63 - 1  # what a run's manifest can hold
+MOST_PAGE_LOADS = 10_000  # of a task, that a fault plan may count on
 
 
 def count(text: str) -> int:

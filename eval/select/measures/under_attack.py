@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences
+from trajudge.eval.acceptance.names import names_of
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import read_record
@@ -73,16 +74,18 @@ def read_threat(
     under this threat, and for one that was measured as another judge of that name.
     """
     worst: dict[str, UnderAttack] = {}
+    called = _called(judges, configurations)
     for file in files:
         for one, known in _worst_cases(_file(file), threat):
-            if one.judge not in judges:
+            judge = called.get(one.judge)
+            if judge is None:
                 continue
-            configuration = configurations.get(one.judge)
+            configuration = configurations.get(judge)
             if one.configuration is not None and configuration is not None:
                 _check_same(file, one.configuration, configuration)
-            if one.judge in worst and worst[one.judge] != known:
-                raise UserError(f"{file}: tells of {one.judge} otherwise than a file before it")
-            worst[one.judge] = known
+            if judge in worst and worst[judge] != known:
+                raise UserError(f"{file}: tells of {judge} otherwise than a file before it")
+            worst[judge] = known
     for judge in judges:
         if judge not in worst:
             named = ", ".join(map(str, files)) or "no --robustness FILE"
@@ -92,6 +95,17 @@ def read_threat(
                 "robustness.json with --robustness, or leave the judge out with --judge"
             )
     return worst
+
+
+def _called(
+    judges: Sequence[str], configurations: Mapping[str, JudgeConfiguration]
+) -> dict[str, str]:
+    """Map every name that a judge has had to its own."""
+    known = {
+        judge: configurations.get(judge) or JudgeConfiguration(judge=judge) for judge in judges
+    }
+    called = {name: judge for judge, one in known.items() for name in names_of(one)}
+    return called | {judge: judge for judge in judges}
 
 
 def _file(path: Path) -> Path:

@@ -118,19 +118,23 @@ def between_clusters(values: Floats, stratum_sizes: Ints, other: Floats | None =
 
 
 def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
-    """Effective number of clusters less the strata that have any, at least 1 (...), from cluster
-    ``sizes`` (..., C); ``nan`` where fewer than two clusters have a size.
+    """Effective number of clusters less the means that the variance is taken around, at least 1
+    (...), from cluster ``sizes`` (..., C); ``nan`` where fewer than two clusters have a size.
 
     The effective number is (sum of sizes)^2 over the sum of squares (Kish 1965; Carter, Schnepel
-    and Steigerwald 2017): a few large clusters count as few.
+    and Steigerwald 2017): a few large clusters count as few. A stratum in which two clusters or
+    more have a size takes one degree, for its own mean. Where one has, ``between_clusters`` gives
+    that cluster's square around the overall rate, as if such strata were collapsed into one
+    (Cochran 1977, section 5A.12; Wolter 2007, section 2.5): together they take one.
     """
     squares = np.einsum("...c,...c->...", sizes, sizes)
-    strata, some = np.zeros(sizes.shape[:-1]), sizes > 0
-    for place in strata_of(stratum_sizes):
-        strata += some[..., place].any(axis=-1)
+    some = sizes > 0
+    starts = (np.cumsum(stratum_sizes) - stratum_sizes)[stratum_sizes > 0]
+    within = np.add.reduceat(some, starts, axis=-1, dtype=np.int64)
+    means = np.count_nonzero(within > 1, axis=-1) + (within == 1).any(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        df = np.maximum(sizes.sum(axis=-1) ** 2 / squares - strata, 1.0)
-    return np.asarray(np.where(np.count_nonzero(some, axis=-1) > 1, df, np.nan))
+        df = np.maximum(sizes.sum(axis=-1) ** 2 / squares - means, 1.0)
+    return np.asarray(np.where(within.sum(axis=-1) > 1, df, np.nan))
 
 
 def _design_effect(h: Floats, n: Floats, rate: Floats, variance: Floats) -> Floats:

@@ -27,6 +27,7 @@ from trajudge.judges.adapters.protocols import wordings
 from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.headers import rate_headers, retry_after
 
+CHECK_MODEL = "check --model and --base-url"
 _SHOWN = 200
 _PARAMETER_TEXT = re.compile(
     r"not support|unsupported|deprecated|not permitted|unknown|unrecognized|cannot be used",
@@ -43,8 +44,10 @@ def failure(
     where: str,
     key_variable: str,
     model: str = "the model",
+    unserved: str = CHECK_MODEL,
 ) -> CallFailed:
-    """Make the error to raise for a status. ``where`` names the server, ``key_variable`` its key.
+    """Make the error to raise for a status. ``where`` names the server, ``key_variable`` its key;
+    ``unserved`` says what to do about a model that it does not serve.
 
     The provider's words are shown cut and without what looks like a key; of a refused key nothing
     is shown at all.
@@ -63,8 +66,7 @@ def failure(
         NoAccess: f"{where} is not reached: the proxy asks for a user and a password (407)",
         NoCredit: f"{where} says that the account has no credit left to ask {model} "
         f"({status}: {words}): add credit",
-        UnknownModel: f"{where} does not serve {model} ({status}: {words}): check --model and "
-        "--base-url",
+        UnknownModel: f"{where} does not serve {model} ({status}: {words}): {unserved}",
         Forbidden: f"{summary}: check that the key in {key_variable} may use {model}",
         Blocked: f"{where} answered {status} with a firewall's page ({words}): check that "
         "this network may reach it",

@@ -20,11 +20,12 @@ log = logging.getLogger(__name__)
 RECENT = 32  # requests whose fate decides between bad luck and trouble
 BAD_LUCK = 5  # refusals among them that are no sign of a limit
 BAD_LUCK_TOLD = 8  # where the server says when to come back: that tells of a moment, not of a place
+RECENT_FAILING = 16  # where few go at once and the server fails (500): each may be given up soon
 FIRST_PAUSE = 0.1  # seconds, doubled while the trouble lasts
 LONGEST_PAUSE = 30.0
-# Of a server that fails (500), and what all calls at once share of it: so they try again for a
-# minute or two, however many they are.
-LONGEST_FAILING, SHARED_FAILING = 2.0, 16.0
+# Of a server that fails (500), and what all calls at once share of it: so each call outlasts a
+# minute's outage, and many that fail for ever are given up in a minute or two.
+LONGEST_FAILING, SHARED_FAILING = 4.0, 16.0
 
 
 class Permit:
@@ -153,7 +154,8 @@ class Limiter:
         if not permit.again:
             permit.troubled = True
             self._ended.append(permit)
-        if _is_trouble(self._ended):
+        recent = max(RECENT_FAILING, 2 * self.concurrency.cap)
+        if _is_trouble(list(self._ended)[-recent:]):
             self._shrink(permit, BAD_LUCK)
             longest = min(LONGEST_FAILING, SHARED_FAILING / self.concurrency.cap)
             self._pause_all(permit, retry_after, "the server answers 500", longest)

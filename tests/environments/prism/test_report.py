@@ -71,6 +71,15 @@ def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> No
         read_report(path)
 
 
+@pytest.mark.parametrize("text", ["no JSON", "[]", '{"runs": 3}'])
+def test_a_file_that_is_no_report_is_told_what_is_one(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(text)
+    for file in (path, tmp_path / "none.json"):
+        with pytest.raises(UserError, match=rf"{file.name}: .*: name a benchmark's answers to the"):
+            read_report(file)
+
+
 @pytest.mark.slow
 def test_the_own_applications_satisfy_all_five(tmp_path: Path) -> None:
     assert main(["--save", str(tmp_path / "own.json"), "--checked", "10"]) == OK

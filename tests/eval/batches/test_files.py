@@ -157,59 +157,6 @@ def test_a_folder_that_cannot_be_written_leaves_nothing_to_wait_for(
         assert f"vllm run-batch -i {written.resolve()}" in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_line_that_is_cut_is_named_and_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
-    with BatchServer() as server:
-        judgments = live(server)
-        assert judge(server, "batch", "--batch-files", "files") == 130
-        (written,) = Path("files").glob("*.in.jsonl")
-        run_file(written, "\nScore: 4\nStatus: success")
-        output = output_of(str(written.resolve()))
-        first, *others = output.read_bytes().splitlines(keepends=True)
-        output.write_bytes(b"".join([first[: len(first) // 2] + b"\n", *others]))
-        capsys.readouterr()
-        assert judge(server, "batch", "--batch-files", "files") == 130
-        told = capsys.readouterr().err
-        assert f"warning: {output} line 1 is cut: its request is asked again\n" in told
-        assert "batch: 1 request in 1 file" in told
-        (again,) = set(Path("files").glob("*.in.jsonl")) - {written}
-        run_file(again, "\nScore: 4\nStatus: success")
-        assert judge(server, "batch", "--batch-files", "files") == 0
-        assert "is cut" not in capsys.readouterr().err
-    assert Path("batch/judgments.jsonl").read_bytes() == judgments
-
-
-def test_an_error_in_the_output_is_told_as_the_outputs(capsys: pytest.CaptureFixture[str]) -> None:
-    """No server answers when it is read."""
-    words = ["files", "--batch-files", "files"]
-    with BatchServer() as server:
-        assert judge(server, *words) == 130
-    assert "asked through" not in capsys.readouterr().err
-    (written,) = Path("files").glob("*.in.jsonl")
-    run_file(written, "\nScore: 4\nStatus: success")
-    output = output_of(str(written.resolve()))
-    first, *others = map(orjson.loads, output.read_bytes().splitlines())
-    told = {"message": "the image is broken", "code": 400}
-    first["response"] |= {"status_code": 400, "body": told}
-    output.write_bytes(b"\n".join(map(orjson.dumps, [first, *others])))
-    assert judge(server, *words) == 1
-    where = f"vllm run-batch (line 1 of {output.name})"
-    assert f"{where} answered 400: the image is broken" in " ".join(capsys.readouterr().err.split())
-
-
-def test_an_output_that_is_not_whole_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    with BatchServer() as server:
-        assert judge(server, "batch", "--batch-files", "files") == 130
-        (written,) = Path("files").glob("*.in.jsonl")
-        run_file(written, "")
-        output = output_of(str(written.resolve()))
-        output.write_bytes(b"".join(output.read_bytes().splitlines(keepends=True)[:3]))
-        capsys.readouterr()
-        assert judge(server, "batch", "--batch-files", "files") == 130
-    told = " ".join(capsys.readouterr().err.split())
-    assert f"{output}: 3 of 8 lines there" in told
-    assert "run vllm run-batch -i" in told
-
-
 def test_a_file_that_a_killed_command_did_not_write_is_waited_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

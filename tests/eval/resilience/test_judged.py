@@ -106,3 +106,22 @@ def test_arms_that_a_model_judged_are_read_back(tmp_path: Path) -> None:
         judged_before(FaultExperiment(clean, []), runs[1:])
     with pytest.raises(UserError, match=r"manifest.json"):
         judged_before(FaultExperiment(clean, [busy]), [tmp_path])
+
+
+def test_two_runs_of_one_judge_do_not_count_a_trajectory_twice(tmp_path: Path) -> None:
+    clean, busy = recording(tmp_path, "clean"), recording(tmp_path, "busy")
+    runs = [
+        judged_by_a_model(tmp_path / arm, tmp_path / "judged" / name)
+        for arm, name in (("clean", "clean"), ("busy", "busy"), ("busy", "again"))
+    ]
+    experiment = FaultExperiment(clean, [busy])
+    with pytest.raises(UserError, match=r"on the busy arm that .*busy holds, too, .* twice: name"):
+        judged_before(experiment, runs)
+    with pytest.raises(UserError, match="busy: is given twice: give each folder once"):
+        judged_before(experiment, [*runs[:2], runs[1]])
+    # Halves of an arm, in a run each, are one.
+    whole, rest = read_judgments(runs[1]), [runs[0], runs[1], runs[2]]
+    write_judgments(runs[1], whole[:2])
+    write_judgments(runs[2], whole[2:])
+    rows, _ = judged_before(experiment, rest)
+    assert [row.runs for row in rows] == [12, 6]

@@ -9,6 +9,7 @@ import pytest
 
 from trajudge.eval.resilience.measures import (
     arm_measures,
+    difference,
     mean,
     measures,
     paired_test,
@@ -25,7 +26,7 @@ from trajudge.eval.resilience.records import (
     PairKey,
 )
 from trajudge.eval.resilience.results import results_of
-from trajudge.eval.resilience.tables import screen
+from trajudge.eval.resilience.tables import all_tables, screen
 
 TASKS = [f"t{number}" for number in range(36)]
 BUSY = FaultSpan("busy", "status", "random(1)")
@@ -112,6 +113,36 @@ def test_a_mean_covers_the_truth_with_runs_in_tasks() -> None:
         _, low, high = mean(values.tolist(), tasks)
         inside += low is not None and high is not None and low <= 2.0 <= high
     assert 0.92 <= inside / sims <= 0.98
+
+
+def test_a_difference_that_every_task_shows_alike_has_a_width() -> None:
+    """A fault that changes one success in fifty, of which twelve tasks mostly show none."""
+    rng, sims, inside = np.random.default_rng(2), 400, 0
+    for _ in range(sims):
+        clean = rng.random(12) < 0.6
+        faulted = clean & (rng.random(12) >= 0.02 / 0.6)
+        _, low, high = difference(faulted, clean, TASKS[:12])
+        inside += low is not None and high is not None and low <= -0.02 <= high
+    assert inside / sims >= 0.95
+    for share in (0.0, 0.5, 1.0):
+        clean = np.arange(8) < 8 * share
+        value, low, high = difference(clean, clean, TASKS[:8])
+        assert value == 0
+        assert low is not None and high is not None
+        assert -0.6 < low < -0.1 and 0.1 < high < 0.6
+
+
+def test_a_mean_that_no_task_differs_in_has_no_interval() -> None:
+    assert mean([3.0] * 4, ["t1", "t2", "t3", "t3"]) == (3.0, None, None)
+    assert mean([0.1 + 0.2, 0.3], ["t1", "t2"])[1:] == (None, None)
+    runs = [[run(task, True, *met, seconds=4.0) for task in "abc"] for met in ((), (fired(),))]
+    experiment = FaultExperiment(
+        ExperimentArm("clean", runs[0]), [ExperimentArm("busy", runs[1], (BUSY,))]
+    )
+    (extra,) = (
+        table for table in all_tables(results_of(experiment)) if "recovering took" in table.title
+    )
+    assert extra.rows[0][3:9] == ("0", "0", "0", "0", "0", "0")
 
 
 def test_an_arm_by_hand() -> None:

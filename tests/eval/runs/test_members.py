@@ -131,6 +131,19 @@ def test_a_quorum_of_more_than_the_members_costs_nothing(
     assert "--quorum 3 is more than the 2 members: lower it" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("judge", ["panel", "cascade"])
+def test_a_member_that_is_anothers_double_under_model_is_refused(
+    judge: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with LlmServer(text=GOOD) as server:
+        words = ["--judge", judge, "--members", "simplified,simplified:m-a"]
+        assert run(server, *words, "--model", "m-a") == 2
+        assert server.stats.requests == 0
+        assert run(server, *words, "--model", "m-b") == 0
+    said = "with --model m-a two members are simplified:m-a: name each judge and model once"
+    assert said in on_one_line(capsys.readouterr().err)
+
+
 def test_no_more_workers_are_begun_than_there_are_judgments() -> None:
     with LlmServer(text=GOOD) as server:
         assert run(server, "--judge", "simplified", "--model", "m", "--concurrency", "999999") == 0

@@ -71,6 +71,30 @@ def test_strata_of_one_task_are_taken_together() -> None:
     assert together.interval.low == apart.interval.low
 
 
+def test_strata_in_which_one_task_has_trials_share_one_mean() -> None:
+    """Nothing in such a stratum is measured around its own mean, so that none is paid for it."""
+    hits, trials = np.array([3.0, 0, 1, 0, 4, 0, 2, 0]), np.array([4.0, 0, 4, 0, 4, 0, 4, 0])
+    assert clustered_rates(hits, trials, [2, 2, 2, 2]).df == 3
+    both = np.where(trials > 0, trials, 4.0)
+    assert clustered_rates(hits, both, [2, 2, 2, 2]).df == 4
+    assert clustered_rates(hits, trials, [1, 1, 2, 1, 1, 2]).df == 3
+
+
+def test_rates_cover_in_many_small_strata_and_are_not_all_of_the_line() -> None:
+    """Seven applications with a task run many times and one run once, as in the bundled sample,
+    whose rates differ; a judge accepts a seventh of the runs."""
+    rng, draws = np.random.default_rng(3), 4000
+    runs = np.array([16, 15, 1, 1, 16, 1, *[15, 1] * 5])
+    sizes = np.array([4, 2, 2, 2, 2, 2, 2])
+    rate = np.repeat([0.9, 0.3, 0.6, 0.5, 0.8, 0.4, 0.7], sizes)
+    accepted = rng.binomial(np.broadcast_to(runs, (draws, 16)), 1 / 7)
+    right = rng.binomial(accepted, rng.beta(2 * rate, 2 * (1 - rate), (draws, 16)))
+    interval = clustered_rates(right, accepted, sizes).interval
+    truth = (runs * rate).sum() / runs.sum()
+    assert ((interval.low <= truth) & (truth <= interval.high)).mean() >= 0.95
+    assert interval.width.mean() < 0.75
+
+
 def test_kappa_is_bounded_where_the_tasks_bound_it() -> None:
     counts = RNG.multinomial(4, [0.3, 0.1, 0.1, 0.5], 80)
     kappa, mcc = clustered_agreement(counts, [80])

@@ -184,21 +184,22 @@ def test_who_tries_again_goes_first_and_in_turn() -> None:
 
 
 class Failing(Scripted):
-    """Answers 500 to the requests ``failing``, to all others until ``well_at`` seconds."""
+    """Answers 500 to the requests ``failing``, to all others for the seconds ``ill``."""
 
-    def __init__(self, failing: range = range(0), well_at: float = 0.0) -> None:
+    def __init__(self, failing: range = range(0), ill: tuple[float, float] = (0, 0)) -> None:
         super().__init__(self.answer, LATENCY)
-        self.failing, self.well_at, self.began = failing, well_at, 0.0
+        self.failing, self.ill, self.began = failing, ill, 0.0
 
     def answer(self, request: Request, nth: int) -> Reply | ServerFailed:
-        is_ill = now() - self.began < self.well_at
+        is_ill = self.ill[0] <= now() - self.began < self.ill[1]
         if is_ill or int(text_of(request)) in self.failing:
             return ServerFailed("500")
         return echo(request, nth)
 
-    async def run(self, count: int) -> tuple[float, int]:
-        """Ask so many requests, 32 at once; the seconds that it takes, and how many failed."""
-        calls, workers = engine(self, limiter=Limiter(concurrency=32)), asyncio.Semaphore(32)
+    async def run(self, count: int, at_once: int = 32) -> tuple[float, int]:
+        """Ask so many requests; the seconds that it takes, and how many failed."""
+        calls = engine(self, limiter=Limiter(concurrency=at_once))
+        workers = asyncio.Semaphore(workers_for(at_once))
         self.began = now()
 
         async def is_answered(number: int) -> bool:
@@ -231,9 +232,28 @@ def test_requests_that_all_fail_are_given_up_in_two_minutes_and_without_a_flood(
 
 
 def test_a_server_that_fails_for_a_minute_loses_no_call() -> None:
-    seconds, failed = run(Failing(well_at=60).run(130))
+    seconds, failed = run(Failing(ill=(0, 60)).run(130))
     assert failed == 0
     assert seconds <= 70
+
+
+@pytest.mark.parametrize(("at_once", "begins", "lost"), [(4, 0, 0), (4, 3, 8), (8, 3, 0)])
+def test_few_calls_at_once_lose_few_to_a_server_that_fails_for_a_minute(
+    at_once: int, begins: int, lost: int
+) -> None:
+    """Each takes its six attempts within seconds, unless the first that fail hold up the rest."""
+    seconds, failed = run(Failing(ill=(begins, begins + 60)).run(260, at_once))
+    assert failed <= lost
+    assert seconds <= 80
+
+
+@pytest.mark.parametrize(("at_once", "most"), [(1, 180), (4, 35), (8, 20)])
+def test_some_requests_that_always_fail_cost_few_calls_at_once_no_pause(
+    at_once: int, most: int
+) -> None:
+    seconds, failed = run(Failing(range(0, 126, 6)).run(130, at_once))
+    assert failed == 21
+    assert seconds <= most
 
 
 def test_a_cancelled_waiter_keeps_no_place() -> None:
