@@ -31,7 +31,7 @@ _UNLABELLED_JUDGES = 12
 def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OPTION) -> list[str]:
     """Say what was judged, and the one figure to take away; ``option`` names labels."""
     judges, whole = ordered_judges(scores), _whole(scores)
-    benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
+    benchmarks = _benchmarks(scores)
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
     lines = [scores.titled(f"{named} on {_judged(whole)} of {places}")]
@@ -86,6 +86,12 @@ def _judged(whole: list[Coverage]) -> str:
     counts = [c.judged for c in whole] or [0]
     least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
     return least + count_of(max(counts), "trajectory")
+
+
+def _benchmarks(scores: ScoreReport) -> set[str]:
+    """Name the benchmarks of which a trajectory was judged; where none was, those of the run."""
+    judged = {c.benchmark for c in scores.coverage if c.judged}
+    return (judged or {c.benchmark for c in scores.coverage}) - {OVERALL}
 
 
 def _only(benchmarks: set[str]) -> str:

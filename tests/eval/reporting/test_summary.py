@@ -165,6 +165,23 @@ def test_judges_of_different_numbers_of_trajectories_are_headed_by_both() -> Non
     assert lines[0] == "2 judges on 7 to 10 trajectories of WebArena"
 
 
+def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
+    """A run that was stopped after 10 of 30 read "on 10 trajectories of 3 benchmarks"."""
+    names = ("webarena", "assistantbench", "workarena")
+    labels = {
+        key(n, name): label(n, n % 2 == 0, benchmark=name) for name in names for n in range(10)
+    }
+    of_one = [said(n, True) for n in range(10)]
+    rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
+    for more, named in (
+        ([], "10 trajectories of WebArena"),
+        (names[1:2], "20 trajectories of 2 b"),
+    ):
+        judgments = of_one + [said(n, True, benchmark=name) for name in more for n in range(10)]
+        scored = score(judgments, labels, rewards=rewards)
+        assert summary(scored, width=100).startswith(f"judge on {named}")
+
+
 def test_precision_on_one_task_says_why_it_has_no_interval() -> None:
     labels = {key(n): label(n, True) for n in range(4)}
     judgments = [said(n, n == 0) for n in range(4)]
