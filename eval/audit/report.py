@@ -10,7 +10,15 @@ from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.tables import LINES, Table, columns, folded, screen_width
+from trajudge.trajectories.util.tables import (
+    LINES,
+    Table,
+    columns,
+    fitted,
+    folded,
+    screen_width,
+)
+from trajudge.trajectories.util.terminal import listed
 
 _SHOWN_VALUES = 15
 _SHOWN_ORDERS = 3
@@ -50,8 +58,9 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     width = width or screen_width()
     above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
     overall = [ranking for ranking in audit.rankings if ranking.benchmark == OVERALL]
-    orders = [_order(ranking) for ranking in overall if len(ranking.agents) > 1]
-    below = [line for text in orders[:_SHOWN_ORDERS] for line in folded(text, width, most=3)]
+    ranked = [ranking for ranking in overall if len(ranking.agents) > 1][:_SHOWN_ORDERS]
+    orders = fitted(lambda most: [_order(ranking, most) for ranking in ranked], width)
+    below = [line for text in orders for line in folded(text, width, most=3)]
     below += [line for text in _counts(audit) for line in folded(text, width)]
     below += folded(rest, width)
     rows = [_short_row(entry) for entry in _worst(audit.errors)]
@@ -130,19 +139,22 @@ def _ranking_rows(ranking: AgentRanking) -> list[tuple[str, ...]]:
     ]
 
 
-def _order(ranking: AgentRanking) -> str:
+def _order(ranking: AgentRanking, most: int | None = None) -> str:
+    """Say how the evaluator shifts and orders the agents' success rates; of more than ``most``
+    reversed pairs the first."""
     where = BENCHMARKS.get(ranking.benchmark, ranking.benchmark)
     tau = "undefined" if ranking.tau is None else f"{ranking.tau:.2f}"
     if ranking.low is not None and ranking.high is not None:
         tau += f" [{ranking.low:.2f}, {ranking.high:.2f}]"
-    flips = "; ".join(
+    flips = [
         f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
         f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
         for flip in ranking.flips
-    )
+    ]
+    swapped = f"reversed pairs: {listed(flips, most, sign='; ')}" if flips else "no pair reversed"
     return (
         f"{where}, {ranking.evaluator}: success rate {100 * ranking.shift:+.1f} points against the "
-        f"expert, tau {tau}" + (f"; reversed pairs: {flips}" if flips else "; no pair reversed")
+        f"expert, tau {tau}; {swapped}"
     )
 
 

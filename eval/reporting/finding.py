@@ -17,7 +17,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.judges.model import Status
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, listed
 
 NO_LABELS = (
     "No expert labels belong to these trajectories, so nothing says how far these verdicts hold: "
@@ -28,8 +28,15 @@ LABELS_OPTION = "--annotations KIND:PATH"
 _UNLABELLED_JUDGES = 12
 
 
-def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OPTION) -> list[str]:
-    """Say what was judged, and the one figure to take away; ``option`` names labels."""
+def finding(
+    scores: ScoreReport,
+    label: Label | None,
+    *,
+    option: str = LABELS_OPTION,
+    most: int | None = None,
+) -> list[str]:
+    """Say what was judged, and the one figure to take away; ``option`` names labels. Of more than
+    ``most`` names a list holds the first."""
     judges, whole = ordered_judges(scores), _whole(scores)
     benchmarks = _benchmarks(scores)
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
@@ -39,7 +46,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     if failed:
         them = "the judge" if len(failed) == 1 else "these judges"
         lines.append(
-            f"Every judgment of {', '.join(failed)} failed: the rates say nothing about {them}"
+            f"Every judgment of {listed(failed, most)} failed: the rates say nothing about {them}"
         )
     if failed and len(failed) == len(judges):
         return lines
@@ -48,7 +55,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
-        lines += ranking_sentences(scores.comparison, label)
+        lines += ranking_sentences(scores.comparison, label, most)
     return lines
 
 
@@ -115,32 +122,33 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     return line
 
 
-def ranking_sentences(comparison: Comparison, label: Label) -> list[str]:
-    """Write the order by precision, where the judges were compared, and which of them differ."""
+def ranking_sentences(comparison: Comparison, label: Label, most: int | None = None) -> list[str]:
+    """Write the order by precision, where the judges were compared, and which of them differ; of
+    more than ``most`` names the first."""
     for ranking in comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
-            line = f"Precision: {ranking.order}"
+            lines = [f"Precision: {ranking.order(most)}"]
             if len(ranking.judges) - len(ranking.undefined) > 1:
-                line += f"; {_significance(comparison, ranking)}"
-            return [line]
+                lines.append(_significance(comparison, ranking, most))
+            return lines
     return []
 
 
-def _significance(comparison: Comparison, ranking: Ranking) -> str:
+def _significance(comparison: Comparison, ranking: Ranking, most: int | None) -> str:
     """Say which judges are not told apart, and which differ the other way round where both judged:
     the order is by what each was scored on."""
-    text = "every difference is significant (Holm, α = .05)"
+    text = "Every difference is significant (Holm, α = .05)"
     if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
-        text = "no difference is significant (Holm, α = .05)"
-    elif ranking.tied:
-        text = f"not significantly different (Holm, α = .05): {ranking.tied}"
+        text = "No difference is significant (Holm, α = .05)"
+    elif ranking.ties:
+        text = f"Not significantly different (Holm, α = .05): {ranking.tied(most)}"
     reverse = [
         f"{better} > {worse}"
         for better, worse in _significantly_better(comparison, ranking)
         if not ranking.puts_above(better, worse)
     ]
     where = "on the trajectories that both judged, significantly"
-    return f"{text}; but {where}: {', '.join(reverse)}" if reverse else text
+    return f"{text}; but {where}: {listed(reverse, most)}" if reverse else text
 
 
 def _significantly_better(comparison: Comparison, ranking: Ranking) -> Iterator[tuple[str, str]]:
