@@ -167,8 +167,9 @@ def _where(places: Mapping[str, Sequence[str]], scored: Set[str], most: int | No
 
 
 def is_labelled(score: Score) -> bool:
-    """Tell whether an expert's label stands behind the row, judged or not."""
-    return bool(score.n or score.missing or score.unsure)
+    """Tell whether an expert's answer stands behind the row, judged or not: where none is known,
+    the labels do not hold the question at all."""
+    return bool(score.n or score.missing)
 
 
 def shown_benchmarks(scores: ScoreReport) -> set[str]:
@@ -283,6 +284,6 @@ def _left_out(score: Score, scores: ScoreReport) -> list[str]:
     lines = []
     if score.missing:
         lines.append(f"{name}, {where}: {_missing(score, scores)} {_FAILED[scores.missing]}")
-    if score.unsure:
+    if score.unsure and is_labelled(score):
         lines.append(f"{name}, {where}: {count_of(score.unsure, 'unsure label')} left out")
     return lines

@@ -64,7 +64,8 @@ def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
     there, which ``option`` names."""
     whole = _whole(scores)
     if any(c.judged for c in whole):
-        return NO_LABELS + option
+        unsure = max((s.unsure for s in score_rows(scores, "success", OVERALL)), default=0)
+        return _open_labels(unsure) if unsure else NO_LABELS + option
     if trained := [c for c in whole if c.training]:
         return (
             f"All {count_of(trained[0].training, 'trajectory')} are the training set of "
@@ -72,6 +73,11 @@ def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
             "so nothing is left to score it on: judge others"
         )
     return "Nothing was judged yet"
+
+
+def _open_labels(unsure: int) -> str:
+    labels = "The expert label" if unsure == 1 else f"All {unsure:,} expert labels"
+    return f"{labels} of these trajectories leave{'s' * (unsure == 1)} success open: none is scored"
 
 
 def _verdicts(coverage: Coverage) -> str:

@@ -260,7 +260,7 @@ def _coverage(scores: ScoreReport) -> str:
     unsure = {
         LABEL_TITLES[label].lower(): max(s.unsure for s in rows)
         for label in LABELS
-        if (rows := score_rows(scores, label, OVERALL))
+        if (rows := [*filter(is_labelled, score_rows(scores, label, OVERALL))])
     }
     parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)

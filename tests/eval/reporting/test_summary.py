@@ -15,9 +15,10 @@ from tests.eval.judge_command import run
 from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.reporting.caveats import warnings_of
+from trajudge.eval.reporting.caveats import notes, warnings_of
 from trajudge.eval.reporting.paper_tables import paper_table
 from trajudge.eval.reporting.summary import summary
+from trajudge.eval.reporting.tables import plain
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import OVERALL, EqualRecall, ScoreReport
@@ -180,6 +181,29 @@ def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
         judgments = of_one + [said(n, True, benchmark=name) for name in more for n in range(10)]
         scored = score(judgments, labels, rewards=rewards)
         assert summary(scored, width=100).startswith(f"judge on {named}")
+
+
+def test_a_label_that_the_labels_do_not_hold_is_not_spoken_of() -> None:
+    """Labels of success alone read "few positive labels (side effect) … 0", and "40 unsure"."""
+    labels = {key(n): label(n, n % 2 == 0) for n in range(40)}
+    judgments = [said(n, True, side_effect=False, repetition=False) for n in range(40)]
+    scored = score(judgments, labels, rewards={})
+    for text in (summary(scored, width=100), "\n".join(notes(scored)), plain(scored)):
+        assert not re.search("side effect|repetition|unsure", text.lower())
+    half = labels | {key(n): label(n, True, side_effect=n == 0) for n in range(20)}
+    assert "only 1 positive label (side effect" in " ".join(
+        warnings_of(score(judgments, half, rewards={}))
+    )
+
+
+def test_labels_that_all_leave_success_open_are_not_said_to_be_missing() -> None:
+    judgments = [said(n, True) for n in range(3)]
+    for count, sentence in (
+        (1, "The expert label of these trajectories leaves success open: none is scored"),
+        (3, "All 3 expert labels of these trajectories leave success open: none is scored"),
+    ):
+        labels = {key(n): label(n, None) for n in range(count)}
+        assert sentence in summary(score(judgments, labels, rewards={}), width=100)
 
 
 def test_precision_on_one_task_says_why_it_has_no_interval() -> None:
