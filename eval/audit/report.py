@@ -8,6 +8,7 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Disagreement
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
+from trajudge.eval.reporting.formatting import unit_of
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.tables import (
@@ -84,9 +85,12 @@ def _finding(audit: Audit) -> list[str]:
     lines = [f"{audit.rule} against the experts on {audit.n:,} trajectories"]
     whole = next((entry for entry in audit.errors if entry.facet == "all"), None)
     if whole is not None:
+        precision, missed, passed = map(
+            _shown, (whole.precision, whole.missed, whole.passed_failures)
+        )
         lines.append(
-            f"Precision {_shown(whole.precision)}; denies {_shown(whole.missed)} of the successes "
-            f"and passes {_shown(whole.passed_failures)} of the failures (%, 95 % interval)"
+            f"Precision {precision}; denies {missed} of the successes and passes {passed} of the "
+            f"failures{unit_of(precision, missed, passed)}"
         )
     return lines
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell
+from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell, unit_of
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -116,10 +116,12 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     name = LABEL_TITLES[label]
     if False not in by_baseline:
         return f"{name}: no labelled trajectory was judged"
-    line = f"{name}: precision {precision_cell(by_baseline[False])}"
-    if True not in by_baseline or not by_baseline[True].n:
-        return f"{line} (%, 95 % interval)"
-    line += f", rule-based {precision_cell(by_baseline[True])} (%, 95 % interval)"
+    cells = [precision_cell(by_baseline[False])]
+    line = f"{name}: precision {cells[0]}"
+    if True in by_baseline and by_baseline[True].n:
+        cells.append(precision_cell(by_baseline[True]))
+        line += f", rule-based {cells[1]}"
+    line += unit_of(*cells)
     for d in scores.against_baseline:
         whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
         if whole and d.low is not None and d.high is not None:

@@ -73,6 +73,13 @@ def with_limits(value: float | None, limits: Limits | None) -> str:
     return f"{percent(value)} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
 
 
+def unit_of(*cells: str) -> str:
+    """Say what rates of cells are, behind them: percent, with an interval where one has it."""
+    if any("[" in cell for cell in cells):
+        return " (%, 95 % interval)"
+    return " (%)" if set(cells) - {UNDEFINED} else ""
+
+
 def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
 

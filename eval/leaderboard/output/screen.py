@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trajudge.eval.leaderboard.output.cells import COST_NOTE, HEAD, MINOR, row_cells
 from trajudge.eval.leaderboard.records import Board, BoardSuite
-from trajudge.eval.reporting.formatting import precision_cell
+from trajudge.eval.reporting.formatting import precision_cell, unit_of
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.util.tables import Table, first_screen, fitted, screen_width
 from trajudge.trajectories.util.terminal import listed
@@ -66,14 +66,13 @@ def _finding(suite: BoardSuite, most: int | None) -> str:
     if not first:
         return f"{suite.title}: no judge accepted a trajectory, therefore none is ranked"
     if len(rows) == 1:
-        return (
-            f"{suite.title}: {rows[0].judge} alone, precision {precision_cell(rows[0].score)} (%)"
-        )
+        cell = precision_cell(rows[0].score)
+        return f"{suite.title}: {rows[0].judge} alone, precision {cell}{unit_of(cell)}"
     if len(first) == 1:
         cell = precision_cell(first[0].score)
         return (
             f"{suite.title}: {first[0].judge} is first of {len(rows)} judges by precision, "
-            f"{cell} (%, 95 % interval)"
+            f"{cell}{unit_of(cell)}"
         )
     return (
         f"{suite.title}: {len(first)} of {len(rows)} judges share the first rank by precision: "

@@ -183,6 +183,23 @@ def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
         assert summary(scored, width=100).startswith(f"judge on {named}")
 
 
+@pytest.mark.parametrize(
+    ("accepted", "precision"),
+    [
+        (range(0), "–"),
+        (range(2, 3), "100.0 (%)"),
+        (range(8), "50.0 [17.2, 82.8] (%, 95 % interval)"),
+    ],
+)
+def test_the_finding_speaks_of_an_interval_where_there_is_one(
+    accepted: range, precision: str
+) -> None:
+    """An undefined precision read "– (%, 95 % interval)"."""
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    scored = score([said(n, n in accepted) for n in range(12)], labels, rewards={})
+    assert summary(scored, width=100).splitlines()[1] == f"Success: precision {precision}"
+
+
 def test_a_label_that_the_labels_do_not_hold_is_not_spoken_of() -> None:
     """Labels of success alone read "few positive labels (side effect) … 0", and "40 unsure"."""
     labels = {key(n): label(n, n % 2 == 0) for n in range(40)}
