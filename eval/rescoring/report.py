@@ -78,30 +78,49 @@ def _print(
 
         sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
-    from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
+    from trajudge.eval.reporting.caveats import is_labelled, notes  # noqa: PLC0415
+    from trajudge.eval.reporting.finding import unscored  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
     from trajudge.eval.reporting.tables import tables  # noqa: PLC0415
     from trajudge.trajectories.util.tables import render, rich_table  # noqa: PLC0415
 
+    option = _labels_option(config, source)
+    told = notes(scores)
+    if not any(map(is_labelled, scores.scores)):
+        told = [one_line(unscored(scores, option=option)), *told]
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
         from trajudge.eval.reporting.summary import summary  # noqa: PLC0415
 
         more = "".join("\n" + render([table], "table").lstrip("\n") for table in kinds)
-        sys.stdout.write(summary(scores, also=more.count("\n")) + more)
+        sys.stdout.write(summary(scores, also=more.count("\n"), option=option) + more)
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))
-        sys.stderr.write("".join(note + "\n" for note in notes(scores)))
+        sys.stderr.write("".join(note + "\n" for note in told))
     elif sys.stdout.isatty():
         from rich.console import Group  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        terminal_console().print(Group(*map(rich_table, shown), *map(Text, notes(scores))))
+        terminal_console().print(Group(*map(rich_table, shown), *map(Text, told)))
     else:
-        sys.stdout.write("\n".join([render(shown, "table"), *notes(scores)]).rstrip("\n") + "\n")
+        sys.stdout.write("\n".join([render(shown, "table"), *told]).rstrip("\n") + "\n")
+
+
+def _labels_option(config: ScoreConfig, source: Source) -> str:
+    """Say how to name labels, and of those that were named whose they are, should none belong to
+    a trajectory that was judged."""
+    from trajudge.eval.reporting.finding import LABELS_OPTION  # noqa: PLC0415
+
+    if not config.annotations:
+        return LABELS_OPTION
+    if not source.labels:
+        return f"{LABELS_OPTION} (the file named holds none)"
+    first = next(iter(source.labels))
+    labels = count_of(len(source.labels), "label")
+    return f"{LABELS_OPTION} (not the {labels} of others that were named, {first} for one)"
 
 
 def _is_one_screen(config: ScoreConfig) -> bool:
