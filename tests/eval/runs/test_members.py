@@ -233,7 +233,7 @@ def test_a_dry_run_prices_the_members() -> None:
     --judge panel --members heuristic,panel => cannot be a member
     --judge panel --members heuristic:gpt-4o,rule-based => asks no model
     --judge panel --members heuristic,simplified => a member asks a model
-    --judge cascade --members heuristic,rule-based,telemetry => telemetry: a cascade has two members, the
+    --judge cascade --members heuristic,rule-based,telemetry => telemetry: a cascade has two
     --judge heuristic --members heuristic,rule-based => --members goes with
     """
 )
