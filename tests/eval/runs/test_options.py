@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.eval.runs.options import parse
 from trajudge.trajectories.util.errors import UserError
@@ -89,6 +90,15 @@ def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: 
     assert sentence in str(mistake.value)
     assert "--help" in str(mistake.value)
     assert "\n" not in str(mistake.value)
+
+
+def test_the_help_gives_the_exit_code_of_a_stop_at_the_limit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(["--help"])
+    codes = on_one_line(capsys.readouterr().out).partition("exit codes: ")[2]
+    assert "1 more failed judgments than --max-failures, or stopped at --max-cost; 2" in codes
 
 
 def test_failures_are_a_count_or_a_share() -> None:
