@@ -259,6 +259,16 @@ def test_a_duplicate_counts_once() -> None:
     assert chosen.left_out == {"duplicate": 1}
 
 
+def test_runs_that_are_left_out_are_counted_on_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Equal runs, which the agent wrote twice, were dropped without a word."""
+    again = [run_of(0, agent=name) for name in ("good", "good-2", "good-3")]
+    run = judged(tmp_path / "run", [*again, run_of(1)])
+    export(run, "trl-messages", tmp_path / "out")
+    assert "left out of the training data (duplicate: 2)" in capsys.readouterr().out
+
+
 def test_held_out_tasks_are_not_learned(pairs: Path, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.txt"
     tasks.write_text(
