@@ -147,19 +147,17 @@ def _order(ranking: AgentRanking, most: int | None = None) -> str:
     """Say how the evaluator shifts and orders the agents' success rates; of more than ``most``
     reversed pairs the first."""
     where = BENCHMARKS.get(ranking.benchmark, ranking.benchmark)
-    tau = "undefined" if ranking.tau is None else f"{ranking.tau:.2f}"
+    tau = "undefined" if ranking.tau is None else f"{ranking.tau:z.2f}"
     if ranking.low is not None and ranking.high is not None:
-        tau += f" [{ranking.low:.2f}, {ranking.high:.2f}]"
+        tau += f" [{ranking.low:z.2f}, {ranking.high:z.2f}]"
     flips = [
         f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
         f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
         for flip in ranking.flips
     ]
     swapped = f"reversed pairs: {listed(flips, most, sign='; ')}" if flips else "no pair reversed"
-    return (
-        f"{where}, {ranking.evaluator}: success rate {100 * ranking.shift:+.1f} points against the "
-        f"expert, tau {tau}; {swapped}"
-    )
+    shift = f"success rate {100 * ranking.shift:+z.1f} points against the expert"
+    return f"{where}, {ranking.evaluator}: {shift}, tau {tau}; {swapped}"
 
 
 def _shown(rate: ClusteredRate) -> str:
