@@ -122,8 +122,8 @@ def _decided(
         if goal in goals:
             continue
         goals.add(goal)
-        asked = trajectory.model_copy(update={"goal": goal})
-        labels = labels_again(asked, facts, other, file=file)
+        changed = trajectory.model_copy(update={"goal": goal})
+        labels = labels_again(changed, facts, other, file=file)
         outcome = (labels.success, labels.side_effect)
         alike[outcome] += 1
         if None not in outcome and (labels.success or alike[outcome] <= 2):
