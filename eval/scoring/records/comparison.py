@@ -67,10 +67,10 @@ class Ranking(Record):
         """Write the judges from best to worst, and apart from them those that have no place; of
         more than ``most`` the first."""
         places = [judge for judge in self.judges if judge not in self.undefined]
-        signs = ("", *(" = " if judge in self.equal else " > " for judge in places[1:]))
-        signed = [sign + judge for sign, judge in zip(signs, places, strict=True)]
+        signed = [(" = " if judge in self.equal else " > ") + judge for judge in places]
         unplaced = f"undefined: {listed(self.undefined, most)}" if self.undefined else ""
-        return "; ".join(filter(None, (listed(signed, most, sign=""), unplaced)))
+        placed = listed(signed, most, sign="")[len(" > ") :]
+        return "; ".join(filter(None, (placed, unplaced)))
 
     def tied(self, most: int | None = None) -> str:
         """Write the judges that are not told apart, without a sign that the order gives another

@@ -381,6 +381,10 @@ def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
     third = summary(mostly_failed(2, 3), width=1000).splitlines()[2]
     assert third == "Precision: z-0 = z-1 = z-2; undefined: a-00, a-01, never"
     assert "Precision: z-0; undefined: never" in summary(mostly_failed(0, 1)).splitlines()
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    silent = [said(n, False, judge=judge) for judge in ("never", "nor I") for n in range(12)]
+    found = summary(score(silent, labels, rewards={})).splitlines()
+    assert "Precision: undefined: never, nor I" in found
 
 
 def errs(judge: str, wrong: int, *, tasks: int = 120) -> list[Judgment]:
