@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from trajudge.trajectories.util.exits import OK, Parser, command
 
@@ -41,19 +42,24 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Print what is asked for; the exit code (``trajectories.util.exits``)."""
-    show = {"list": _list, "show": _show, "fidelity": _fidelity}[options.command]
-    sys.stdout.write(show(options))
+    if options.command == "list":
+        text = _list(full=options.full)
+    elif options.command == "show":
+        text = _show(options.name, options.judge_option, full=options.full)
+    else:
+        text = _fidelity(options.name, full=options.full)
+    sys.stdout.write(text)
     return OK
 
 
-def _list(options: argparse.Namespace) -> str:
+def _list(*, full: bool) -> str:
     from trajudge.judges.screens import list_screen  # noqa: PLC0415 - --help needs none of these
     from trajudge.judges.show import HEAD, full_table, rows  # noqa: PLC0415
 
-    return full_table(HEAD, rows()) if options.full else list_screen()
+    return full_table(HEAD, rows()) if full else list_screen()
 
 
-def _show(options: argparse.Namespace) -> str:
+def _show(name: str, judge_options: Iterable[str], *, full: bool) -> str:
     from trajudge.judges.options import named_options  # noqa: PLC0415 - --help needs none of these
     from trajudge.judges.screens import judge_screen  # noqa: PLC0415
     from trajudge.judges.show import described  # noqa: PLC0415
@@ -63,17 +69,16 @@ def _show(options: argparse.Namespace) -> str:
 
     read = open_source(resolve_sample(SAMPLE))
     sample = next(item for item in read if isinstance(item, Trajectory))
-    show = described if options.full else judge_screen
-    return show(options.name, named_options("--judge-option", options.judge_option), sample)
+    show = described if full else judge_screen
+    return show(name, named_options("--judge-option", judge_options), sample)
 
 
-def _fidelity(options: argparse.Namespace) -> str:
+def _fidelity(name: str | None, *, full: bool) -> str:
     from trajudge.judges.cards.fidelity import HEAD, fidelity_rows  # noqa: PLC0415
     from trajudge.judges.screens import fidelity_screen  # noqa: PLC0415
     from trajudge.judges.show import full_table  # noqa: PLC0415
 
-    name = options.name
-    return full_table(HEAD, list(fidelity_rows(name))) if options.full else fidelity_screen(name)
+    return full_table(HEAD, list(fidelity_rows(name))) if full else fidelity_screen(name)
 
 
 if __name__ == "__main__":

@@ -7,11 +7,19 @@ observation, the reasoning and the action that followed it; the last step has no
 from __future__ import annotations
 
 from functools import cache
+from math import isinf, isnan
 from pathlib import Path
 from sys import intern
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    model_validator,
+)
 
 from trajudge.trajectories.util.options import LARGEST
 
@@ -178,10 +186,21 @@ REPEAT = "repeat"
 """Entry of a trajectory's metadata: above 0, the run is there to be asked about again."""
 
 
+def _known_reward(reward: float | None) -> float | None:
+    """Return the reward; None for no number, which says that it is not known. Raises ValueError
+    for an infinite one: no mean holds it."""
+    if reward is None or isnan(reward):
+        return None
+    if isinf(reward):
+        raise ValueError("a reward is finite: write null where it is not known")
+    return reward
+
+
 class Trajectory(Record):
     """One run of one agent on one task.
 
-    ``official_reward`` is the benchmark's own (rule-based) reward, possibly fractional;
+    ``official_reward`` is the benchmark's own (rule-based) reward, possibly fractional, None where
+    it is not known;
     ``telemetry`` holds numbers of the run only (steps, tokens, seconds, errors);
     ``metadata["warnings"]`` is a list of sentences about what a loader could not read.
     """
@@ -192,7 +211,7 @@ class Trajectory(Record):
     goal_images: tuple[ImageRef, ...] = ()
     steps: tuple[Step, ...] = ()
     answer: str | None = None
-    official_reward: float | None = None
+    official_reward: Annotated[float | None, AfterValidator(_known_reward)] = None
     terminated: bool | None = None
     truncated: bool | None = None
     telemetry: dict[str, float] = Field(default_factory=dict)

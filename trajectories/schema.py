@@ -46,8 +46,8 @@ DESCRIPTIONS = {
         "goal_images": "SHA-256 of the images that belong to the goal, in order",
         "steps": "o1, (r1, a1), ..., on: the last step has no action",
         "answer": "What the agent told the user last; null if nothing",
-        "official_reward": "The benchmark's own rule-based reward, possibly a fraction; a number "
-        'or one of the strings "NaN", "Infinity", "-Infinity"',
+        "official_reward": "The benchmark's own rule-based reward, possibly a fraction; null "
+        'or the string "NaN" where it is not known',
         "terminated": "Whether the run ended by itself; null if not recorded",
         "truncated": "Whether the run was cut by a limit; null if not recorded",
         "telemetry": "Numbers of the run: steps, tokens, seconds, errors; not finite ones as "
@@ -56,6 +56,7 @@ DESCRIPTIONS = {
     },
 }
 
+_NO_NUMBER = {"const": "NaN", "type": "string"}
 _NOT_FINITE = {"enum": ["NaN", "Infinity", "-Infinity"], "type": "string"}
 
 
@@ -70,7 +71,7 @@ def schema() -> dict[str, Any]:
             definitions[name]["properties"][field]["description"] = description
     del definitions["Trajectory"]
     properties = generated["properties"]
-    properties["official_reward"]["anyOf"].append(_NOT_FINITE)
+    properties["official_reward"]["anyOf"].append(_NO_NUMBER)
     properties["telemetry"]["additionalProperties"] = {"anyOf": [{"type": "number"}, _NOT_FINITE]}
     properties["format"] = {
         "const": FORMAT,

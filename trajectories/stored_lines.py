@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -232,10 +231,7 @@ def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
     record["goal_images"] = [ref for ref in refs if ref is not None]
     if lost:
         add_warnings(record, lost)
-    trajectory = Trajectory.model_validate(record)
-    if isnan(trajectory.official_reward or 0):  # no number is no reward, and no failure
-        return trajectory.model_copy(update={"official_reward": None})
-    return trajectory
+    return Trajectory.model_validate(record)
 
 
 def _list(record: dict[str, Any], name: str) -> list[Any]:

@@ -29,6 +29,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
+LABELS = "labels.jsonl"
 VARIANTS = "variants.jsonl"
 # What a state is made of.
 _NEEDED = ("config", "code_key", "changes")
@@ -38,9 +39,10 @@ _IDLE = ("noop(", "scroll(", "hover(")
 
 
 class ReverifiedRun(NamedTuple):
-    """A recorded run, the labels beside it, and those that its state gives; None for what the
-    folder does not hold."""
+    """A recorded run of a ``folder``, the labels beside it, and those that its state gives; None
+    for what the folder does not hold."""
 
+    folder: Path
     trajectory: Trajectory
     recorded: Annotation | None
     found: Labels | None
@@ -50,9 +52,9 @@ class ReverifiedRun(NamedTuple):
     def differences(self) -> list[str]:
         """What of the recorded labels is not what the state gives, or why none can be compared."""
         if self.recorded is None:
-            return ["has no label in labels.jsonl"]
+            return [f"has no label in {self.folder / LABELS}"]
         if self.found is None:
-            return [f"has no facts in {FACTS}"]
+            return [f"has no facts in {self.folder / FACTS}"]
         return [
             f"{name} is {getattr(self.recorded, name)}, the state gives {getattr(self.found, name)}"
             for name in self.claimed
@@ -69,16 +71,21 @@ def rechecked(folder: Path) -> Iterator[ReverifiedRun]:
         if changed and (label is None or facts is None):
             continue
         claimed = [n for n in COMPARED if not changed or getattr(label, n) is not None]
-        again = None if facts is None else labels_again(trajectory, facts)
-        yield ReverifiedRun(trajectory, label, again, claimed)
+        again = None if facts is None else labels_again(trajectory, facts, file=folder / FACTS)
+        yield ReverifiedRun(folder, trajectory, label, again, claimed)
 
 
 def labels_again(
-    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None = None
+    trajectory: Trajectory,
+    facts: Mapping[str, Any],
+    config: Config | None = None,
+    *,
+    file: Path = Path(FACTS),
 ) -> Labels:
-    """Derive the labels of a run from its facts; ``config`` is another case whose goal the
-    trajectory has. Raises Infeasible for one that has no goal."""
-    with _ended(trajectory, facts, config) as run:
+    """Derive the labels of a run from its facts, which stand in ``file``; ``config`` is another
+    case whose goal the trajectory has. Raises Infeasible for one that has no goal, and UserError
+    for facts that no state can be made from."""
+    with _ended(trajectory, facts, config, file=file) as run:
         actions = list(_executed(trajectory))
         evidence = verify(run.evidence(trajectory.answer, actions, facts.get("shortest", 0)))
     times = max(evidence.repeated, facts.get("repeated", 0))
@@ -95,12 +102,12 @@ def other_goals(folder: Path, count: int) -> Iterator[dict[str, Any]]:
     for trajectory, label, facts in _runs(folder):
         if label is None or facts is None:
             continue
-        goals = list(_decided(trajectory, facts, count))
+        goals = list(_decided(trajectory, facts, count, folder / FACTS))
         yield {"key": trajectory.key.model_dump(), "goals": goals}
 
 
 def _decided(
-    trajectory: Trajectory, facts: Mapping[str, Any], count: int
+    trajectory: Trajectory, facts: Mapping[str, Any], count: int, file: Path
 ) -> Iterator[dict[str, Any]]:
     """Ask the checkers of other instances of the scenario what they say of this run. Of goals that
     it fails alike two are enough."""
@@ -109,13 +116,14 @@ def _decided(
     for place in range(1, count + 1):
         other = config.model_copy(update={"instance": config.instance + place})
         try:
-            goal = _goal(trajectory, facts, other)
+            goal = _goal(trajectory, facts, other, file)
         except Infeasible:
             continue
         if goal in goals:
             continue
         goals.add(goal)
-        labels = labels_again(trajectory.model_copy(update={"goal": goal}), facts, other)
+        changed = trajectory.model_copy(update={"goal": goal})
+        labels = labels_again(changed, facts, other, file=file)
         outcome = (labels.success, labels.side_effect)
         alike[outcome] += 1
         if None not in outcome and (labels.success or alike[outcome] <= 2):
@@ -123,14 +131,14 @@ def _decided(
             yield {"goal": goal, **verdicts, "config": other.model_dump()}
 
 
-def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config) -> str:
-    with _ended(trajectory.model_copy(update={"goal": ""}), facts, config) as run:
+def _goal(trajectory: Trajectory, facts: Mapping[str, Any], config: Config, file: Path) -> str:
+    with _ended(trajectory.model_copy(update={"goal": ""}), facts, config, file=file) as run:
         return run.goal
 
 
 def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, Facts | None]]:
     facts = read_facts(folder)
-    labels = {one.key: one for one in annotation_store.load(folder / "labels.jsonl")}
+    labels = {one.key: one for one in annotation_store.load(folder / LABELS)}
     for entry in store.read(folder):
         if not isinstance(entry, Trajectory):
             raise UserError(f"{entry.source}: {entry.reason}")
@@ -145,7 +153,7 @@ def _runs(folder: Path) -> Iterator[tuple[Trajectory, Annotation | None, Facts |
 
 @contextmanager
 def _ended(
-    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None = None
+    trajectory: Trajectory, facts: Mapping[str, Any], config: Config | None, *, file: Path
 ) -> Iterator[ServedRun]:
     """Open the run and bring its state to where the recording left it."""
     at = config or Config.model_validate(facts["config"])
@@ -158,7 +166,7 @@ def _ended(
                 _carry_out(run, change)
             except (KeyError, TypeError, ValueError, sqlite3.Error) as error:
                 raise UserError(
-                    f"{FACTS}: {trajectory.key} has a change of {change['table']!r} that cannot be "
+                    f"{file}: {trajectory.key} has a change of {change['table']!r} that cannot be "
                     f"made ({error}): {RESTORE}"
                 ) from error
         yield run

@@ -126,6 +126,7 @@ def apply(
     folder: Path,
     *,
     bare_turns: bool = False,
+    screenshots: bool = False,
     decided: OnDecided | None = None,
     **format_: Any,
 ) -> Counter[str]:
@@ -133,8 +134,9 @@ def apply(
     order in which they come; how many ended how. Both appear when complete.
 
     ``decided`` is called with every trajectory that could be read, how it ended and its
-    conversation. ``bare_turns``: accept runs with steps whose page was not recorded. ``format_``
-    goes to ``conversations.chat_turns``. Raises UserError for an unwritable folder.
+    conversation. ``bare_turns``: accept runs with steps whose page was not recorded;
+    ``screenshots`` go along with the turns, so that one alone is a page. ``format_`` goes to
+    ``conversations.chat_turns``. Raises UserError for an unwritable folder.
     """
     counts: Counter[str] = Counter()
     try:
@@ -148,7 +150,9 @@ def apply(
                 if isinstance(trajectory, Unreadable):
                     kind, line = "unreadable", _unreadable(trajectory)
                 else:
-                    decision, turns = decide(trajectory, judge, format_, bare_turns=bare_turns)
+                    decision, turns = decide(trajectory, judge, format_)
+                    if decision.kind == OK and not bare_turns:
+                        decision = _observed(trajectory, decision, screenshots=screenshots)
                     kind, line = decision.kind, _line(trajectory, decision, choice, turns)
                     if decided is not None:
                         decided(trajectory, decision, turns)
@@ -162,7 +166,7 @@ def apply(
 
 
 def decide(
-    trajectory: Trajectory, judge: Acceptor, format_: Mapping[str, Any], *, bare_turns: bool
+    trajectory: Trajectory, judge: Acceptor, format_: Mapping[str, Any]
 ) -> tuple[AcceptDecision, list[ChatTurn]]:
     """Decide on a trajectory, and write its conversation: empty without any action."""
     decision = judge(trajectory.key)
@@ -170,8 +174,6 @@ def decide(
     if decision.kind == OK and not turns:
         why = "no step has an action: there is nothing to learn"
         decision = AcceptDecision("no action", why, decision.score)
-    if decision.kind == OK and not bare_turns:
-        decision = _observed(trajectory, decision)
     return decision, turns
 
 
@@ -197,14 +199,21 @@ def _line(
     return {"messages": messages(turns), "provenance": provenance(trajectory, accepted)}
 
 
-def _observed(trajectory: Trajectory, decision: AcceptDecision) -> AcceptDecision:
+def _observed(
+    trajectory: Trajectory, decision: AcceptDecision, *, screenshots: bool
+) -> AcceptDecision:
     """Return the decision; a refusal where a step with an action shows nothing of its page."""
-    bare, acted = without_observation(trajectory)
+    bare, acted = without_observation(trajectory, screenshots=screenshots)
     if not bare:
         return decision
+    missing, remedy = "no address, page or error", "give the full trajectories with --data"
+    if screenshots:
+        missing = "no address, page, error or screenshot"
+    elif not without_observation(trajectory, screenshots=True)[0]:
+        remedy = "take their screenshots along with --format NAME --with-screenshots"
     why = (
-        f"{bare} of {acted} steps with an action have no observation (no address, page or error), "
-        "so their user turns would be empty: give the full trajectories with --data, or export "
+        f"{bare} of {acted} steps with an action have no observation ({missing}), "
+        f"so their user turns would be empty: {remedy}, or export "
         "them as they are with --without-observations"
     )
     return AcceptDecision("no observation", why, decision.score)

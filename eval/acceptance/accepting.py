@@ -66,12 +66,14 @@ def accept(config: AcceptConfig) -> Acceptance:
         choice = choice._replace(held_out=read_held_out(config.held_out))
     spec = _data(config)
     runs = RunCollector(config.training, choice, config.without_observations)
+    screenshots = config.training is not None and config.training.with_screenshots
     acceptance = apply(
         open_source(spec),
         acceptor(choice, inputs.judgments),
         choice,
         config.out,
         bare_turns=config.without_observations,
+        screenshots=screenshots,
         decided=runs,
         **format_,
     )

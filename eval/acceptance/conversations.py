@@ -64,12 +64,21 @@ def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
     return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
-def without_observation(trajectory: Trajectory) -> tuple[int, int]:
-    """Count the steps with an action whose page is not known at all (no address, no tree, no
-    error), and all steps with an action: such a user turn would be the bare words "Step 7"."""
+def without_observation(trajectory: Trajectory, *, screenshots: bool = False) -> tuple[int, int]:
+    """Count the steps with an action whose page is not known at all (no address, no tree, no error
+    and, where ``screenshots`` go along with the turns, no screenshot), and all steps with an
+    action: such a user turn would be the bare words "Step 7"."""
     acted = [step.observation for step in trajectory.steps if step.action]
-    bare = [seen for seen in acted if not (seen.url or seen.page_error or _tree(seen, "pruned"))]
+    bare = [seen for seen in acted if not (_text(seen) or (screenshots and _screenshot(seen)))]
     return len(bare), len(acted)
+
+
+def _text(seen: Observation) -> str | None:
+    return seen.url or seen.page_error or _tree(seen, "pruned")
+
+
+def _screenshot(seen: Observation) -> bool:
+    return seen.screenshot is not None and seen.screenshot.problem is None
 
 
 def _user(step: Step, page: Page) -> str:

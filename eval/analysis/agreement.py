@@ -136,5 +136,5 @@ def _cell(agreement: LabelAgreement, name: Coefficient) -> str:
     value, limits = getattr(agreement, name), agreement.intervals.get(name)
     if value is None:
         return UNDEFINED
-    shown = [percent(x) if name == "raw" else f"{x:.3f}" for x in (value, *(limits or ()))]
+    shown = [percent(x) if name == "raw" else f"{x:z.3f}" for x in (value, *(limits or ()))]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]" if limits else shown[0]

@@ -180,7 +180,7 @@ def _validate(runs: Attempts, subset: HardSubset, config: HardSubsetConfig) -> I
     rng = np.random.default_rng(config.seed)
     validation = validate_subset(runs, subset.selected, rng, n_resamples=config.resamples)
     yield (
-        f"agents' ranking, Kendall tau {validation.tau:.3f} "
+        f"agents' ranking, Kendall tau {validation.tau:z.3f} "
         f"(at least 0.90 in {validation.tau_pass_rate:.0%} of the resamples)"
     )
     yield (
@@ -194,7 +194,7 @@ def _left_out(
 ) -> Table:
     left = leave_one_out(runs, subset, select)
     rows = [
-        (str(name), f"{tau:.3f}", f"{overlap:.0%}")
+        (str(name), f"{tau:z.3f}", f"{overlap:.0%}")
         for name, tau, overlap in zip(runs.agent_names, left.tau, left.overlap, strict=True)
     ]
     return Table("", ("without agent", "Kendall tau", "tasks selected again"), rows, names=1)

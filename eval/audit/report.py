@@ -8,9 +8,18 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Disagreement
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
+from trajudge.eval.reporting.formatting import unit_of
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.tables import LINES, Table, columns, folded, screen_width
+from trajudge.trajectories.util.tables import (
+    LINES,
+    Table,
+    columns,
+    fitted,
+    folded,
+    screen_width,
+)
+from trajudge.trajectories.util.terminal import listed
 
 _SHOWN_VALUES = 15
 _SHOWN_ORDERS = 3
@@ -50,8 +59,9 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     width = width or screen_width()
     above = [line for text in _finding(audit) for line in folded(text, width, most=3)]
     overall = [ranking for ranking in audit.rankings if ranking.benchmark == OVERALL]
-    orders = [_order(ranking) for ranking in overall if len(ranking.agents) > 1]
-    below = [line for text in orders[:_SHOWN_ORDERS] for line in folded(text, width, most=3)]
+    ranked = [ranking for ranking in overall if len(ranking.agents) > 1][:_SHOWN_ORDERS]
+    orders = fitted(lambda most: [_order(ranking, most) for ranking in ranked], width)
+    below = [line for text in orders for line in folded(text, width, most=3)]
     below += [line for text in _counts(audit) for line in folded(text, width)]
     below += folded(rest, width)
     rows = [_short_row(entry) for entry in _worst(audit.errors)]
@@ -75,9 +85,12 @@ def _finding(audit: Audit) -> list[str]:
     lines = [f"{audit.rule} against the experts on {audit.n:,} trajectories"]
     whole = next((entry for entry in audit.errors if entry.facet == "all"), None)
     if whole is not None:
+        precision, missed, passed = map(
+            _shown, (whole.precision, whole.missed, whole.passed_failures)
+        )
         lines.append(
-            f"Precision {_shown(whole.precision)}; denies {_shown(whole.missed)} of the successes "
-            f"and passes {_shown(whole.passed_failures)} of the failures (%, 95 % interval)"
+            f"Precision {precision}; denies {missed} of the successes and passes {passed} of the "
+            f"failures{unit_of(precision, missed, passed)}"
         )
     return lines
 
@@ -130,20 +143,21 @@ def _ranking_rows(ranking: AgentRanking) -> list[tuple[str, ...]]:
     ]
 
 
-def _order(ranking: AgentRanking) -> str:
+def _order(ranking: AgentRanking, most: int | None = None) -> str:
+    """Say how the evaluator shifts and orders the agents' success rates; of more than ``most``
+    reversed pairs the first."""
     where = BENCHMARKS.get(ranking.benchmark, ranking.benchmark)
-    tau = "undefined" if ranking.tau is None else f"{ranking.tau:.2f}"
+    tau = "undefined" if ranking.tau is None else f"{ranking.tau:z.2f}"
     if ranking.low is not None and ranking.high is not None:
-        tau += f" [{ranking.low:.2f}, {ranking.high:.2f}]"
-    flips = "; ".join(
+        tau += f" [{ranking.low:z.2f}, {ranking.high:z.2f}]"
+    flips = [
         f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
         f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
         for flip in ranking.flips
-    )
-    return (
-        f"{where}, {ranking.evaluator}: success rate {100 * ranking.shift:+.1f} points against the "
-        f"expert, tau {tau}" + (f"; reversed pairs: {flips}" if flips else "; no pair reversed")
-    )
+    ]
+    swapped = f"reversed pairs: {listed(flips, most, sign='; ')}" if flips else "no pair reversed"
+    shift = f"success rate {100 * ranking.shift:+z.1f} points against the expert"
+    return f"{where}, {ranking.evaluator}: {shift}, tau {tau}; {swapped}"
 
 
 def _shown(rate: ClusteredRate) -> str:

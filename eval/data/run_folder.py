@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 import orjson
-from pydantic import JsonValue, ValidationError
+from pydantic import FiniteFloat, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from trajudge.annotations import store
@@ -58,7 +58,7 @@ class OfficialReward(Record):
     """A line of ``rewards.jsonl``."""
 
     key: TrajectoryKey
-    official_reward: float | None = None
+    official_reward: FiniteFloat | None = None
 
 
 class UnreadableRecord(Record):

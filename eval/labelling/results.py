@@ -59,7 +59,8 @@ def estimates_table(queue: QueueEstimates) -> Table:
         cells = [name, f"{int(queue.estimates.labels[place]):,}"]
         for interval in (queue.estimates.corrected, queue.estimates.labels_only):
             ends = (interval.estimate[place], interval.low[place], interval.high[place])
-            cells.append("" if np.isnan(ends).any() else "{:.3f} [{:.3f}, {:.3f}]".format(*ends))
+            value, low, high = (f"{end:z.3f}" for end in ends)
+            cells.append("" if np.isnan(ends).any() else f"{value} [{low}, {high}]")
         rows.append(tuple(cells))
     title = (
         f"precision over {queue.size:,} trajectories, "

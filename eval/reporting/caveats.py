@@ -18,7 +18,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.judges.model import Status
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.trajectories.util.terminal import count_of, listed, one_line
 
 FEW_POSITIVES = 20
 DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
@@ -59,15 +59,15 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     return [one_line(line) for line in lines]
 
 
-def warnings_of(scores: ScoreReport) -> list[str]:
+def warnings_of(scores: ScoreReport, most: int | None = None) -> list[str]:
     """List what weakens the first screen's figures, the gravest first: failed judgments, judges
     that a trivial baseline equals, too few positives, precision without an interval, judges on
-    different trajectories."""
+    different trajectories. Of more than ``most`` names a list holds the first."""
     whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
-    lines = _missing_judgments(scores, whole)
-    few = _few_positives(scores, by_agent=False)
-    lines += [*beaten_by_baselines(scores), *few, *scores.remarks]
-    lines += _precision_without_interval(scores)
+    lines = _missing_judgments(scores, whole, SHOWN if most is None else min(most, SHOWN))
+    few = _few_positives(scores, most, by_agent=False)
+    lines += [*beaten_by_baselines(scores, most), *few, *scores.remarks]
+    lines += _precision_without_interval(scores, most)
     lines += [f"warning: {line}" for line in _different_trajectories(scores)]
     unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
     if unrewarded:
@@ -76,11 +76,11 @@ def warnings_of(scores: ScoreReport) -> list[str]:
     return lines
 
 
-def beaten_by_baselines(scores: ScoreReport) -> list[str]:
+def beaten_by_baselines(scores: ScoreReport, most: int | None = None) -> list[str]:
     """Name the judges that do not beat a trivial baseline at equal recall, and those whose
-    advantage is within the interval."""
-    below = _beaten(scores, lambda paired: paired.difference <= 0)
-    close = _beaten(scores, lambda paired: paired.difference > 0 and (paired.low or 0) <= 0)
+    advantage is within the interval; of more than ``most`` the first."""
+    below = _beaten(scores, lambda paired: paired.difference <= 0, most)
+    close = _beaten(scores, lambda paired: paired.difference > 0 and (paired.low or 0) <= 0, most)
     lines = []
     if below:
         lines.append(f"warning: no more precise at equal recall: {below}: {DOES_NOT_READ}")
@@ -89,16 +89,17 @@ def beaten_by_baselines(scores: ScoreReport) -> list[str]:
     return lines
 
 
-def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool]) -> str:
+def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool], most: int | None) -> str:
     """List the comparisons that are ``chosen``, with both precisions in percent."""
-    return ", ".join(
+    beaten = [
         f"{one.judge} ({100 * one.precision:.1f} %) than {one.baseline} "
         f"({100 * one.baseline_precision:.1f} %)"
         for one in filter(chosen, scores.equal_recall)
-    )
+    ]
+    return listed(beaten, most)
 
 
-def _missing_judgments(scores: ScoreReport, whole: Sequence[Score]) -> list[str]:
+def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -> list[str]:
     """Say in one line what judges left without a prediction, and what that counts as; labels are
     named where they differ in it."""
     missing: dict[str, dict[str, list[str]]] = {}
@@ -116,8 +117,8 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score]) -> list[str]
         + f" of {judge}"
         for judge, counts in missing.items()
     ]
-    if len(named) > SHOWN:
-        named[SHOWN:] = [f"of {len(named) - SHOWN} more judges"]
+    if len(named) > most:
+        named[most:] = [f"of {count_of(len(named) - most, 'more judge')}"]
     return [f"warning: {', '.join(named)} {_FAILED[scores.missing]}"]
 
 
@@ -135,7 +136,7 @@ def _missing(score: Score, scores: ScoreReport) -> str:
     return count_of(score.missing, f"{kind} judgment")
 
 
-def _precision_without_interval(scores: ScoreReport) -> list[str]:
+def _precision_without_interval(scores: ScoreReport, most: int | None) -> list[str]:
     """One warning per label and reason, with the benchmarks and, where they differ, whose."""
     shown, missing = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, list[str]]]()
     for s in scores.scores:
@@ -147,28 +148,29 @@ def _precision_without_interval(scores: ScoreReport) -> list[str]:
         missing.items(), key=lambda each: LABELS.index(each[0][0])
     ):
         scored = {evaluator_name(s) for s in scores.scores if s.label == label and s.n}
-        of = LABEL_TITLES[label].lower() + _where(places, scored)
+        of = LABEL_TITLES[label].lower() + _where(places, scored, most)
         lines.append(f"warning: precision without an interval ({of}): {reason}")
     return lines
 
 
-def _where(places: Mapping[str, Sequence[str]], scored: Set[str]) -> str:
+def _where(places: Mapping[str, Sequence[str]], scored: Set[str], most: int | None) -> str:
     """List the benchmarks of each evaluator, of all together where they are alike or too many."""
     alike: dict[tuple[str, ...], list[str]] = {}
     for evaluator, benchmarks in places.items():
         alike.setdefault(tuple(dict.fromkeys(benchmarks)), []).append(evaluator)
     if len(alike) > SHOWN or (len(alike) == 1 and places.keys() == scored):
-        return f", {', '.join(dict.fromkeys(chain(*places.values())))}"
+        return f", {listed(list(dict.fromkeys(chain(*places.values()))), most)}"
     return "".join(
-        f"; {', '.join(names) if len(names) <= SHOWN else f'{len(names)} judges'} on "
-        f"{', '.join(benchmarks)}"
+        f"; {', '.join(names) if len(names) <= (most or SHOWN) else f'{len(names)} judges'} on "
+        f"{listed(benchmarks, most)}"
         for benchmarks, names in alike.items()
     )
 
 
 def is_labelled(score: Score) -> bool:
-    """Tell whether an expert's label stands behind the row, judged or not."""
-    return bool(score.n or score.missing or score.unsure)
+    """Tell whether an expert's answer stands behind the row, judged or not: where none is known,
+    the labels do not hold the question at all."""
+    return bool(score.n or score.missing)
 
 
 def shown_benchmarks(scores: ScoreReport) -> set[str]:
@@ -177,7 +179,7 @@ def shown_benchmarks(scores: ScoreReport) -> set[str]:
     return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
 
 
-def _few_positives(scores: ScoreReport, *, by_agent: bool) -> list[str]:
+def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bool) -> list[str]:
     """Warn once per label of the benchmarks with too few positives, ``by_agent`` of each agent's
     too; judges are named where not all were scored on the same trajectories."""
     few: dict[Label, dict[str, dict[str, int]]] = {}
@@ -197,18 +199,18 @@ def _few_positives(scores: ScoreReport, *, by_agent: bool) -> list[str]:
         scored = {s.judge for s in scores.scores if s.label == label and not s.baseline}
         for counts, judges in same.items():
             alike = len(same) == 1 and len(judges) == len(scored)
-            names = "" if alike else f" for {', '.join(judges)}"
-            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts))
+            names = "" if alike else f" for {listed(judges, most)}"
+            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts, most))
     return lines
 
 
-def _few_sentence(label: str, places: tuple[tuple[str, int], ...]) -> str:
+def _few_sentence(label: str, places: tuple[tuple[str, int], ...], most: int | None) -> str:
     if len(places) == 1:
         place, count = places[0]
         few = count_of(count, "positive label")
         return f"warning: only {few} ({label}, {place}); estimates are unreliable"
-    listed = ", ".join(f"{place} {count}" for place, count in places)
-    return f"warning: few positive labels ({label}): {listed}; estimates are unreliable"
+    counts = listed([f"{place} {count}" for place, count in places], most)
+    return f"warning: few positive labels ({label}): {counts}; estimates are unreliable"
 
 
 def _without_interval(scores: ScoreReport) -> list[str]:
@@ -284,6 +286,6 @@ def _left_out(score: Score, scores: ScoreReport) -> list[str]:
     lines = []
     if score.missing:
         lines.append(f"{name}, {where}: {_missing(score, scores)} {_FAILED[scores.missing]}")
-    if score.unsure:
+    if score.unsure and is_labelled(score):
         lines.append(f"{name}, {where}: {count_of(score.unsure, 'unsure label')} left out")
     return lines

@@ -27,7 +27,13 @@ from trajudge.eval.scoring.records import (
     MetricDifference,
     Ranking,
 )
-from trajudge.trajectories.util.tables import Table, columns, first_screen
+from trajudge.trajectories.util.tables import (
+    Table,
+    columns,
+    first_screen,
+    fitted,
+    screen_width,
+)
 
 _DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
 _MCNEMAR_HEAD = (
@@ -83,7 +89,7 @@ def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
     rankings = [r for r in comparison.rankings if r.metric == "precision"]
     first = next((r.label for r in rankings), None)
     rows = [
-        (benchmark_name(r.benchmark), r.order, r.tied or "none")
+        (benchmark_name(r.benchmark), r.order(), r.tied() or "none")
         for r in rankings
         if r.label == first and r.benchmark != OVERALL
     ]
@@ -120,11 +126,7 @@ def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option
     if all(ranking.undefined == ranking.judges for ranking in comparison.rankings):
         return first_screen([NO_LABELS + option], [], warnings=warnings, rest=_REST)
     first = comparison.rankings[0].label
-    above = [
-        line if label == first else f"{LABEL_TITLES[label]}: {line[0].lower()}{line[1:]}"
-        for label in LABELS
-        for line in ranking_sentences(comparison, label)
-    ]
+    above = fitted(lambda most: _sentences(comparison, first, most), screen_width())
     whole = Comparison(
         differences=tuple(d for d in comparison.differences if _is_whole(d, first)),
         discordances=tuple(d for d in comparison.discordances if _is_whole(d, first)),
@@ -132,6 +134,15 @@ def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option
     )
     *tables, _ = comparison_tables(whole)
     return first_screen(above, tables, warnings=warnings, rest=_REST, more="to_frame()")
+
+
+def _sentences(comparison: Comparison, first: Label, most: int | None) -> list[str]:
+    """Write the order by every label, with at most so many names; ``first`` needs no name."""
+    return [
+        line if label == first else f"{LABEL_TITLES[label]}: {line[0].lower()}{line[1:]}"
+        for label in LABELS
+        for line in ranking_sentences(comparison, label, most)
+    ]
 
 
 def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: Label) -> bool:
@@ -205,8 +216,8 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
         LABEL_TITLES[ranking.label],
         benchmark_name(ranking.benchmark),
         _METRICS[ranking.metric],
-        ranking.order,
-        ranking.tied or "none",
+        ranking.order(),
+        ranking.tied() or "none",
     )
 
 

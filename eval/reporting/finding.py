@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell
+from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell, unit_of
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -17,7 +17,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.judges.model import Status
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, listed
 
 NO_LABELS = (
     "No expert labels belong to these trajectories, so nothing says how far these verdicts hold: "
@@ -28,10 +28,17 @@ LABELS_OPTION = "--annotations KIND:PATH"
 _UNLABELLED_JUDGES = 12
 
 
-def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OPTION) -> list[str]:
-    """Say what was judged, and the one figure to take away; ``option`` names labels."""
+def finding(
+    scores: ScoreReport,
+    label: Label | None,
+    *,
+    option: str = LABELS_OPTION,
+    most: int | None = None,
+) -> list[str]:
+    """Say what was judged, and the one figure to take away; ``option`` names labels. Of more than
+    ``most`` names a list holds the first."""
     judges, whole = ordered_judges(scores), _whole(scores)
-    benchmarks = {c.benchmark for c in scores.coverage} - {OVERALL}
+    benchmarks = _benchmarks(scores)
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
     lines = [scores.titled(f"{named} on {_judged(whole)} of {places}")]
@@ -39,7 +46,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     if failed:
         them = "the judge" if len(failed) == 1 else "these judges"
         lines.append(
-            f"Every judgment of {', '.join(failed)} failed: the rates say nothing about {them}"
+            f"Every judgment of {listed(failed, most)} failed: the rates say nothing about {them}"
         )
     if failed and len(failed) == len(judges):
         return lines
@@ -48,7 +55,7 @@ def finding(scores: ScoreReport, label: Label | None, *, option: str = LABELS_OP
     elif len(judges) == 1:
         lines.append(_one_judge(scores, label))
     else:
-        lines += ranking_sentences(scores.comparison, label)
+        lines += ranking_sentences(scores.comparison, label, most)
     return lines
 
 
@@ -57,7 +64,8 @@ def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
     there, which ``option`` names."""
     whole = _whole(scores)
     if any(c.judged for c in whole):
-        return NO_LABELS + option
+        unsure = max((s.unsure for s in score_rows(scores, "success", OVERALL)), default=0)
+        return _open_labels(unsure) if unsure else NO_LABELS + option
     if trained := [c for c in whole if c.training]:
         return (
             f"All {count_of(trained[0].training, 'trajectory')} are the training set of "
@@ -65,6 +73,11 @@ def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
             "so nothing is left to score it on: judge others"
         )
     return "Nothing was judged yet"
+
+
+def _open_labels(unsure: int) -> str:
+    labels = "The expert label" if unsure == 1 else f"All {unsure:,} expert labels"
+    return f"{labels} of these trajectories leave{'s' * (unsure == 1)} success open: none is scored"
 
 
 def _verdicts(coverage: Coverage) -> str:
@@ -88,6 +101,12 @@ def _judged(whole: list[Coverage]) -> str:
     return least + count_of(max(counts), "trajectory")
 
 
+def _benchmarks(scores: ScoreReport) -> set[str]:
+    """Name the benchmarks of which a trajectory was judged; where none was, those of the run."""
+    judged = {c.benchmark for c in scores.coverage if c.judged}
+    return (judged or {c.benchmark for c in scores.coverage}) - {OVERALL}
+
+
 def _only(benchmarks: set[str]) -> str:
     return benchmark_name(next(iter(benchmarks)))
 
@@ -97,10 +116,12 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     name = LABEL_TITLES[label]
     if False not in by_baseline:
         return f"{name}: no labelled trajectory was judged"
-    line = f"{name}: precision {precision_cell(by_baseline[False])}"
-    if True not in by_baseline or not by_baseline[True].n:
-        return f"{line} (%, 95 % interval)"
-    line += f", rule-based {precision_cell(by_baseline[True])} (%, 95 % interval)"
+    cells = [precision_cell(by_baseline[False])]
+    line = f"{name}: precision {cells[0]}"
+    if True in by_baseline and by_baseline[True].n:
+        cells.append(precision_cell(by_baseline[True]))
+        line += f", rule-based {cells[1]}"
+    line += unit_of(*cells)
     for d in scores.against_baseline:
         whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
         if whole and d.low is not None and d.high is not None:
@@ -109,32 +130,33 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
     return line
 
 
-def ranking_sentences(comparison: Comparison, label: Label) -> list[str]:
-    """Write the order by precision, where the judges were compared, and which of them differ."""
+def ranking_sentences(comparison: Comparison, label: Label, most: int | None = None) -> list[str]:
+    """Write the order by precision, where the judges were compared, and which of them differ; of
+    more than ``most`` names the first."""
     for ranking in comparison.rankings:
         if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
-            line = f"Precision: {ranking.order}"
+            lines = [f"Precision: {ranking.order(most)}"]
             if len(ranking.judges) - len(ranking.undefined) > 1:
-                line += f"; {_significance(comparison, ranking)}"
-            return [line]
+                lines.append(_significance(comparison, ranking, most))
+            return lines
     return []
 
 
-def _significance(comparison: Comparison, ranking: Ranking) -> str:
+def _significance(comparison: Comparison, ranking: Ranking, most: int | None) -> str:
     """Say which judges are not told apart, and which differ the other way round where both judged:
     the order is by what each was scored on."""
-    text = "every difference is significant (Holm, α = .05)"
+    text = "Every difference is significant (Holm, α = .05)"
     if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
-        text = "no difference is significant (Holm, α = .05)"
-    elif ranking.tied:
-        text = f"not significantly different (Holm, α = .05): {ranking.tied}"
+        text = "No difference is significant (Holm, α = .05)"
+    elif ranking.ties:
+        text = f"Not significantly different (Holm, α = .05): {ranking.tied(most)}"
     reverse = [
         f"{better} > {worse}"
         for better, worse in _significantly_better(comparison, ranking)
         if not ranking.puts_above(better, worse)
     ]
     where = "on the trajectories that both judged, significantly"
-    return f"{text}; but {where}: {', '.join(reverse)}" if reverse else text
+    return f"{text}; but {where}: {listed(reverse, most)}" if reverse else text
 
 
 def _significantly_better(comparison: Comparison, ranking: Ranking) -> Iterator[tuple[str, str]]:

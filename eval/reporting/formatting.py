@@ -48,7 +48,7 @@ def _first_of(judges: Sequence[str]) -> str:
 
 
 def percent(rate: float | None) -> str:
-    return UNDEFINED if rate is None else f"{100 * rate:.1f}"
+    return UNDEFINED if rate is None else f"{100 * rate:z.1f}"
 
 
 def precision_cell(score: Score) -> str:
@@ -70,7 +70,14 @@ def rate_cell(score: Score, rate: Rate | ScoreRate) -> str:
 def with_limits(value: float | None, limits: Limits | None) -> str:
     if limits is None:
         return percent(value)
-    return f"{percent(value)} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+    return f"{percent(value)} [{100 * limits[0]:z.1f}, {100 * limits[1]:z.1f}]"
+
+
+def unit_of(*cells: str) -> str:
+    """Say what rates of cells are, behind them: percent, with an interval where one has it."""
+    if any("[" in cell for cell in cells):
+        return " (%, 95 % interval)"
+    return " (%)" if set(cells) - {UNDEFINED} else ""
 
 
 def agent_name(agent: str) -> str:
@@ -82,16 +89,16 @@ def coefficient_cell(score: Score, rate: Rate | ScoreRate) -> str:
     value, limits = getattr(score, rate), score.intervals.get(rate)
     if value is None:
         return UNDEFINED
-    return f"{value:.2f}" + (f" [{limits[0]:.2f}, {limits[1]:.2f}]" if limits else "")
+    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
 
 
 def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
     """Write a difference in percentage points, with its limits."""
     if value is None:
         return UNDEFINED
-    shown = f"{100 * value:+.1f}"
+    shown = f"{100 * value:+z.1f}"
     return (
-        shown if low is None or high is None else f"{shown} [{100 * low:+.1f}, {100 * high:+.1f}]"
+        shown if low is None or high is None else f"{shown} [{100 * low:+z.1f}, {100 * high:+z.1f}]"
     )
 
 

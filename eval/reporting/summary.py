@@ -35,6 +35,7 @@ from trajudge.trajectories.util.tables import (
     Table,
     columns,
     first_warnings,
+    fitted,
     folded,
     screen_width,
 )
@@ -116,12 +117,12 @@ def summary(
     """
     width = width or screen_width()
     label = _label(scores)
-    sentences = finding(scores, label, option=option)
+    sentences = fitted(lambda names: finding(scores, label, option=option, most=names), width)
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
     below += folded(cost_sentence(scores, seconds, beside), width, most=2)
-    warnings = warnings_of(scores) if label else []
+    warnings = fitted(lambda names: warnings_of(scores, names), width) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
     faults = _faults(scores, width, full)
@@ -259,7 +260,7 @@ def _coverage(scores: ScoreReport) -> str:
     unsure = {
         LABEL_TITLES[label].lower(): max(s.unsure for s in rows)
         for label in LABELS
-        if (rows := score_rows(scores, label, OVERALL))
+        if (rows := [*filter(is_labelled, score_rows(scores, label, OVERALL))])
     }
     parts += [count_of(n, f"unsure {name} label") for name, n in unsure.items() if n]
     return "; ".join(parts)

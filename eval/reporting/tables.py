@@ -163,7 +163,7 @@ def _baseline_row(
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
     metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
     precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in metrics)
-    points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+.1f}"
+    points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+z.1f}"
     return (
         benchmark_name(score.benchmark),
         "  difference",

@@ -80,26 +80,45 @@ def _print(
 
         sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
-    from trajudge.eval.reporting.caveats import notes  # noqa: PLC0415
+    from trajudge.eval.reporting.caveats import is_labelled, notes  # noqa: PLC0415
+    from trajudge.eval.reporting.finding import unscored  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
     from trajudge.eval.reporting.tables import tables, with_notes  # noqa: PLC0415
     from trajudge.trajectories.util.tables import render  # noqa: PLC0415
 
+    option = _labels_option(config, source)
+    told = notes(scores)
+    if not any(map(is_labelled, scores.scores)):
+        told = [one_line(unscored(scores, option=option)), *told]
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
-        sys.stdout.write(_screen(scores, kinds, source.beside))
+        sys.stdout.write(_screen(scores, kinds, source.beside, option))
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))
-        sys.stderr.write("".join(note + "\n" for note in notes(scores)))
+        sys.stderr.write("".join(note + "\n" for note in told))
     else:
         rest = "--full" if chosen and not config.full else None
-        sys.stdout.write(with_notes(shown, notes(scores), rest=rest))
+        sys.stdout.write(with_notes(shown, told, rest=rest))
 
 
-def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float) -> str:
+def _labels_option(config: ScoreConfig, source: Source) -> str:
+    """Say how to name labels, and of those that were named whose they are, should none belong to
+    a trajectory that was judged."""
+    from trajudge.eval.reporting.finding import LABELS_OPTION  # noqa: PLC0415
+
+    if not config.annotations:
+        return LABELS_OPTION
+    if not source.labels:
+        return f"{LABELS_OPTION} (the file named holds none)"
+    first = next(iter(source.labels))
+    labels = count_of(len(source.labels), "label")
+    return f"{LABELS_OPTION} (not the {labels} of others that were named, {first} for one)"
+
+
+def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float, option: str) -> str:
     """Lay out the first screen, below it the judges by agent and by benchmark where that was asked
     for, and ``kinds``."""
     from trajudge.eval.reporting.comparison_tables import benchmark_rankings  # noqa: PLC0415
@@ -115,11 +134,13 @@ def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float) -> str:
     }
     names = [name for name, lines in by.items() if lines]
     if not names:
-        return summary(scores, also=more.count("\n"), beside=beside) + more
+        return summary(scores, also=more.count("\n"), beside=beside, option=option) + more
     more = "\n\n".join("\n".join(by[name]) for name in names) + "\n" + more
     rest = f"All tables: --full; {' and '.join(names)}:"
     also = more.count("\n")
-    screen = summary(scores, also=also, most=_WARNINGS_BESIDE, rest=rest, beside=beside)
+    screen = summary(
+        scores, also=also, most=_WARNINGS_BESIDE, rest=rest, beside=beside, option=option
+    )
     return screen + more
 
 

@@ -205,12 +205,12 @@ def number(value: float | None) -> str:
     """Show a figure of any size."""
     if value is None:
         return UNDEFINED
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:z.3g}"
 
 
 def cents(estimate: IntervalEstimate) -> str:
     """Show a mean of dollars in US cents."""
-    return UNDEFINED if estimate[0] is None else f"{100 * estimate[0]:.2f}"
+    return UNDEFINED if estimate[0] is None else f"{100 * estimate[0]:z.2f}"
 
 
 def p_value(value: float | None) -> str:

@@ -34,8 +34,8 @@ measure the judge against expert annotations, the rule-based baseline beside it.
   trajudge judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
 """
 EPILOG = """\
-exit codes: 0 done, 1 more failed judgments than --max-failures, 2 a mistake in the call or its
-files, 130 interrupted (everything kept: the same command goes on from there)
+exit codes: 0 done, 1 stopped at --max-cost or more failed judgments than --max-failures, 2 a
+mistake in the call or its files, 130 interrupted (everything kept: the same command goes on)
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+from trajudge.eval.data.index.columns import STATUS_CODE
 from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
@@ -84,8 +85,20 @@ def notes_of(
     elif are_too_many(failed, planned):
         yield (
             f"{failed} of {count_of(total, 'judgment')} failed, more than --max-failures "
-            f"{planned.run.max_failures}: --retry-failed asks for them again"
+            f"{planned.run.max_failures}: {_remedy(failed, judgments)}"
         )
+
+
+def _remedy(failed: int, judgments: RunJudgments) -> str:
+    """Say what makes verdicts of failed judgments; of a skipped one only other data does."""
+    skipped = int((judgments.columns.status == STATUS_CODE[Status.SKIPPED]).sum())
+    if not skipped:
+        return "--retry-failed asks for them again"
+    data = "the data lacks what the judge needs: mend it, then start again with --retry-failed"
+    if skipped == failed:
+        return data
+    again = f"--retry-failed asks for {failed - skipped:,} of them again"
+    return f"{again}; {skipped:,} were skipped, {data}"
 
 
 def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> Iterator[str]:

@@ -28,9 +28,10 @@ from trajudge.eval.select.measures.transport import transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.measures.yield_rates import Ratio, dollars, indistinguishable, spending
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, listed
 
 FEW_POSITIVES = 20
+_NAMED = 4  # families that one note lists
 
 
 def decide(
@@ -278,7 +279,7 @@ def _notes(
     if plan.prices.rollout is None:
         notes.append("no price of a rollout was given: the yield is per rollout, not per dollar")
     elif unpriced:
-        names = ", ".join(sorted(unpriced))
+        names = listed(sorted(unpriced), _NAMED)
         notes.append(f"the price of {names} is not known: the yield is per rollout")
     return notes
 

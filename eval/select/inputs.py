@@ -57,8 +57,14 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
 
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
-    """Read the run without what its judge was trained on: nothing can be certified on that."""
+    """Read the run without what its judge was trained on: nothing can be certified on that. Raises
+    UserError for a run without a judgment."""
     judgments, notes = read_last_judgments(run)
+    if not len(judgments):
+        raise UserError(
+            f"{run}: no judgment was made yet: judge first, the command that made the folder goes "
+            "on; or leave it out"
+        )
     sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():

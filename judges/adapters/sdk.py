@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 import orjson
 
-from trajudge.judges.adapters.errors import CallFailed, Unreachable, causes
+from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable, causes
 from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
 from trajudge.judges.adapters.protocols.proxies import (
@@ -115,12 +115,30 @@ async def post(
 
 def no_answer(error: Exception, where: str) -> CallFailed:
     """Make the error from the end of the chain: the aiohttp transport calls every error of a
-    connection (refused, reset, dropped) a timeout, and the SDK repeats it."""
+    connection (refused, reset, dropped) a timeout, and the SDK repeats it. A connection that
+    closed within the answer gives BadReply: the server was there, and may charge for it."""
     if refused := refused_tunnel(error, where.partition(" ")[0]):
         return refused
     if any(isinstance(cause, TimeoutError) for cause in causes(error)):
         return Unreachable(f"{where} did not answer in time")
+    if any(map(_breaks_off, causes(error))):
+        return BadReply(f"{where} closed the connection in the middle of its answer")
+    if any(kind.__name__ == "BadHttpMessage" for kind in _kinds(error)):
+        return Unreachable(f"{where} answers with something that is not HTTP")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
+
+
+def _breaks_off(cause: BaseException) -> bool:
+    """Tell whether an answer had begun: its body is not whole, or its head is not. By the names of
+    aiohttp's errors, which is imported when it is first used."""
+    names = {kind.__name__ for kind in type(cause).__mro__}
+    if "ServerDisconnectedError" in names:  # its message is a head, as far as it came
+        return not isinstance(getattr(cause, "message", ""), str)
+    return bool(names & {"ClientPayloadError", "PayloadEncodingError"})
+
+
+def _kinds(error: BaseException) -> Iterator[type]:
+    return (kind for cause in causes(error) for kind in type(cause).__mro__)
 
 
 def root_cause(error: BaseException) -> str:

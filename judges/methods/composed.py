@@ -7,7 +7,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 from hashlib import sha256
-from typing import Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
@@ -21,6 +21,7 @@ from trajudge.judges.replies.parsing import ParseFailure
 from trajudge.judges.replies.stage_replies import error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
+from trajudge.trajectories.util.errors import UserError
 
 log = logging.getLogger(__name__)
 
@@ -56,8 +57,12 @@ class Members(Record):
 
 
 class ComposedOptions(Record):
-    """Options of a composed judge. ``of``: two members or more, each once."""
+    """Options of a composed judge. ``of``: two members or more, each once; ``wanted`` tells a user
+    so."""
 
+    wanted: ClassVar[str] = (
+        "name two judges or more, each once:  --members NAME[:MODEL],NAME[:MODEL]"
+    )
     of: Members = Members()
 
     @property
@@ -70,9 +75,7 @@ class ComposedOptions(Record):
     def _distinct(cls, of: Members) -> Members:
         names = [str(member) for member in of.members]
         if len(set(names)) < max(2, len(names)):
-            raise ValueError(
-                "name two judges or more, each once:  --members NAME[:MODEL],NAME[:MODEL]"
-            )
+            raise UserError(f"--members {','.join(names)}: {cls.wanted}")
         return of
 
 
@@ -101,13 +104,16 @@ class CascadeOptions(ComposedOptions):
     """Options of a cascade. The second member is asked unless the first says no: with a score below
     ``unsure``, or without success where it gives no score."""
 
+    wanted: ClassVar[str] = (
+        "a cascade has two members, the cheap one first:  --members NAME[:MODEL],NAME[:MODEL]"
+    )
     unsure: float = Field(default=0.2, ge=0, le=1)
 
     @field_validator("of")
     @classmethod
     def _two(cls, of: Members) -> Members:
         if len(of.members) != 2:
-            raise ValueError("a cascade has two members, the cheap one first")
+            raise UserError(f"--members {','.join(map(str, of.members))}: {cls.wanted}")
         return of
 
 

@@ -246,9 +246,9 @@ def _rate(rate: RobustnessRate) -> str:
 def _difference(found: RateDifference) -> str:
     if found.estimate is None:
         return "–"
-    points = f"{100 * found.estimate:+.1f} points"
+    points = f"{100 * found.estimate:+z.1f} points"
     return f"{points}{_limits(found.low, found.high)} ({found.trials} pairs)"
 
 
 def _limits(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" [{100 * low:.1f}, {100 * high:.1f}]"
+    return "" if low is None or high is None else f" [{100 * low:z.1f}, {100 * high:z.1f}]"

@@ -167,7 +167,7 @@ def _figures(row: DefendedJudgeRow) -> tuple[str, ...]:
     dollars = row.cost.dollars
     return (
         *map(_percent, (row.precision, row.recall)),
-        "–" if row.gain is None else f"{100 * row.gain:+.1f}",
+        "–" if row.gain is None else f"{100 * row.gain:+z.1f}",
         *map(_percent, (row.agent, row.page, row.fooled)),
         _percent(row.cost.undecided / count),
         f"{row.cost.calls / count:.2f}",

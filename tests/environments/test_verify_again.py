@@ -55,7 +55,7 @@ def test_a_run_that_a_file_does_not_name_is_not_verified_in_silence(
     (recorded / file).write_text("\n".join(lines[:-1]) + "\n")
     assert main(["env", "verify", str(recorded)]) == 1
     shown = capsys.readouterr()
-    assert f"in {file}" in shown.err
+    assert f"in {recorded / file}" in shown.err
     assert "129 of 130 runs" in shown.out
 
 
@@ -116,7 +116,9 @@ def test_a_change_that_the_application_does_not_know_is_named(
     first = json.loads((recorded / "facts.jsonl").read_text().splitlines()[0])["changes"]
     edit(recorded / "facts.jsonl", {"changes": [{**first[0], **change}]}, line=0)
     assert main(["env", "verify", str(recorded)]) == 2
-    assert re.search(f"has a change of {reason} that cannot be made", capsys.readouterr().err)
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {recorded / 'facts.jsonl'}: ")
+    assert re.search(f"has a change of {reason} that cannot be made", error)
 
 
 def test_facts_that_come_twice_or_are_no_json_are_named(recorded: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import failed, key, label, said
+from tests.screens import on_one_line
 from trajudge.annotations import Annotation, store
 from trajudge.eval.data.export import ExportSettings, export
 from trajudge.eval.data.run_folder import (
@@ -97,6 +98,19 @@ def test_a_split_and_other_annotations_can_be_chosen(
     store.write(other, [label(1, False)])
     found = overall(capsys, run, "--annotations", f"trajudge:{other}")["judge"]
     assert (found["n"], found["precision"]) == (1, 0)
+
+
+def test_labels_of_other_data_are_said_to_belong_to_other_trajectories(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, other = make_run(tmp_path / "run"), tmp_path / "other.jsonl"
+    store.write(other, [label(n, False) for n in (7, 8)])
+    for full in ([], ["--full"]):
+        assert main([str(run), "--annotations", f"trajudge:{other}", *full]) == 0
+        text = on_one_line(capsys.readouterr().out)
+        assert "No expert labels belong to these trajectories" in text
+        told = f"KIND:PATH (not the 2 labels of others that were named, {key(7)} for one)"
+        assert told in text
 
 
 def test_published_judgments_are_scored_beside_a_run(

@@ -89,7 +89,7 @@ def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Judgmen
     for by in ("overall", "benchmark"):
         lines = str(tj.compare(two, by=by)).splitlines()
         assert len(lines) <= 40 and max(map(len, lines)) <= 100
-        assert lines[0].startswith("Precision: rule-based > heuristic; ")
+        assert lines[0] == "Precision: rule-based > heuristic"
         assert "first      second" in "\n".join(lines)
         assert any(line.startswith("Every difference: to_frame()") for line in lines)
     screen, everything = tj.compare(two)._repr_html_().split("<details>")

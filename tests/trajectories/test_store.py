@@ -108,7 +108,7 @@ trajectories = st.builds(
         max_size=3,
     ).map(tuple),
     answer=st.none() | texts,
-    official_reward=st.none() | st.floats(allow_nan=False),
+    official_reward=st.none() | st.floats(allow_nan=False, allow_infinity=False),
     terminated=st.none() | st.booleans(),
     truncated=st.none() | st.booleans(),
     telemetry=st.dictionaries(texts, st.floats(allow_nan=False), max_size=3),
@@ -142,6 +142,30 @@ def test_not_finite_telemetry_survives_as_valid_json(tmp_path: Path) -> None:
     (found,) = read_all(tmp_path)
     assert isinstance(found, model.Trajectory)
     assert str(found.telemetry) == "{'a': nan, 'b': -inf}"
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("1e400", "inf (a reward is finite: write null"),
+        ("-Infinity", "-inf (a reward is finite: write null"),
+        ('"Infinity"', "'Infinity' (a reward is finite: write null"),
+        ("1" + "0" * 400, "1000"),
+    ],
+)
+def test_an_infinite_reward_is_refused_with_its_line(
+    tmp_path: Path, written: str, told: str
+) -> None:
+    """No mean holds it: it ended a whole run's scoring."""
+    path = store.write(tmp_path, [trajectory(goal="a", official_reward=0.5), trajectory(goal="b")])
+    path.write_text(
+        path.read_text().replace('"official_reward":0.5', f'"official_reward":{written}')
+    )
+    refused, kept = read_all(tmp_path)
+    assert isinstance(refused, model.Unreadable)
+    assert refused.source == f"{path}:1"
+    assert refused.reason.startswith(f"official_reward is {told}")
+    assert isinstance(kept, model.Trajectory)
 
 
 def test_lone_surrogates_become_replacement_characters(tmp_path: Path) -> None:

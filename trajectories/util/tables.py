@@ -7,25 +7,20 @@ import csv
 import re
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
-from trajudge.trajectories.util.layout.lines import (
-    aligned,
-    elided,
-    narrowed,
-    stacked,
-    widths_of,
-)
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.trajectories.util.layout.lines import aligned, narrowed, stacked, widths_of
+from trajudge.trajectories.util.terminal import count_of, elided, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
 COLUMNS, LINES, WARNINGS = 100, 40, 5
-_LONGEST = 3  # lines that one warning may take
+_LONGEST = 3  # lines that one sentence may take
+_FEWER_NAMES = (24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 _NARROWEST = 60
 
 Format = Literal["table", "csv", "markdown", "latex"]
@@ -200,6 +195,23 @@ def _wrapped(text: str, width: int) -> list[str]:
     return wrap(
         text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
     ) or [""]
+
+
+def fitted(sentences: Callable[[int | None], Sequence[str]], width: int) -> list[str]:
+    """Write each sentence with as many names of its lists as let it stand whole in its lines.
+
+    ``sentences`` takes how many names a list may have (None: all) and returns as many sentences
+    for any number.
+    """
+    chosen = list(sentences(None))
+    for names in _FEWER_NAMES:
+        long = [n for n, each in enumerate(chosen) if len(folded(each, width)) > _LONGEST]
+        if not long:
+            break
+        shorter = sentences(names)
+        for n in long:
+            chosen[n] = shorter[n]
+    return chosen
 
 
 def first_warnings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +30,21 @@ def count_of(count: int, noun: str) -> str:
         return f"1 {noun}"
     stem = _FINAL_HISS.sub(r"\1e", _FINAL_Y.sub("ie", noun))
     return f"{count:,} {stem}s"
+
+
+def listed(names: Sequence[str], most: int | None = None, *, sign: str = ", ") -> str:
+    """List names with ``sign`` between them; of more than ``most`` the first, and how many more."""
+    if most is None or len(names) <= most:
+        return sign.join(names)
+    return f"{sign.join(names[:most])} and {len(names) - most:,} more"
+
+
+def elided(name: str, width: int) -> str:
+    """Shorten a name to ``width`` columns by leaving out its middle."""
+    if len(name) <= width:
+        return name
+    head = max((width - 1) * 2 // 3, 1)
+    return name[:head] + "…" + name[len(name) - max(width - 1 - head, 0) :]
 
 
 def terminal_console(

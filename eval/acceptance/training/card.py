@@ -41,9 +41,11 @@ class CardSource(NamedTuple):
 def training_warnings(counts: TrainingCounts) -> list[str]:
     """Say what the user should know of the rows."""
     warnings = []
+    reasons = ", ".join(f"{reason}: {n:,}" for reason, n in counts.left_out.items())
     if not counts.rows:
-        reasons = ", ".join(f"{reason}: {n}" for reason, n in counts.left_out.items())
         warnings.append(f"no row of training data ({reasons or 'nothing was accepted'})")
+    elif reasons:
+        warnings.append(f"left out of the training data ({reasons})")
     for problem, n in counts.screenshots.items():
         warnings.append(f"{n} turns without their screenshot: {problem}")
     return warnings

@@ -34,6 +34,7 @@ class RunCollector:
             )
         self._below = below
         self._bare_turns = bare_turns
+        self._screenshots = config is not None and config.with_screenshots
 
     def __call__(
         self, trajectory: Trajectory, decision: AcceptDecision, turns: list[ChatTurn]
@@ -57,5 +58,8 @@ class RunCollector:
             and decision.score is not None
             and decision.score < self._below
             and bool(turns)
-            and (self._bare_turns or not without_observation(trajectory)[0])
+            and (
+                self._bare_turns
+                or not without_observation(trajectory, screenshots=self._screenshots)[0]
+            )
         )

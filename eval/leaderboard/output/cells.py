@@ -29,7 +29,7 @@ def row_cells(row: BoardRow) -> tuple[str, ...]:
         percent(score.recall),
         percent(score.f1),
         rank_text(row.ranks.get("f1")),
-        UNDEFINED if score.kappa is None else f"{score.kappa:.2f}",
+        UNDEFINED if score.kappa is None else f"{score.kappa:z.2f}",
         cost_text(row.cost),
         str(score.n),
         coverage_text(row),

@@ -129,7 +129,7 @@ def _row(row: BoardRow) -> RowView:
         recall=percent(score.recall),
         f1=percent(score.f1),
         f1_limits=rate_cell(score, "f1"),
-        kappa="–" if score.kappa is None else f"{score.kappa:.2f}",
+        kappa="–" if score.kappa is None else f"{score.kappa:z.2f}",
         kappa_limits=kappa_text(row),
         cost=cost_text(row.cost),
         n=f"{score.n:,}",

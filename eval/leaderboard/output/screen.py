@@ -6,9 +6,10 @@ from pathlib import Path
 
 from trajudge.eval.leaderboard.output.cells import COST_NOTE, HEAD, MINOR, row_cells
 from trajudge.eval.leaderboard.records import Board, BoardSuite
-from trajudge.eval.reporting.formatting import precision_cell
+from trajudge.eval.reporting.formatting import precision_cell, unit_of
 from trajudge.eval.scoring.records import OVERALL
-from trajudge.trajectories.util.tables import Table, first_screen, screen_width
+from trajudge.trajectories.util.tables import Table, first_screen, fitted, screen_width
+from trajudge.trajectories.util.terminal import listed
 
 _WIDE = 96
 _TIES = (
@@ -19,7 +20,7 @@ _TIES = (
 
 def leaderboard_screen(board: Board, page: Path) -> str:
     """Lay out the first screen: the best judge of every suite, a table each, where all else is."""
-    above = [_finding(suite) for suite in board.suites]
+    above = fitted(lambda most: [_finding(suite, most) for suite in board.suites], screen_width())
     tables = [_table(suite) for suite in board.suites]
     several = len(board.suites) > 1
     warnings = [
@@ -57,23 +58,23 @@ def _place(suite: BoardSuite) -> str:
     return f"{suite.asked}, {count:,} labelled trajectories of {len(suite.tables) - 1} benchmarks"
 
 
-def _finding(suite: BoardSuite) -> str:
-    """Name the judges of rank 1 by precision: one that leads, or all that are not told apart."""
+def _finding(suite: BoardSuite, most: int | None) -> str:
+    """Name the judges of rank 1 by precision: one that leads, or all that are not told apart, of
+    more than ``most`` the first."""
     rows = suite.tables[0].rows
     first = [row for row in rows if "precision" in row.ranks and row.ranks["precision"].best == 1]
     if not first:
         return f"{suite.title}: no judge accepted a trajectory, therefore none is ranked"
     if len(rows) == 1:
-        return (
-            f"{suite.title}: {rows[0].judge} alone, precision {precision_cell(rows[0].score)} (%)"
-        )
+        cell = precision_cell(rows[0].score)
+        return f"{suite.title}: {rows[0].judge} alone, precision {cell}{unit_of(cell)}"
     if len(first) == 1:
         cell = precision_cell(first[0].score)
         return (
             f"{suite.title}: {first[0].judge} is first of {len(rows)} judges by precision, "
-            f"{cell} (%, 95 % interval)"
+            f"{cell}{unit_of(cell)}"
         )
     return (
         f"{suite.title}: {len(first)} of {len(rows)} judges share the first rank by precision: "
-        f"{', '.join(row.judge for row in first)}"
+        f"{listed([row.judge for row in first], most)}"
     )

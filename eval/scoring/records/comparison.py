@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain
-
 from trajudge.eval.scoring.records.names import OVERALL, Label, Rate
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.terminal import count_of, listed
 
 
 class MetricDifference(Record):
@@ -64,20 +63,29 @@ class Ranking(Record):
     undefined: tuple[str, ...] = ()
     equal: tuple[str, ...] = ()
 
-    @property
-    def order(self) -> str:
-        """The judges from best to worst, and apart from them those that have no place."""
+    def order(self, most: int | None = None) -> str:
+        """Write the judges from best to worst, and apart from them those that have no place; of
+        more than ``most`` the first."""
         places = [judge for judge in self.judges if judge not in self.undefined]
-        signs = [" = " if judge in self.equal else " > " for judge in places[1:]]
-        placed = "".join(chain(places[:1], *zip(signs, places[1:], strict=True)))
-        unplaced = f"undefined: {', '.join(self.undefined)}" if self.undefined else ""
+        signed = [(" = " if judge in self.equal else " > ") + judge for judge in places]
+        unplaced = f"undefined: {listed(self.undefined, most)}" if self.undefined else ""
+        placed = listed(signed, most, sign="")[len(" > ") :]
         return "; ".join(filter(None, (placed, unplaced)))
 
-    @property
-    def tied(self) -> str:
-        """The judges that are not told apart, without a sign that the order gives another meaning;
-        empty where all are."""
-        return "; ".join(f"{', '.join(tie[:-1])} and {tie[-1]}" for tie in self.ties)
+    def tied(self, most: int | None = None) -> str:
+        """Write the judges that are not told apart, without a sign that the order gives another
+        meaning; empty where all are. Of more than ``most`` names (at least two) the first, of
+        half as many groups."""
+        names = None if most is None else max(most, 2)
+        groups = [
+            f"{', '.join(tie[:-1])} and {tie[-1]}"
+            if names is None or len(tie) <= names
+            else listed(tie, names)
+            for tie in self.ties
+        ]
+        shown = len(groups) if names is None else names // 2
+        more = [f"and {count_of(len(groups) - shown, 'more group')}"] * (len(groups) > shown)
+        return "; ".join([*groups[:shown], *more])
 
     def puts_above(self, first: str, second: str) -> bool:
         """Tell whether ``first`` stands above ``second``, not level with it."""

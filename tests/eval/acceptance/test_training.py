@@ -127,6 +127,36 @@ def test_screenshots_are_those_that_were_recorded(tmp_path: Path) -> None:
     assert (out / "axolotl" / row["messages"][1]["content"][0]["path"]).is_file()
 
 
+def seen_in_pictures(task: int, *, agent: str = "good", recorded: int = 2) -> Trajectory:
+    """A run whose pages are known by their screenshots alone."""
+    made = run_of(task, agent=agent)
+    refs = [ImageRef(data=png(task)) if n < recorded else None for n in range(2)]
+    steps = [
+        step.model_copy(update={"observation": Observation(screenshot=ref)})
+        for step, ref in zip(made.steps, refs, strict=True)
+    ]
+    return made.model_copy(update={"steps": tuple(steps)})
+
+
+def test_a_screenshot_alone_is_a_page_where_it_goes_along(tmp_path: Path) -> None:
+    """Runs of agents that see pictures alone were rejected as if nothing had been recorded."""
+    partly = seen_in_pictures(2, recorded=1)
+    failure = seen_in_pictures(0, agent="bad")
+    run = judged(tmp_path / "run", [seen_in_pictures(0), run_of(1), partly, failure])
+    out = tmp_path / "out"
+    folder = export(run, "trl-kto", out, "--with-screenshots")
+    assert sorted((row["trajudge"]["task_id"], row["label"]) for row in rows(folder)) == sorted(
+        2 * [(key(0).task_id, True), (key(0).task_id, False), (key(1).task_id, True)]
+    )
+    (kept_out,) = [x for x in lines(out / "rejected.jsonl") if x["kind"] == "no observation"]
+    assert "1 of 2 steps with an action have no observation" in kept_out["reason"]
+    assert "error or screenshot)" in kept_out["reason"]
+    export(run, "hf", out)
+    first, _ = (x for x in lines(out / "rejected.jsonl") if x["kind"] == "no observation")
+    assert first["key"]["task_id"] == key(0).task_id
+    assert "take their screenshots along with --format NAME --with-screenshots" in first["reason"]
+
+
 def test_what_goes_to_openai_has_its_types(tmp_path: Path) -> None:
     """A row of more images than an example may have is left out."""
     from openai.types.chat import ChatCompletionMessageParam
@@ -227,6 +257,16 @@ def test_a_duplicate_counts_once() -> None:
     chosen = choose_runs([again, run], TrainingConfig(format="hf"))
     assert list(chosen.runs) == [run.key]
     assert chosen.left_out == {"duplicate": 1}
+
+
+def test_runs_that_are_left_out_are_counted_on_the_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Equal runs, which the agent wrote twice, were dropped without a word."""
+    again = [run_of(0, agent=name) for name in ("good", "good-2", "good-3")]
+    run = judged(tmp_path / "run", [*again, run_of(1)])
+    export(run, "trl-messages", tmp_path / "out")
+    assert "left out of the training data (duplicate: 2)" in capsys.readouterr().out
 
 
 def test_held_out_tasks_are_not_learned(pairs: Path, tmp_path: Path) -> None:

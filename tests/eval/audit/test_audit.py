@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.samples import narrow
+from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes
 from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
@@ -18,6 +20,7 @@ from trajudge.eval.audit.cases import find_cases, with_evidence
 from trajudge.eval.audit.errors import errors_by_facet, rule_errors
 from trajudge.eval.audit.facets import TaskFacets, read_facets
 from trajudge.eval.audit.ranking import ranking, tau_of
+from trajudge.eval.audit.report import Audit, summary
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -25,6 +28,7 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
     write_rewards,
 )
+from trajudge.eval.scoring.records import OVERALL
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns, verdict_intervals
 from trajudge.judges.model import Judgment, Status
@@ -112,6 +116,19 @@ def test_an_order_that_the_rule_turns_round_is_named() -> None:
     assert found.low is not None
     assert found.low <= 1 / 3 <= (found.high or 0)
     assert found.shift == pytest.approx(-4 / 30)
+
+
+def test_of_many_reversed_pairs_the_first_are_named_whole(width: int) -> None:
+    """The list was cut in the middle of a pair."""
+    agents = {f"an-agent-of-a-long-name-{n}": n for n in range(8)}
+    expert, rule = table(agents), table({agent: 8 - n for agent, n in agents.items()})
+    found = ranking(OVERALL, "rule", sorted(expert, key=lambda k: k.order), expert, rule)
+    audit = Audit(rule="rule", n=80, without_verdict=0, errors=(), rankings=(found,), cases=())
+    lines = one_screen(summary(audit, rest="all: --full", width=width), width)
+    text = on_one_line("\n".join(lines))
+    assert "…" not in text
+    pair = r"an-\S+-\d [\d.]+ over an-\S+-\d [\d.]+ by the expert, [\d.]+ under [\d.]+"
+    assert re.search(rf"reversed pairs: {pair}(; {pair})* and \d+ more ", text), text
 
 
 def test_one_agent_has_no_order() -> None:

@@ -240,13 +240,14 @@ def test_a_dry_run_prices_the_members() -> None:
 @mistakes(
     """
     --judge panel => --judge panel needs its members
-    --judge panel --members heuristic => name two judges or more
-    --judge panel --members heuristic,heuristic => name two judges or more
+    --judge panel --members heuristic => error: --members heuristic: name two judges or more
+    --judge panel --members heuristic,heuristic => --members heuristic,heuristic: name two judges or
+    --judge cascade --members heuristic => error: --members heuristic: a cascade has two members
     --judge panel --members heuristic,nobody => no such judge
     --judge panel --members heuristic,panel => cannot be a member
     --judge panel --members heuristic:gpt-4o,rule-based => asks no model
     --judge panel --members heuristic,simplified => a member asks a model
-    --judge cascade --members heuristic,rule-based,telemetry => two members
+    --judge cascade --members heuristic,rule-based,telemetry => telemetry: a cascade has two
     --judge heuristic --members heuristic,rule-based => --members goes with
     """
 )

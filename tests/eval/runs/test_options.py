@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.eval.runs.options import parse
 from trajudge.trajectories.util.errors import UserError
@@ -90,6 +91,17 @@ def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: 
     assert sentence in str(mistake.value)
     assert "--help" in str(mistake.value)
     assert "\n" not in str(mistake.value)
+
+
+@pytest.mark.parametrize(("width", "word"), [("100", "--help"), ("80", "--help-all")])
+def test_the_help_gives_the_exit_code_of_a_stop_at_the_limit(
+    width: str, word: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", width)
+    with pytest.raises(SystemExit):
+        parse([word])
+    codes = on_one_line(capsys.readouterr().out).partition("exit codes: ")[2]
+    assert "1 stopped at --max-cost or more failed judgments than --max-failures, 2" in codes
 
 
 def test_failures_are_a_count_or_a_share() -> None:

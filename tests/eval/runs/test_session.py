@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.eval.cases import key
 from tests.eval.judge_command import SAMPLE, model, run, statuses
-from tests.llm_server import LlmServer
+from tests.judges.runs import png
+from tests.llm_server import LlmServer, always
 from tests.screens import on_one_line
 from trajudge.eval.checking.__main__ import main as check_main
 from trajudge.eval.data.run_folder import read_rewards
 from trajudge.eval.score import main as score_main
 from trajudge.trajectories import store
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -54,6 +56,34 @@ def test_a_run_that_ends_early_counts_what_it_has_not_come_to(
         assert f"Coverage: {SAMPLE} of {SAMPLE} judged" in capsys.readouterr().out
         assert model(server, *words, "--out", "whole", "--max-cost", "5") == 0
     assert Path("run/rewards.jsonl").read_bytes() == Path("whole/rewards.jsonl").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("refusing", "advice"),
+    [
+        (0, "the data lacks what the judge needs: mend it, then start again with --retry-failed"),
+        (1, "--retry-failed asks for 1 of them again; 2 were skipped, the data lacks what"),
+    ],
+)
+def test_what_was_skipped_is_not_asked_again(
+    refusing: int, advice: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--retry-failed was advised, and would have skipped the same ones again."""
+    seen = Observation(url="http://shop/", screenshot=png())
+    runs = [
+        Trajectory(
+            key=key(n), raw_task_id=str(n), goal="Buy tea.",
+            steps=(Step(index=0, observation=seen if n < refusing else Observation(url="x")),),
+        )
+        for n in range(2 + refusing)
+    ]  # fmt: skip
+    store.write(tmp_path / "data", runs)
+    with LlmServer(script=always("refusal")) as server:
+        words = ["--representation", "screenshot", "--model", "gpt-4o"]
+        address = ["--base-url", f"{server.url}/v1"]
+        assert run(*words, *address, data=f"trajudge:{tmp_path / 'data'}") == 1
+    told = on_one_line(capsys.readouterr().err)
+    assert f"judgments failed, more than --max-failures 0: {advice}" in told
 
 
 def test_what_cannot_be_read_has_no_reward_after_a_stop_either(

@@ -189,6 +189,17 @@ def test_no_run_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_run_without_a_judgment_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Alone it read as if no run had been given, beside another one nothing was said of it."""
+    good, begun = make_run(tmp_path / "good"), make_run(tmp_path / "begun")
+    (begun / JUDGMENTS).write_bytes(b"")
+    for runs in ([begun], [good, begun]):
+        assert select(*runs, "--target-precision", 0.8, "--out", tmp_path / "out") == 2
+        one_sentence(capsys, f"{begun}: no judgment was made yet: judge first")
+
+
 def test_unsure_and_unlabelled_trajectories_are_left_out(tmp_path: Path) -> None:
     good, out = make_run(tmp_path / "good"), tmp_path / "out"
     labels = tmp_path / "labels.jsonl"

@@ -136,6 +136,40 @@ async def test_a_dropped_connection_is_not_taken_for_silence(name: str) -> None:
         await send(name, server, timeout=5)
 
 
+_HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+_CHUNKED = _HEAD + b"transfer-encoding: chunked\r\n"
+
+
+@pytest.mark.parametrize("name", AIOHTTP)
+@pytest.mark.parametrize(
+    ("sent", "kind", "told"),
+    [
+        (_HEAD + b'content-length: 900\r\n\r\n{"id', errors.BadReply, "in the middle of its"),
+        (_CHUNKED + b'\r\n4\r\n{"id\r\n', errors.BadReply, "in the middle of its"),
+        (_HEAD + b"content-le", errors.BadReply, "in the middle of its"),
+        (b"\x15\x03\x01\x00\x02\x02\r\n\r\n", errors.Unreachable, "something that is not HTTP"),
+    ],
+    ids=["length", "chunks", "head", "no HTTP"],
+)
+async def test_an_answer_that_breaks_off_is_no_unreachable_server(
+    name: str, sent: bytes, kind: type[errors.CallFailed], told: str
+) -> None:
+    """It read "cannot reach 127.0.0.1:8000: 400, message: Not enough data"."""
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(sent)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with opened(name, f"http://127.0.0.1:{port}") as (adapter, model):
+            with pytest.raises(kind, match=told) as caught:
+                await adapter.send(request(model))
+    assert "400" not in str(caught.value).replace(str(port), "")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", AIOHTTP)
 async def test_waiting_for_a_connection_is_not_the_servers_silence(name: str) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from tests.samples import examples
 from tests.screens import on_one_line
-from trajudge.trajectories.util.layout.lines import elided, stacked
+from trajudge.trajectories.util.layout.lines import stacked
+from trajudge.trajectories.util.terminal import elided
 
 RATE = "83.0 [74.4, 89.2]"
 PLACES = [f"Benchmark{n} [95 %]" for n in range(9)]

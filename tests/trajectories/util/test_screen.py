@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.trajectories.util.tables import columns, first_warnings, folded, screen_width
+from trajudge.trajectories.util.tables import (
+    columns,
+    first_warnings,
+    fitted,
+    folded,
+    screen_width,
+)
+from trajudge.trajectories.util.terminal import listed
 
 
 def test_the_width_is_that_of_columns_but_at_most_a_hundred(
@@ -25,6 +32,18 @@ def test_a_figure_stays_with_its_unit_and_its_interval() -> None:
 def test_what_is_too_long_keeps_its_beginning_and_its_reason() -> None:
     text = "seven judgments failed, the first because of what the server said: wrong key"
     assert folded(text, 40, most=1) == ["seven … said: wrong key"]
+
+
+def test_a_sentence_names_as_many_as_let_it_stand_whole() -> None:
+    names = [f"a-judge:with-a-long-name-{n:02}" for n in range(30)]
+
+    def sentences(most: int | None) -> list[str]:
+        return [f"Ranked: {listed(names, most)}; no difference.", f"First: {names[0]}."]
+
+    ranked, first = fitted(sentences, 60)
+    assert ranked == f"Ranked: {', '.join(names[:4])} and 26 more; no difference."
+    assert first == f"First: {names[0]}."
+    assert fitted(sentences, 10_000) == sentences(None)
 
 
 def test_a_path_is_never_broken() -> None:

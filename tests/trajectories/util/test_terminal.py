@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.trajectories.util.terminal import count_of, listed, one_line
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,9 @@ def test_no_control_character_is_left(text: str) -> None:
 )
 def test_a_noun_agrees_with_its_count(count: int, noun: str, written: str) -> None:
     assert count_of(count, noun) == written
+
+
+def test_a_list_of_many_names_ends_with_their_count() -> None:
+    assert listed("abc") == listed("abc", 3) == "a, b, c"
+    assert listed("abcdef", 2) == "a, b and 4 more"
+    assert listed("abc", 2, sign="; ") == "a; b and 1 more"

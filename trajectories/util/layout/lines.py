@@ -8,19 +8,13 @@ from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 from textwrap import wrap
 
+from trajudge.trajectories.util.terminal import elided
+
 GAP = 2
 NARROWEST = 8  # to which a column of words is shortened
 UNDEFINED = frozenset({"", "–"})
 
 Row = Sequence[str]
-
-
-def elided(name: str, width: int) -> str:
-    """Shorten a name to ``width`` columns by leaving out its middle."""
-    if len(name) <= width:
-        return name
-    head = max((width - 1) * 2 // 3, 1)
-    return name[:head] + "…" + name[len(name) - max(width - 1 - head, 0) :]
 
 
 def aligned(rows: Iterable[Row], widths: Sequence[int], names: int, gap: int = GAP) -> list[str]:
