@@ -100,8 +100,9 @@ def test_several_mistakes_are_named_together(tmp_path: Path) -> None:
 
 
 def test_the_command_shows_what_a_plan_does(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "100")  # where no cell takes a second line
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"seed": 3, "faults": EVERY_KIND}))
     assert main(["proxy", "plan", "--faults", str(file), "--task", "shop.1"]) == 0
