@@ -42,21 +42,16 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Print what is asked for; the exit code (``trajectories.util.exits``)."""
+    from trajudge.judges.screens import fidelity_screen, list_screen  # noqa: PLC0415 - --help needs none
+
     if options.command == "list":
-        text = _list(full=options.full)
+        text = list_screen(full=options.full)
     elif options.command == "show":
         text = _show(options.name, options.judge_option, full=options.full)
     else:
-        text = _fidelity(options.name, full=options.full)
+        text = fidelity_screen(options.name, full=options.full)
     sys.stdout.write(text)
     return OK
-
-
-def _list(*, full: bool) -> str:
-    from trajudge.judges.screens import list_screen  # noqa: PLC0415 - --help needs none of these
-    from trajudge.judges.show import HEAD, full_table, rows  # noqa: PLC0415
-
-    return full_table(HEAD, rows()) if full else list_screen()
 
 
 def _show(name: str, judge_options: Iterable[str], *, full: bool) -> str:
@@ -71,14 +66,6 @@ def _show(name: str, judge_options: Iterable[str], *, full: bool) -> str:
     sample = next(item for item in read if isinstance(item, Trajectory))
     show = described if full else judge_screen
     return show(name, named_options("--judge-option", judge_options), sample)
-
-
-def _fidelity(name: str | None, *, full: bool) -> str:
-    from trajudge.judges.cards.fidelity import HEAD, fidelity_rows  # noqa: PLC0415
-    from trajudge.judges.screens import fidelity_screen  # noqa: PLC0415
-    from trajudge.judges.show import full_table  # noqa: PLC0415
-
-    return full_table(HEAD, list(fidelity_rows(name))) if full else fidelity_screen(name)
 
 
 if __name__ == "__main__":

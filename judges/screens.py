@@ -9,11 +9,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trajudge.judges.cards import card_of
+from trajudge.judges.cards.fidelity import HEAD as FIDELITY_HEAD
 from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.plugins import DOOR
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
-from trajudge.judges.show import defence_lines, need_lines, option_lines, stages_of
+from trajudge.judges.show import (
+    HEAD,
+    defence_lines,
+    full_table,
+    need_lines,
+    option_lines,
+    rows,
+    stages_of,
+)
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.layout.lines import Row, wrapped
@@ -29,20 +38,22 @@ _LIST_REST = (
 )
 
 
-def list_screen() -> str:
+def list_screen(*, full: bool = False) -> str:
     """List the judges, one line each where the screen is wide enough; then those of installed
-    packages, whose code is not run."""
+    packages, whose code is not run. ``full`` adds all that is known of each."""
+    if full:
+        return full_table(HEAD, rows())
     ours = [(name, entry) for name, entry in JUDGES.items() if not entry.label]
-    rows = [(name, _model(entry), _calls(name, entry), entry.summary) for name, entry in ours]
+    shown = [(name, _model(entry), _calls(name, entry), entry.summary) for name, entry in ours]
     theirs = DOOR.installed()
-    rows += [(name, "", "", f"a judge of the package {package}") for name, package in theirs]
+    shown += [(name, "", "", f"a judge of the package {package}") for name, package in theirs]
     asking = sum(entry.needs_model for _, entry in ours)
-    finding = f"{count_of(len(rows), 'judge')}, of which {asking} ask a model"
+    finding = f"{count_of(len(shown), 'judge')}, of which {asking} ask a model"
     head, width = ("judge", "model", "calls", "what it asks or reads"), screen_width()
     rest = folded(_LIST_REST, width)
-    lines = wrapped(head, rows, width)
+    lines = wrapped(head, shown, width)
     if len(lines) + len(rest) + 3 > LINES:
-        lines = columns(head, rows, width, names=len(head))
+        lines = columns(head, shown, width, names=len(head))
     return "\n".join([finding, "", *lines, "", *rest]) + "\n"
 
 
@@ -65,20 +76,24 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     return "\n".join([*above, *lines, "", *folded(rest, width)]) + "\n"
 
 
-def fidelity_screen(name: str | None) -> str:
-    """Count what judges follow of their sources, or list in what one differs. Raises UserError for
-    a judge that has no source."""
+def fidelity_screen(name: str | None, *, full: bool = False) -> str:
+    """Count what judges follow of their sources, or list in what one differs, ``full`` item by
+    item. Raises UserError for a judge that has no source."""
+    if full:
+        return full_table(FIDELITY_HEAD, list(fidelity_rows(name)))
     if name is not None:
         return _differences(name, screen_width())
-    rows = [
+    counts = [
         (judge, *_counts(judge), str(len(known.rules)), known.source.partition(",")[0])
         for judge, known in read_fidelity().items()
     ]
-    declared = sum(int(row[3]) for row in rows)
-    finding = f"{count_of(len(rows), 'judge')} beside their sources: {declared} declared deviations"
+    declared = sum(int(row[3]) for row in counts)
+    finding = (
+        f"{count_of(len(counts), 'judge')} beside their sources: {declared} declared deviations"
+    )
     head = ("judge", "same", "mended", "declared", "rules", "source")
     rest = "Item by item:  trajudge judges fidelity NAME; all items of all judges: --full"
-    lines = wrapped(head, rows, screen_width())
+    lines = wrapped(head, counts, screen_width())
     return "\n".join([finding, "", *lines, "", *folded(rest, screen_width())]) + "\n"
 
 
