@@ -46,6 +46,7 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         assert re.search(rf"{heading}\s*trajudge\.{name}\b", page), name
 
 
+@pytest.mark.slow
 def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     loaded = re.compile(r"<(?:script|link|img|iframe)[^>]+(?:src|href)=\"(?:https?:)?//[^\"]+")
     for page in site.rglob("*.html"):

@@ -132,6 +132,7 @@ def test_files_may_be_written_below_dev_but_not_beside_a_stream(tmp_path: Path) 
         check_place(Path(f"/dev/fd/{file.fileno()}"))
 
 
+@pytest.mark.slow
 def test_the_vector_that_a_mistaken_one_is_told_exists(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

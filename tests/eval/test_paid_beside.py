@@ -117,6 +117,7 @@ class RubricTill:
 RUBRIC = ["--judge", "rubric", "--yes"]
 
 
+@pytest.mark.slow
 def test_a_request_that_several_judgments_share_is_paid_and_counted_once(
     prices: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_request_that_several_judgments_share_is_paid_and_counted_once(
     assert float(worth[1]) == pytest.approx(sum(till.charged), abs=2e-4)
 
 
+@pytest.mark.slow
 def test_a_shared_reply_that_could_not_be_read_is_asked_for_again_once(
     prices: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -285,6 +285,7 @@ def test_the_matrix_holds_what_was_tried_and_is_a_picture(tmp_path: Path) -> Non
     assert write_matrix([judge._replace(rates=())], tmp_path / "none") == ()
 
 
+@pytest.mark.slow
 def test_judges_that_worked_are_shown_before_the_failure_of_another(
     attacked: Path,
     tmp_path: Path,

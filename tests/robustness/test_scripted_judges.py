@@ -326,6 +326,7 @@ def test_a_dry_run_prices_every_variant_and_what_is_unseen_costs_nothing(
     assert calls == keys and cached > 60
 
 
+@pytest.mark.slow
 def test_defaults_are_those_of_the_options() -> None:
     config = RobustConfig()
     assert (config.suite, config.limit, config.out) == ("core", 150, Path("robustness"))

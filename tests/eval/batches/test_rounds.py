@@ -81,6 +81,7 @@ def test_a_line_that_always_fails_is_a_provider_error() -> None:
     assert {one.status for one in read_judgments(Path("batch"))} == {"provider_error"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt-4o", "claude-sonnet-4-5"])
 def test_a_lost_submission_is_not_taken_for_that_of_another_run(name: str) -> None:
     """Another run with a cache of its own asked the same, of as many trajectories."""

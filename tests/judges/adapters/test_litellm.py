@@ -15,6 +15,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_a_key_that_is_not_set_is_named_and_nothing_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

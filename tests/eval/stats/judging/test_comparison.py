@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from trajudge.eval.stats.judging.comparison import holm, mcnemar
 
 
+@pytest.mark.slow
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.01, 0.02, 0.04, 0.3, 1.0]), max_size=8))
 def test_holm_rejects_what_stepping_down_rejects(p_values: list[float]) -> None:
     """At every level: in ascending order, until the first p above level / (tests left)."""

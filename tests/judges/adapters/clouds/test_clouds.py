@@ -171,6 +171,7 @@ async def test_gemini_speaks_openais_protocol(settings: Callable[[str], None]) -
     assert seen.payload["model"] == "gemini-2.5-flash"
 
 
+@pytest.mark.slow
 @needs_boto3
 async def test_bedrock_is_asked_with_a_signature_of_the_whole_body(
     settings: Callable[[str], None],

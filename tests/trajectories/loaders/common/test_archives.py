@@ -120,6 +120,7 @@ def test_members_over_each_other_are_refused(tmp_path: Path) -> None:
         _read(path)
 
 
+@pytest.mark.slow
 def test_a_long_directory_is_refused_before_it_is_read(tmp_path: Path) -> None:
     for copies, sentence in ((20_000, "holds more than"), (60_000, "lists more than")):
         path = _raw_zip(tmp_path / "a.zip", ("12345", b"x", 0, b"x"), copies=copies)
