@@ -19,7 +19,7 @@ from trajudge.trajectories.util.tables import (
     folded,
     screen_width,
 )
-from trajudge.trajectories.util.terminal import listed
+from trajudge.trajectories.util.terminal import count_of, listed
 
 _SHOWN_VALUES = 15
 _SHOWN_ORDERS = 3
@@ -68,7 +68,7 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     room = max(LINES - len(above) - len(below) - 5, 1)
     lines = columns(_SHORT_HEAD, rows[:room], width, names=1) if rows else []
     if len(rows) > room:
-        lines.append(f"and {len(rows) - room} more groups: {full}")
+        lines.append(f"and {count_of(len(rows) - room, 'more group')}: {full}")
     return "\n".join([*above, "", *lines, "", *below]) + "\n"
 
 

@@ -17,6 +17,7 @@ from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, ScoreReport
 from trajudge.trajectories.util.tables import LINES, Table, columns, folded, render, screen_width
+from trajudge.trajectories.util.terminal import count_of
 
 _REMARK_LINES = 10
 _HEAD = ("left out", "method", "precision [95 %]", "recall", "F1", "bal. acc.", "n", "positives")
@@ -91,5 +92,5 @@ def transfer_screen(report: ScoreReport, question: Label) -> str:
     room = LINES - 3 - min(len(below), 8)
     lines = columns(_HEAD, named[:room], width, names=2)
     if len(named) > room:
-        lines.append(f"and {len(named) - room} more rows: --full")
+        lines.append(f"and {count_of(len(named) - room, 'more row')}: --full")
     return "\n".join([*lines, "", *below]) + "\n"

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from trajudge.eval.batches.payments import note_payments
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.routing import make_adapter
@@ -74,6 +75,8 @@ async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], action: Bat
     try:
         refused = await _cancel(ledger, services, rows) if action.action == "cancel" else {}
         await desk.look()
+        for run in dict.fromkeys(row.run for row in rows):
+            note_payments(ledger, run)
         for row in ledger.batches(only_open=True):  # one that had ended is not open any more
             if why := refused.get(row.id):
                 raise UserError(f"batch {row.provider_id} is not cancelled: {why}") from why

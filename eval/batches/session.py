@@ -15,6 +15,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from trajudge.eval.batches.payments import note_payments
 from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.data.effective import EffectiveParameters
 from trajudge.eval.data.index.call_ledger import PAYMENTS
@@ -32,7 +33,7 @@ from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.engine.store.payments import Payments, read_attempts, read_payments
+from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.model import Judgment, Usage
 from trajudge.trajectories.util.terminal import count_of
 
@@ -56,7 +57,6 @@ class BatchSession(RunSession):
         super().__init__(planned, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
-        self._payments = self.plan.folder / PAYMENTS
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
@@ -69,7 +69,7 @@ class BatchSession(RunSession):
                 rounds = _Rounds(self, desk, work, engines=engines, interrupted=interrupted)
                 await rounds.run(work)
         finally:
-            self._note_payments(ledger)
+            note_payments(ledger, self._run)
             if self.is_limited:
                 self.spent |= ledger.reserved(self._run)
             ledger.close()
@@ -82,20 +82,9 @@ class BatchSession(RunSession):
 
     def spent_so_far(self, ledger: Ledger) -> float:
         """Note what batches have cost; return the dollars spent, and reserved for open lines."""
-        self._note_payments(ledger)
-        spent = {**self.elsewhere, **self.spent, **read_payments(self._payments)}
+        note_payments(ledger, self._run)
+        spent = {**self.elsewhere, **self.spent, **read_payments(self.plan.folder / PAYMENTS)}
         return sum(spent.values()) + sum(ledger.reserved(self._run).values())
-
-    def _note_payments(self, ledger: Ledger) -> None:
-        """Note in the run's folder what its batches have cost, wherever it is resumed."""
-        noted = read_attempts(self._payments)
-        payments = Payments(self._payments)
-        try:
-            for line in ledger.paid(self._run):
-                if line.attempt not in noted:
-                    payments.note(line.attempt, line.request, line.dollars)
-        finally:
-            payments.close()
 
     @property
     def run_name(self) -> str:

@@ -22,7 +22,7 @@ def check_screen(checks: Sequence[RunCheck]) -> str:
             lines += folded(text, width, most=3)
     if len(lines) >= LINES:
         cut = len(lines) - LINES + 1
-        lines = [*lines[: LINES - 1], f"and {cut} more lines: --json"]
+        lines = [*lines[: LINES - 1], f"and {count_of(cut, 'more line')}: --json"]
     return "\n".join(lines) + "\n"
 
 

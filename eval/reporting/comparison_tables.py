@@ -27,9 +27,9 @@ from trajudge.eval.scoring.records import (
     MetricDifference,
     Ranking,
 )
+from trajudge.trajectories.util.layout.lines import wrapped
 from trajudge.trajectories.util.tables import (
     Table,
-    columns,
     first_screen,
     fitted,
     screen_width,
@@ -46,7 +46,8 @@ _EQUAL_RECALL_HEAD = (
     *("difference [95 %]", "n"),
 )
 _FEW_JUDGES = 4
-_BENCHMARK_ROWS = 8
+_BENCHMARK_HEAD = ("benchmark", "ranking by precision", "ties (Holm, α = .05)")
+_BENCHMARK_ROWS, _RANKING_LINES, _MOST_NAMES = 8, 2, 6
 _REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
 _METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
 
@@ -84,21 +85,20 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 
 def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
-    """Lay out the order of the judges by precision on each benchmark, in a few lines. Nothing where
-    they were not compared there."""
+    """Lay out the order of the judges by precision on each benchmark, in a few lines: the first of
+    them where all would need more. Nothing where they were not compared there."""
     rankings = [r for r in comparison.rankings if r.metric == "precision"]
     first = next((r.label for r in rankings), None)
-    rows = [
-        (benchmark_name(r.benchmark), r.order(), r.tied() or "none")
-        for r in rankings
-        if r.label == first and r.benchmark != OVERALL
-    ]
-    if len({r.benchmark for r in rankings}) < 2 or not rows:
+    places = [r for r in rankings if r.label == first and r.benchmark != OVERALL]
+    if len({r.benchmark for r in rankings}) < 2 or not places:
         return []
-    left_out = len(rows) - _BENCHMARK_ROWS
-    more = [f"and {left_out} more: --full"] if left_out > 0 else []
-    head = ("benchmark", "ranking by precision", "ties (Holm, α = .05)")
-    return [*columns(head, rows[:_BENCHMARK_ROWS], width, names=3), *more]
+    shown, left_out = places[:_BENCHMARK_ROWS], len(places) - _BENCHMARK_ROWS
+    for most in (None, *range(_MOST_NAMES, 0, -1)):
+        rows = [(benchmark_name(r.benchmark), r.order(most), r.tied(most) or "none") for r in shown]
+        lines = wrapped(_BENCHMARK_HEAD, rows, width)
+        if len(lines) <= _RANKING_LINES * (1 + len(shown)):
+            break
+    return [*lines, *([f"and {left_out} more: --full"] if left_out > 0 else [])]
 
 
 def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:

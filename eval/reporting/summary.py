@@ -138,7 +138,7 @@ def _faults(scores: ScoreReport, width: int, full: str) -> list[str]:
         head = (table.title, *table.head[1:])
         lines += [*columns(head, table.rows, width, names=1), ""]
     if len(scores.faults) > _FAULT_ROWS:
-        lines[-1:] = [f"and {len(scores.faults) - _FAULT_ROWS} more judges: {full}", ""]
+        lines[-1:] = [f"and {count_of(len(scores.faults) - _FAULT_ROWS, 'more judge')}: {full}", ""]
     return lines
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.eval.data.index.call_numbers import NO_REQUEST
 from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
 from trajudge.eval.scoring.records import JudgeUsage, StageUsage
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -48,7 +49,10 @@ def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
 
 
 def _requests(calls: CallColumns) -> _Requests:
-    _, first, which = np.unique(calls.request, return_index=True, return_inverse=True)
+    """Put the calls of a request together; one whose request is not known is like no other."""
+    alone = -1 - np.arange(len(calls))
+    numbers = np.where(calls.request == NO_REQUEST, alone, calls.request)
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)
     paid = np.bincount(which, weights=~calls.cached, minlength=len(first))
     seconds = np.zeros(len(first))

@@ -21,3 +21,7 @@ def place_of_call(key: KeyLike, sample: int, request: str) -> int:
     """Return the number of a judgment's calls to one request, good in this process: of 64 bits, so
     that two of a million calls share one in one run of ten million."""
     return hash((key.benchmark, key.agent, key.task_id, key.attempt, sample, request))
+
+
+NO_REQUEST = request_number("")
+"""Of a call whose request is not known, as of published judgments."""

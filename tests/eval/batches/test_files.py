@@ -142,6 +142,21 @@ def test_submitted_here_and_collected_by_the_command(capsys: pytest.CaptureFixtu
     assert Path("batch/judgments.jsonl").read_bytes() == judgments
 
 
+def test_what_the_command_collected_was_paid_by_the_run_that_submitted_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """It is resumed without batches, for which nothing is left."""
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 250.0\noutput = 1000.0\n')
+    prices = ["--prices", "prices.toml"]
+    with BatchServer(seconds=0.0) as server:
+        assert judge(server, "batch", "--batch", "--batch-submit-only", *prices) == 130
+        assert main(["run", "batch", "resume", "--cache", "batch.sqlite"]) == 0
+        capsys.readouterr()
+        assert judge(server, "batch", *prices) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert re.search(rf"Cost: \$[1-9]\S*, {JUDGMENTS} calls, ", shown), shown
+
+
 @pytest.mark.parametrize("there", ["file", "file/below", "/proc/x"])
 def test_a_folder_that_cannot_be_written_leaves_nothing_to_wait_for(
     there: str, capsys: pytest.CaptureFixture[str]

@@ -15,6 +15,7 @@ from tests.eval.judge_command import run as judge_sample
 from tests.eval.leaderboard.folders import write_run
 from tests.llm_server import LlmServer
 from trajudge.eval.checking.check import RunCheck, check_run
+from trajudge.eval.checking.screen import check_screen
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -30,6 +31,7 @@ from trajudge.judges.registry import JUDGES, find_judge, make_judge
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.tables import LINES
 
 TASKS = range(40)
 LABELS = [label(task, task % 2 == 0) for task in TASKS]
@@ -265,6 +267,11 @@ def test_many_findings_fit_on_one_screen(
     lines = screen_lines()
     assert lines[0].startswith("run0: judge, 31 judgments: may not be compared (")
     assert lines[-1].endswith("more lines: --json")
+
+
+def test_one_line_that_does_not_fit_is_one() -> None:
+    check = RunCheck(run="run", judge="judge", judgments=1, findings=())
+    assert check_screen([check] * LINES).endswith("\nand 1 more line: --json\n")
 
 
 @pytest.mark.parametrize(

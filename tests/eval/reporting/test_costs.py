@@ -22,6 +22,12 @@ def test_a_request_of_several_judgments_counts_once() -> None:
     assert sentence(mine, yours).startswith("Cost: $1.0000, 3 calls, 360 input and 30 output")
 
 
+def test_calls_whose_request_is_not_known_all_count() -> None:
+    """Published judgments do not tell their requests."""
+    told = sentence(*(judged(task, call(0.5, request="")) for task in (1, 2, 3)))
+    assert told.startswith("Cost: $1.5000, 3 calls, 360 input and 30 output")
+
+
 def test_what_the_cache_answered_was_not_paid() -> None:
     told = sentence(judged(1, call(0.5, cached=True), call(0.25)))
     assert told.startswith("Cost: $0.2500, 2 calls (1 from the cache, worth $0.5000), ")

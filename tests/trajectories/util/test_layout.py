@@ -47,6 +47,11 @@ def test_a_block_without_a_figure_is_left_out_and_named() -> None:
     assert on_one_line(" ".join(lines[3:])) == named
 
 
+def test_names_are_cut_only_as_far_as_figures_need_the_room() -> None:
+    head, *lines = stacked(("judge", "n"), [("j" * 70, "1,234")], 60, names=1)
+    assert {len(line) for line in (head, *lines)} == {60}
+
+
 def test_words_go_over_several_lines() -> None:
     lines = stacked(("name", "evidence"), [("a", "word " * 30)], 60, names=2)
     assert max(map(len, lines)) <= 60

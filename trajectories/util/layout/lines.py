@@ -100,10 +100,12 @@ def _least_widths(head: Row, rows: Sequence[Row], names: int) -> list[int]:
 
 
 def _beside(sizes: Sequence[int], width: int, names: int) -> list[int]:
-    """Narrow the names where not all columns fit, so that figures have half of the width."""
+    """Narrow the names where not all columns fit, so that figures have half of the width, or what
+    they need of it."""
     if _length(sizes, GAP) <= width:
         return list(sizes)
-    room = min(width // 2, width - GAP - max(sizes[names:], default=0))
+    rest = width - sum(GAP + size for size in sizes[names:])
+    room = max(rest, min(width // 2, width - GAP - max(sizes[names:], default=0)))
     return [*narrowed(sizes[:names], names, room), *sizes[names:]]
 
 
