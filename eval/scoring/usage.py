@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.eval.data.index.call_numbers import UNRECORDED
 from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
 from trajudge.eval.scoring.records import JudgeUsage, StageUsage
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -25,7 +26,8 @@ class _Requests(NamedTuple):
 
 def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
     """Add up what one judge used over all of its judgments, samples and failures included. A
-    request that several judgments have in common was made once and counts once."""
+    request that several judgments have in common was made once and counts once; calls whose
+    request is not recorded count each."""
     calls = judgments.calls
     requests = _requests(calls)
     codes, first = np.unique(requests.stage, return_index=True)
@@ -48,7 +50,9 @@ def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
 
 
 def _requests(calls: CallColumns) -> _Requests:
-    _, first, which = np.unique(calls.request, return_index=True, return_inverse=True)
+    own = -1 - np.arange(len(calls.request))  # below all numbers of requests
+    told_apart = np.where(calls.request == UNRECORDED, own, calls.request)
+    _, first, which = np.unique(told_apart, return_index=True, return_inverse=True)
     order = np.argsort(first)
     paid = np.bincount(which, weights=~calls.cached, minlength=len(first))
     seconds = np.zeros(len(first))

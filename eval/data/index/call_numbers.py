@@ -17,6 +17,9 @@ def request_number(request: str) -> int:
         return int(sha256(request.encode("utf-8", "replace")).hexdigest()[:_HEX_DIGITS], 16)
 
 
+UNRECORDED = request_number("")  # of a call whose request is not known, as of published judgments
+
+
 def place_of_call(key: KeyLike, sample: int, request: str) -> int:
     """Return the number of a judgment's calls to one request, good in this process: of 64 bits, so
     that two of a million calls share one in one run of ten million."""
