@@ -245,7 +245,7 @@ def _coverage(scores: ScoreReport) -> str:
         statuses.update({str(status): n for status, n in coverage.statuses.items()})
     ended = ", ".join(f"{status} {n:,}" for status, n in statuses.items())
     parts = [f"Coverage: {judged:,} of {due:,} judged" + (f" ({ended})" if ended else "")]
-    if len(whole) > 1:
+    if len({(c.judged, c.unjudged) for c in whole}) > 1:
         least = min(whole, key=lambda c: c.judged - c.unjudged)
         parts.append(f"fewest by {least.judge}: {least.judged:,}")
     shortened: Counter[str] = Counter()

@@ -86,6 +86,13 @@ def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> ScoreReport:
     return score(judgments, labels, rewards=rewards)
 
 
+def test_the_judge_of_the_fewest_verdicts_is_named_where_judges_differ() -> None:
+    assert "fewest" not in summary(grid(3))
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    uneven = [*(said(n, True) for n in range(12)), *(said(n, True, judge="b") for n in range(9))]
+    assert "fewest by b: 9" in summary(score(uneven, labels, rewards={}))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("judges", [1, 3, 8, 45])
 def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width: int) -> None:
