@@ -121,7 +121,7 @@ def summary(
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
-    below += folded(cost_sentence(scores, seconds, beside), width, most=2)
+    below += folded(cost_sentence(scores, seconds, beside), width, most=4)
     warnings = fitted(lambda names: warnings_of(scores, names), width) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
