@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from trajudge.trajectories.util.options import LARGEST
 
 
-def of_sample(parameters: Mapping[str, Any], sample: int) -> Mapping[str, Any]:
+def of_sample(parameters: dict[str, Any], sample: int) -> dict[str, Any]:
     """Return the parameters with the seed of this sample: that of the first one, plus its number,
     for servers give one answer to a request with one seed, however often they are asked."""
     seed = parameters.get("seed")
