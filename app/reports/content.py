@@ -53,6 +53,7 @@ class Content(NamedTuple):
 
     scores: ScoreReport
     question: Label
+    is_labelled: bool
     finding: list[str]
     warnings: list[str]
     judges: list[JudgeRow]
@@ -85,6 +86,7 @@ def report_content(config: ReportConfig) -> Content:
     return Content(
         scores=scores,
         question=question,
+        is_labelled=bool(source.labels),
         finding=finding(scores, question if source.labels else None),
         warnings=[w.removeprefix("warning: ") for w in (*warnings_of(scores), *absent)],
         judges=judge_rows(scores, question),

@@ -145,9 +145,9 @@ def ranking_sentences(comparison: Comparison, label: Label, most: int | None = N
 def _significance(comparison: Comparison, ranking: Ranking, most: int | None) -> str:
     """Say which judges are not told apart, and which differ the other way round where both judged:
     the order is by what each was scored on."""
-    text = "Every difference is significant (Holm, α = .05)"
+    text = "Every difference in precision is significant (Holm, α = .05)"
     if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
-        text = "No difference is significant (Holm, α = .05)"
+        text = "No difference in precision is significant (Holm, α = .05)"
     elif ranking.ties:
         text = f"Not significantly different (Holm, α = .05): {ranking.tied(most)}"
     reverse = [

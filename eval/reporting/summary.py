@@ -121,7 +121,7 @@ def summary(
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
-    below += folded(cost_sentence(scores, seconds, beside), width, most=2)
+    below += folded(cost_sentence(scores, seconds, beside), width, most=4)
     warnings = fitted(lambda names: warnings_of(scores, names), width) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)
@@ -245,7 +245,7 @@ def _coverage(scores: ScoreReport) -> str:
         statuses.update({str(status): n for status, n in coverage.statuses.items()})
     ended = ", ".join(f"{status} {n:,}" for status, n in statuses.items())
     parts = [f"Coverage: {judged:,} of {due:,} judged" + (f" ({ended})" if ended else "")]
-    if len(whole) > 1:
+    if len({(c.judged, c.unjudged) for c in whole}) > 1:
         least = min(whole, key=lambda c: c.judged - c.unjudged)
         parts.append(f"fewest by {least.judge}: {least.judged:,}")
     shortened: Counter[str] = Counter()

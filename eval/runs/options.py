@@ -164,7 +164,7 @@ def _run_options(group: Any) -> None:
         type=count,
         default=1,
         metavar="N",
-        help="judgments per trajectory (default: 1)",
+        help="judgments per trajectory, the seed of each one higher (default: 1)",
     )
     add.switch("--retry-failed", "ask again where an earlier try failed")
     add(

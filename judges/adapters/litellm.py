@@ -41,6 +41,7 @@ from trajudge.judges.adapters.protocols.failures import failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
 from trajudge.judges.adapters.protocols.json_body import storable
 from trajudge.judges.adapters.protocols.reasoning import NAMES
+from trajudge.judges.adapters.protocols.seeds import of_sample
 from trajudge.judges.adapters.sdk import no_answer, place_of
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability, is_known
@@ -154,7 +155,8 @@ class LiteLLMAdapter:
             chosen = self._unsupported.apply(request.model, wanted)
             parameters = {**chosen, **told}
             try:
-                content, headers = await self._complete(request.model, messages, parameters)
+                seeded = of_sample(parameters, request.sample)
+                content, headers = await self._complete(request.model, messages, seeded)
                 break
             except self._base_error as error:
                 if unread := unread_completion(error, self._where):

@@ -23,6 +23,7 @@ from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.extras import merged, split
 from trajudge.judges.adapters.protocols.failures import CHECK_MODEL, failure
 from trajudge.judges.adapters.protocols.headers import rate_headers
+from trajudge.judges.adapters.protocols.seeds import of_sample
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.table import model_names
@@ -143,7 +144,8 @@ class ProviderAdapter(ABC):
         started = perf_counter()
         while True:
             parameters = merged(self._unsupported.apply(request.model, wanted), told)
-            answered = await self._post({"model": served, **prompt, **parameters})
+            seeded = of_sample(parameters, request.sample)
+            answered = await self._post({"model": served, **prompt, **seeded})
             if answered.status == 200:
                 break
             kept = self.required | told.keys()
@@ -186,7 +188,8 @@ class ProviderAdapter(ABC):
         wanted, told, shown_headers = self._translated(request)
         parameters = merged(self._unsupported.apply(request.model, wanted), told)
         served = request.model.removeprefix(f"{self.name}/")
-        body = {"model": served, **self._prompt(request), **parameters}
+        seeded = of_sample(parameters, request.sample)
+        body = {"model": served, **self._prompt(request), **seeded}
         return BatchBody(body, parameters | shown_headers)
 
     def batch_reply(

@@ -74,7 +74,7 @@ def _named(entries: Mapping[str, EntryT], model: str) -> EntryT | None:
 
 
 def _read_models(source: str) -> dict[str, ModelEntry]:
-    option = f"--models {_name(source)}"
+    option = f"--models {'{...}' if source.lstrip().startswith('{') else source}"
     if source.lstrip().startswith("{"):
         try:
             table = {"models": orjson.loads(source)}

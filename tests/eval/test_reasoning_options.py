@@ -70,6 +70,7 @@ def test_a_config_names_parameters_of_each_model() -> None:
         (("--extra-headers", '{"a": "x\\ny"}'), "the value of 'a' must be text on one line"),
         (("--thinking-budget", "2000"), "--thinking-budget 2000: 127.0.0.1"),
         (("--models", "none.toml"), "--models none.toml: the file cannot be read"),
+        (("--models", "/none/m.toml"), "--models /none/m.toml: the file cannot be read"),
         (("--models", '{"m": {"window": 3}}'), "--models {...}: m: window is no field"),
     ],
 )

@@ -22,7 +22,7 @@ from trajudge.eval.reporting.tables import plain
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import OVERALL, EqualRecall, ScoreReport
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
 UNREADABLE = '{"text": "I cannot say."}\n'
@@ -86,6 +86,13 @@ def grid(judges: int, benchmarks: tuple[str, ...] = BENCHMARKS) -> ScoreReport:
     return score(judgments, labels, rewards=rewards)
 
 
+def test_the_judge_of_the_fewest_verdicts_is_named_where_judges_differ() -> None:
+    assert "fewest" not in summary(grid(3))
+    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
+    uneven = [*(said(n, True) for n in range(12)), *(said(n, True, judge="b") for n in range(9))]
+    assert "fewest by b: 9" in summary(score(uneven, labels, rewards={}))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("judges", [1, 3, 8, 45])
 def test_any_number_of_judges_and_benchmarks_takes_one_screen(judges: int, width: int) -> None:
@@ -126,6 +133,14 @@ def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() 
         names = [cell for row in paper_table(number, scored, {}).rows for cell in row[:2]]
         named = [name for name in names if name.startswith("rule-based")]
         assert named == ["rule-based beside a", "rule-based beside b"]
+
+
+def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
+    judgments = [said(1, True, calls=(call(usage=Usage(input=990_488_000, output=34_268_000)),))]
+    shown = summary(score(judgments, {}, rewards={}), seconds=1234.5, beside=0.2939, width=60)
+    words = " ".join(shown.split())
+    assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words
+    assert "wall time: 1234.5 s" in words
 
 
 def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:
@@ -384,7 +399,7 @@ def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
     assert lines[1].startswith("Every judgment of a-00, a-01 failed: the rates say nothing about")
     assert lines[2:4] == [
         "Precision: z-0 = z-1; undefined: a-00, a-01, never",
-        "No difference is significant (Holm, α = .05)",
+        "No difference in precision is significant (Holm, α = .05)",
     ]
     assert lines[1].endswith("these judges")
     third = summary(mostly_failed(2, 3), width=1000).splitlines()[2]
@@ -416,7 +431,7 @@ def test_the_order_by_precision_is_not_taken_back_by_the_ties_behind_it() -> Non
     ]
     assert finding_of(errs("good", 4), errs("bad", 60)) == [
         "Precision: good > bad",
-        "Every difference is significant (Holm, α = .05)",
+        "Every difference in precision is significant (Holm, α = .05)",
     ]
 
 
@@ -424,6 +439,6 @@ def test_a_difference_against_the_order_is_told_with_it() -> None:
     """The order is by what each was scored on, differences are on what both judged."""
     assert finding_of(errs("with easy ones", 30, tasks=720), errs("better", 4)) == [
         "Precision: with easy ones > better",
-        "Every difference is significant (Holm, α = .05); "
+        "Every difference in precision is significant (Holm, α = .05); "
         "but on the trajectories that both judged, significantly: better > with easy ones",
     ]

@@ -189,6 +189,14 @@ def test_no_run_and_no_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "cannot be read" in capsys.readouterr().err
 
 
+def test_a_file_in_the_place_of_the_folder_is_named_before_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file := tmp_path / "out").write_text("mine")
+    assert select("none", "--target-precision", 0.8, "--out", file) == 2
+    assert one_sentence(capsys, f"--out {file}: {file} is a file: name a folder") == ""
+
+
 def test_a_run_without_a_judgment_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
