@@ -193,14 +193,15 @@ class Ledger:
         return {request.hex(): dollars for request, dollars in rows}
 
     def paid(self, run: str) -> Iterator[PaidLine]:
-        """Yield the lines of a run that cost something, answered or not."""
+        """Yield the lines of a run that cost something, answered or not, earlier batches first."""
         rows = self._connection.execute(
-            "SELECT batch, request, paid FROM lines JOIN batches ON batches.id = lines.batch "
-            "WHERE run = ? AND outcome != 'open' AND paid > 0 ORDER BY intent_at, batch, request",
+            "SELECT batch, request, paid, outcome = 'done' FROM lines JOIN batches "
+            "ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' AND paid > 0 "
+            "ORDER BY intent_at, batch, request",
             (run,),
         )
-        for batch, request, dollars in rows:
-            yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars)
+        for batch, request, dollars, answered in rows:
+            yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars, bool(answered))
 
     def counts(self, batch: str) -> Mapping[str, tuple[int, float, float]]:
         """Return lines, dollars reserved and dollars paid of a batch by outcome."""

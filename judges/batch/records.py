@@ -74,6 +74,7 @@ class PaidLine(NamedTuple):
     attempt: str
     request: str
     dollars: float
+    is_answered: bool
 
 
 class ProviderState(NamedTuple):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -67,9 +69,12 @@ def with_ledger(judgments: JudgmentColumns, ledger: Path) -> JudgmentColumns:
     return replace(judgments, calls=replace(calls, seconds=seconds, cached=cached))
 
 
-def paid_beside(payments: Path, calls: CallColumns) -> float:
+def paid_beside(
+    payments: Path, calls: CallColumns, waiting: Mapping[str, float] = MappingProxyType({})
+) -> float:
     """Return the dollars that a run has paid in all of its sessions for what the ``calls`` of its
     judgments do not hold: attempts that failed, and replies that a later one replaced.
+    ``waiting`` are the dollars by request of replies whose judgments are still to come.
 
     An attempt that was under way when its process was killed counts with its worst case where
     --max-cost was given, else not.
@@ -78,8 +83,9 @@ def paid_beside(payments: Path, calls: CallColumns) -> float:
     if not dollars:
         return 0.0
     numbers, first = np.unique(calls.request, return_index=True)
-    cost = np.nan_to_num(calls.cost[first])
-    held = dict(zip(numbers.tolist(), cost.tolist(), strict=True))
+    costs = np.nan_to_num(calls.cost[first])
+    held = {request_number(request): cost for request, cost in waiting.items()}
+    held |= dict(zip(numbers.tolist(), costs.tolist(), strict=True))
     beside = 0.0
     for request, paid in dollars.items():
         beside += max(paid - held.get(request_number(request), 0.0), 0.0)
