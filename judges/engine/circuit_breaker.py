@@ -16,7 +16,7 @@ from trajudge.trajectories.util.errors import UserError
 
 SILENT_ROUNDS = 3
 WITHOUT_ANSWER = 10
-FAILING_ATTEMPTS, FAILING_SECONDS = 60, 120.0
+FAILING_REQUESTS, FAILING_SECONDS = 30, 120.0
 
 
 class CircuitBreaker:
@@ -24,8 +24,8 @@ class CircuitBreaker:
 
     That is after the first NoAccess; after ten times 403, ten answers that cannot be used (which
     are paid all the same) or three rounds of silence (calls that were under way together count as
-    one) without a single answer ever; so after sixty times 500 (the attempts of ten calls) and two
-    minutes; and when the server asks for a longer wait than a call may take, as for a daily quota.
+    one) without a single answer ever; so after two minutes in which thirty requests got 500; and
+    when the server asks for a longer wait than a call may take, as for a daily quota.
     """
 
     def __init__(self, endpoint: str, patience: float) -> None:
@@ -41,9 +41,11 @@ class CircuitBreaker:
         """Record that the server answers to this key."""
         self._reached = self._answered = True
 
-    def failed(self, error: CallFailed, sent_at: float, now: float) -> UserError | None:
-        """Record a failure at ``now`` of a call sent at ``sent_at``; return the error that ends the
-        run, if any."""
+    def failed(
+        self, error: CallFailed, sent_at: float, now: float, *, again: bool = False
+    ) -> UserError | None:
+        """Record a failure at ``now`` of a call sent at ``sent_at``, ``again`` if it had been tried
+        before; return the error that ends the run, if any."""
         match error:
             case NoAccess():
                 kept = "; everything that was answered is kept" if self._answered else ""
@@ -57,7 +59,7 @@ class CircuitBreaker:
                 self._unusable += 1
                 self._end_at_ten(self._unusable, f"answers came and none can be used: {error}")
             case ServerFailed() if not self._answered:
-                self._failed(error, now)
+                self._failed(error, now, again=again)
             case Unreachable() if not self._reached:
                 self._silent(error, sent_at, now)
             case RateLimited() if (error.retry_after or 0.0) > self._patience:
@@ -76,15 +78,15 @@ class CircuitBreaker:
                 f"{count} {what}; when that is mended, start again with --retry-failed"
             )
 
-    def _failed(self, error: ServerFailed, now: float) -> None:
-        """End the run after so many such failures in so long a time: some may be about requests,
-        and some of a minute's outage."""
-        self._failing += 1
+    def _failed(self, error: ServerFailed, now: float, *, again: bool) -> None:
+        """End the run after so many requests that failed in so long a time: some may fail for ever
+        while the others would not, and some of a minute's outage."""
+        self._failing += not again
         self._failing_since = min(self._failing_since, now)
         seconds = now - self._failing_since
-        if self._failing >= FAILING_ATTEMPTS and seconds >= FAILING_SECONDS:
+        if self._failing >= FAILING_REQUESTS and seconds >= FAILING_SECONDS:
             self.error = self.error or UserError(
-                f"{self._failing} attempts in {seconds / 60:.0f} minutes failed and none was "
+                f"{self._failing} requests in {seconds / 60:.0f} minutes failed and none was "
                 f"answered: {error}; when that is mended, start again with --retry-failed"
             )
 

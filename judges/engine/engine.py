@@ -269,7 +269,7 @@ class Engine:
         """Report a failure to the limiter, and end a run that is unrecoverable."""
         log.info("%s: %s", type(error).__name__, error)
         now = asyncio.get_running_loop().time()
-        unrecoverable = self._circuit_breaker.failed(error, permit.at, now)
+        unrecoverable = self._circuit_breaker.failed(error, permit.at, now, again=permit.again)
         if unrecoverable is not None:
             self.stop(unrecoverable)
         match error:
