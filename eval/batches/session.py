@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from trajudge.eval.batches.payments import note_payments
 from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.data.effective import EffectiveParameters
-from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
@@ -38,7 +38,6 @@ from trajudge.judges.model import Judgment, Usage
 from trajudge.trajectories.util.terminal import count_of
 
 if TYPE_CHECKING:
-    from trajudge.eval.data.index.judgments import RunJudgments
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines
 
@@ -58,12 +57,6 @@ class BatchSession(RunSession):
         super().__init__(planned, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
-        self._answered: dict[str, float] = {}
-
-    def _paid_beside(self, judgments: RunJudgments) -> float:
-        """Leave out the last answer to a request: it is kept, and may wait for its judgment."""
-        calls = judgments.columns.calls
-        return paid_beside(self.plan.folder / PAYMENTS, calls, self._answered)
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         if engines is None or self.model is None:
@@ -78,7 +71,8 @@ class BatchSession(RunSession):
         finally:
             note_payments(ledger, self._run)
             paid = ledger.paid(self._run)
-            self._answered = {line.request: line.dollars for line in paid if line.is_answered}
+            # The last answer to a request is kept.
+            self.waiting = {line.request: line.dollars for line in paid if line.is_answered}
             if self.is_limited:
                 self.spent |= ledger.reserved(self._run)
             ledger.close()

@@ -89,7 +89,7 @@ def read_run(folder: Path) -> Source:
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
     judges = judgments.columns.judges
-    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
+    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls, waiting={})
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),

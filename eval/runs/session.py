@@ -108,6 +108,7 @@ class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
     ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``);
+    ``waiting`` what this one paid for replies whose judgments are still to come, likewise;
     ``stop`` ends it early. Signals are the caller's: a loop may be in any thread.
     """
 
@@ -122,6 +123,7 @@ class RunSession:
         self.report = LoadReport()
         self.is_limited = planned.calls.max_cost is not None
         self.spent: dict[str, float] = {}
+        self.waiting: dict[str, float] = {}
         self.total = planned.total
         self.begun = time.time()
 
@@ -149,12 +151,8 @@ class RunSession:
             warnings=warnings,
             notes=notes,
             spent=self.spent,
-            beside=self._paid_beside(judgments),
+            beside=paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting),
         )
-
-    def _paid_beside(self, judgments: RunJudgments) -> float:
-        """Return the dollars paid for what no judgment holds."""
-        return paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls)
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:
         """Judge what is left, and write everything but the results."""

@@ -6,7 +6,6 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -69,9 +68,7 @@ def with_ledger(judgments: JudgmentColumns, ledger: Path) -> JudgmentColumns:
     return replace(judgments, calls=replace(calls, seconds=seconds, cached=cached))
 
 
-def paid_beside(
-    payments: Path, calls: CallColumns, waiting: Mapping[str, float] = MappingProxyType({})
-) -> float:
+def paid_beside(payments: Path, calls: CallColumns, waiting: Mapping[str, float]) -> float:
     """Return the dollars that a run has paid in all of its sessions for what the ``calls`` of its
     judgments do not hold: attempts that failed, and replies that a later one replaced.
     ``waiting`` are the dollars by request of replies whose judgments are still to come.

@@ -57,8 +57,8 @@ def test_a_session_that_ended_before_the_judgment_has_paid_for_the_call(tmp_path
 
 def test_what_no_judgment_holds_is_paid_beside(tmp_path: Path) -> None:
     calls = JudgmentColumns.of([judged(cached=False), judged(cached=False)]).calls
-    assert paid_beside(tmp_path / PAYMENTS, calls) == 0
+    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == 0
     pay(tmp_path, (CAPTION, 0.5), (VERDICT, 0.25))
-    assert paid_beside(tmp_path / PAYMENTS, calls) == 0
+    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == 0
     pay(tmp_path, (VERDICT, 0.125), ("c" * 64, 1.0))
-    assert paid_beside(tmp_path / PAYMENTS, calls) == pytest.approx(1.125)
+    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == pytest.approx(1.125)
