@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -123,22 +123,22 @@ def no_answer(error: Exception, where: str) -> CallFailed:
         return Unreachable(f"{where} did not answer in time")
     if any(map(_breaks_off, causes(error))):
         return BadReply(f"{where} closed the connection in the middle of its answer")
-    if any(kind.__name__ == "BadHttpMessage" for kind in _kinds(error)):
+    if any("BadHttpMessage" in _names(cause) for cause in causes(error)):
         return Unreachable(f"{where} answers with something that is not HTTP")
     return Unreachable(f"cannot reach {where}: {root_cause(error)}")
 
 
 def _breaks_off(cause: BaseException) -> bool:
-    """Tell whether an answer had begun: its body is not whole, or its head is not. By the names of
-    aiohttp's errors, which is imported when it is first used."""
-    names = {kind.__name__ for kind in type(cause).__mro__}
+    """Tell whether an answer had begun: its body is not whole, or its head is not."""
+    names = _names(cause)
     if "ServerDisconnectedError" in names:  # its message is a head, as far as it came
         return not isinstance(getattr(cause, "message", ""), str)
     return bool(names & {"ClientPayloadError", "PayloadEncodingError"})
 
 
-def _kinds(error: BaseException) -> Iterator[type]:
-    return (kind for cause in causes(error) for kind in type(cause).__mro__)
+def _names(cause: BaseException) -> set[str]:
+    """Name an error's classes: aiohttp, whose they are, is imported when it is first used."""
+    return {kind.__name__ for kind in type(cause).__mro__}
 
 
 def root_cause(error: BaseException) -> str:
