@@ -74,8 +74,8 @@ def _named(entries: Mapping[str, EntryT], model: str) -> EntryT | None:
 
 
 def _read_models(source: str) -> dict[str, ModelEntry]:
-    option = f"--models {'{...}' if source.lstrip().startswith('{') else source}"
-    if source.lstrip().startswith("{"):
+    option = f"--models {'{...}' if _is_json(source) else source}"
+    if _is_json(source):
         try:
             table = {"models": orjson.loads(source)}
         except orjson.JSONDecodeError as error:
@@ -91,8 +91,12 @@ def _read_prices(source: str) -> dict[str, Price]:
     return _entries(option, _toml(option, source), Price, form)
 
 
+def _is_json(source: str) -> bool:
+    return source.lstrip().startswith("{")
+
+
 def _name(source: str) -> str:
-    return "{...}" if source.lstrip().startswith("{") else Path(source).name
+    return "{...}" if _is_json(source) else Path(source).name
 
 
 def _toml(option: str, source: str) -> dict[str, Any]:
