@@ -16,16 +16,12 @@ def tasks(accepted: set[int]) -> list[Task]:
 
 
 def test_no_sentence_of_many_judges_is_cut_in_the_middle(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    width: int,
-    screen_lines: Callable[[], list[str]],
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, screen_lines: Callable[[], list[str]]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names = [f"a-judge-whose-name-is-long-{number}" for number in range(9)]
     runs = [write_run(Path(name), tasks({n % 6}), judge=name) for n, name in enumerate(names)]
     runs.append(write_run(Path("all"), tasks({*range(6)}), judge="all"))
-    monkeypatch.setenv("COLUMNS", str(width))
     assert trajudge(["report", "--baselines", "off", *map(str, runs)]) == 0
     shown = screen_lines()
     assert "10 judges on" in shown[0]
