@@ -26,7 +26,8 @@ from trajudge.judges.show import (
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.layout.lines import Row, wrapped
-from trajudge.trajectories.util.tables import LINES, columns, folded, screen_width
+from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.trajectories.util.tables import columns, folded, screen_width
 from trajudge.trajectories.util.terminal import count_of
 
 _CALLS = re.compile(r"[\dT][\dT +]*(?=$|[:,; ])")

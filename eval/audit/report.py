@@ -11,8 +11,8 @@ from trajudge.eval.audit.ranking import AgentRanking
 from trajudge.eval.reporting.formatting import unit_of
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.tables import (
-    LINES,
     Table,
     columns,
     fitted,

@@ -16,7 +16,8 @@ from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, ScoreReport
-from trajudge.trajectories.util.tables import LINES, Table, columns, folded, render, screen_width
+from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.trajectories.util.tables import Table, columns, folded, render, screen_width
 from trajudge.trajectories.util.terminal import count_of
 
 _REMARK_LINES = 10

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from trajudge.eval.checking.check import RunCheck
 from trajudge.eval.checking.findings import GRAVITIES
-from trajudge.trajectories.util.tables import LINES, folded, screen_width
+from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.trajectories.util.tables import folded, screen_width
 from trajudge.trajectories.util.terminal import count_of, one_line
 
 

@@ -29,8 +29,8 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.tables import (
-    LINES,
     WARNINGS,
     Table,
     columns,

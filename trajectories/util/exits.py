@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
 from trajudge.trajectories.util.layout.help import (
-    LINES,
     HelpFormatter,
     ParagraphFormatter,
     help_width,
     option_index,
 )
+from trajudge.trajectories.util.layout.screen import LINES
 
 OK = 0
 FAILURES = 1

@@ -13,12 +13,13 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 from trajudge.trajectories.util.layout.lines import aligned, narrowed, stacked, widths_of
+from trajudge.trajectories.util.layout.screen import COLUMNS, LINES
 from trajudge.trajectories.util.terminal import count_of, elided, one_line
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
 
-COLUMNS, LINES, WARNINGS = 100, 40, 5
+WARNINGS = 5
 _LONGEST = 3  # lines that one sentence may take
 _FEWER_NAMES = (24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 _NARROWEST = 60

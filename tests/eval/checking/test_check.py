@@ -31,7 +31,7 @@ from trajudge.judges.registry import JUDGES, find_judge, make_judge
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import LINES
+from trajudge.trajectories.util.layout.screen import LINES
 
 TASKS = range(40)
 LABELS = [label(task, task % 2 == 0) for task in TASKS]

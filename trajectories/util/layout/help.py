@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Iterable
 from textwrap import fill, wrap
 
-WIDTH, LINES = 100, 40  # as of tables, for which --help does not wait
+from trajudge.trajectories.util.layout.screen import COLUMNS
+
 _MARGIN = 4
 
 
@@ -28,7 +29,7 @@ class ParagraphFormatter(HelpFormatter):
 
 def help_width() -> int:
     """Return the columns to fill, less what a terminal may wrap at."""
-    return min(shutil.get_terminal_size().columns, WIDTH) - 2
+    return min(shutil.get_terminal_size().columns, COLUMNS) - 2
 
 
 def option_index(groups: Iterable[argparse._ArgumentGroup], width: int) -> list[str]:
