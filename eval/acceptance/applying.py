@@ -10,7 +10,7 @@ import numpy as np
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
-from trajudge.eval.acceptance.names import names_of
+from trajudge.eval.acceptance.names import current_names
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import Inputs
@@ -78,8 +78,7 @@ def _as_the_runs_name_it(
     decision: Decision, choice: AcceptanceFilter, judged: Mapping[str, JudgeConfiguration]
 ) -> tuple[Decision, AcceptanceFilter]:
     """Give a composed judge that the decision knows by another release's name that of its run."""
-    now = {name: run for run, judge in judged.items() for name in names_of(judge)}
-    now |= {name: name for name in judged}
+    now = current_names(judged)
     judges = tuple(now.get(name, name) for name in choice.rule.judges)
     if judges == choice.rule.judges:
         return decision, choice

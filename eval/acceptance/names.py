@@ -31,6 +31,12 @@ def names_of(judge: JudgeConfiguration) -> frozenset[str]:
     return frozenset({name, name.removesuffix(f":{model}").replace(plain, modelled, 1)})
 
 
+def current_names(judges: Mapping[str, JudgeConfiguration]) -> dict[str, str]:
+    """Map every name that one of ``judges`` has had to the name that it has there."""
+    known = {name: now for now, judge in judges.items() for name in names_of(judge)}
+    return known | {now: now for now in judges}
+
+
 def _members(options: object) -> list[Mapping[str, Any]]:
     of = options.get("of") if isinstance(options, Mapping) else None
     members = of.get("members") if isinstance(of, Mapping) else None

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences
-from trajudge.eval.acceptance.names import names_of
+from trajudge.eval.acceptance.names import current_names
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import read_record
@@ -74,7 +74,9 @@ def read_threat(
     under this threat, and for one that was measured as another judge of that name.
     """
     worst: dict[str, UnderAttack] = {}
-    called = _called(judges, configurations)
+    called = current_names(
+        {judge: configurations.get(judge) or JudgeConfiguration(judge=judge) for judge in judges}
+    )
     for file in files:
         for one, known in _worst_cases(_file(file), threat):
             judge = called.get(one.judge)
@@ -95,17 +97,6 @@ def read_threat(
                 "robustness.json with --robustness, or leave the judge out with --judge"
             )
     return worst
-
-
-def _called(
-    judges: Sequence[str], configurations: Mapping[str, JudgeConfiguration]
-) -> dict[str, str]:
-    """Map every name that a judge has had to its own."""
-    known = {
-        judge: configurations.get(judge) or JudgeConfiguration(judge=judge) for judge in judges
-    }
-    called = {name: judge for judge, one in known.items() for name in names_of(one)}
-    return called | {judge: judge for judge in judges}
 
 
 def _file(path: Path) -> Path:
