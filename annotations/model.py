@@ -74,12 +74,17 @@ Labels = Mapping[TrajectoryKey, Annotation]
 
 
 def primary_labels(annotations: Iterable[Annotation]) -> Labels:
-    """Return the label of every trajectory, in the order given: the primary annotation, or the
-    adjudicated one where there is one."""
+    """Return the label of every trajectory, in the order given: its first primary annotation, or
+    the adjudicated one where there is one. A later annotation by the same annotator corrects the
+    earlier one; one by somebody else is a second opinion, whatever its role."""
     labels: dict[TrajectoryKey, Annotation] = {}
     for annotation in annotations:
-        before = labels.get(annotation.key)
-        settled = before is not None and before.role is Role.ADJUDICATED
-        if annotation.role is Role.ADJUDICATED or (annotation.role is Role.PRIMARY and not settled):
+        if annotation.role is Role.ADJUDICATED or _counts(annotation, labels.get(annotation.key)):
             labels[annotation.key] = annotation
     return labels
+
+
+def _counts(later: Annotation, earlier: Annotation | None) -> bool:
+    if later.role is not Role.PRIMARY or earlier is None:
+        return later.role is Role.PRIMARY
+    return earlier.role is Role.PRIMARY and later.annotator == earlier.annotator

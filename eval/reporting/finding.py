@@ -126,7 +126,11 @@ def _one_judge(scores: ScoreReport, label: Label) -> str:
         whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
         if whole and d.low is not None and d.high is not None:
             clear = "significant" if d.low > 0 or d.high < 0 else "not significant"
-            line += f"; difference {signed_cell(d.difference, d.low, d.high)} points, {clear}"
+            # A judge or the rule without a verdict on some: the figures above are of others too.
+            numbers = {s.n for s in by_baseline.values()}
+            both = "" if numbers == {d.n} else f" on the {d.n:,} with both"
+            points = signed_cell(d.difference, d.low, d.high)
+            line += f"; difference {points} points{both}, {clear}"
     return line
 
 

@@ -37,7 +37,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.eval.scoring.reference import ReferenceLabels
+from trajudge.eval.scoring.reference import ReferenceLabels, reward_notes
 from trajudge.eval.scoring.stability import stability_notes
 from trajudge.eval.scoring.success_rates import RateCells, success_rates
 from trajudge.eval.scoring.training import on_training_set
@@ -105,7 +105,10 @@ def score(
             comparison=compare(predictions, missing, bootstrap, by_benchmark=compare_by_benchmark),
             coverage=tuple(rows.coverage),
             spending=tuple(judge.usage for judge in judges),
-            remarks=tuple(line for judge in judges for line in judge.remarks),
+            remarks=(
+                *(line for judge in judges for line in judge.remarks),
+                *reward_notes(reference.reward),
+            ),
         )
 
 

@@ -17,6 +17,7 @@ from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.scoring.records import LABELS, Label
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.terminal import count_of
 
 __all__ = ["UNKNOWN", "ReferenceLabels"]
 
@@ -109,3 +110,16 @@ def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Codes]:
     distinct_names = sorted(set(names))
     code = {name: number for number, name in enumerate(distinct_names)}
     return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int32)
+
+
+def reward_notes(rewards: Floats) -> list[str]:
+    """Say how many of the official rewards (T,), nan where unknown, are on another scale than the
+    rule-based baseline reads."""
+    outside = rewards[(rewards < 0) | (rewards > 1)]
+    if not len(outside):
+        return []
+    known = count_of(int((~np.isnan(rewards)).sum()), "official reward")
+    return [
+        f"warning: rule-based: {len(outside)} of {known} not between 0 and 1, such as "
+        f"{outside[0]:g}: above 0.5 counts as success, therefore scale them in the data"
+    ]
