@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.judges.batch.ledger import Ledger
-from trajudge.judges.engine.store.payments import Payments, read_attempts
+from trajudge.judges.engine.store.payments import PaymentsFile, read_attempts
 
 
 def note_payments(ledger: Ledger, run: str) -> None:
@@ -16,7 +16,7 @@ def note_payments(ledger: Ledger, run: str) -> None:
     if not path.parent.is_dir():
         return
     noted = read_attempts(path)
-    payments = Payments(path)
+    payments = PaymentsFile(path)
     try:
         for line in ledger.paid(run):
             if line.attempt not in noted:

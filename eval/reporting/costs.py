@@ -15,7 +15,8 @@ def paid_more(beside: float) -> str:
     """Say what was paid for what no judgment holds; "" for less than is printed."""
     if beside < _LEAST_SHOWN:
         return ""
-    return f"${beside:.4f} more for failed attempts and replies that no judgment holds"
+    for_these = "failed attempts, repeated requests and replies that no judgment holds"
+    return f"${beside:.4f} more for {for_these}"
 
 
 def cost_sentence(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:

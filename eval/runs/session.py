@@ -51,7 +51,7 @@ from trajudge.eval.runs.workers import (
     workers_for,
 )
 from trajudge.judges.client import NoModel
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine import PaymentsFile
 from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -62,7 +62,7 @@ from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import EngineLookup, Engines
+    from trajudge.judges.engine import EngineLookup, Engines, Payments
 
 log = logging.getLogger(__name__)
 
@@ -200,7 +200,7 @@ class RunSession:
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
         spent = sum({**self.elsewhere, **self.spent}.values())
-        payments = Payments(plan.folder / PAYMENTS)
+        payments = PaymentsFile(plan.folder / PAYMENTS)
         engines = None
         if self.model:
             engines = self._open_engines(self.model, spent, payments)

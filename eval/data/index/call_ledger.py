@@ -70,8 +70,9 @@ def with_ledger(judgments: JudgmentColumns, ledger: Path) -> JudgmentColumns:
 
 def paid_beside(payments: Path, calls: CallColumns, waiting: Mapping[str, float]) -> float:
     """Return the dollars that a run has paid in all of its sessions for what the ``calls`` of its
-    judgments do not hold: attempts that failed, and replies that a later one replaced.
-    ``waiting`` are the dollars by request of replies whose judgments are still to come.
+    judgments do not hold: attempts that failed, replies that a later one replaced, requests that
+    several workers made. ``waiting`` are the dollars by request of replies whose judgments are
+    still to come.
 
     An attempt that was under way when its process was killed counts with its worst case where
     --max-cost was given, else not.

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -19,47 +19,56 @@ from trajudge.trajectories.util.errors import UserError
 
 
 class Payments:
-    """The file at ``path``, to which lines are appended; created with the first one."""
+    """Notes attempts as lines of JSON, without a line break, which ``append`` keeps; what that
+    raises, every method does."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, append: Callable[[bytes], None]) -> None:
+        self._append = append
         self._session = secrets.token_hex(4)
         self._count = 0
-        self._descriptor: int | None = None
 
     def sent(self, request_hash: str, worst: float) -> str:
-        """Note an attempt that is about to be sent and return its name, for ``settled``. Raises
-        UserError."""
+        """Note an attempt that is about to be sent and return its name, for ``settled``."""
         self._count += 1
         attempt = f"{self._session}-{self._count}"
         self.note(attempt, request_hash, worst)
         return attempt
 
     def paid(self, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that was not noted before it was sent. Raises UserError."""
+        """Note the cost of an attempt that was not noted before it was sent."""
         self.sent(request_hash, cost)  # of one that is never settled, this counts
 
     def note(self, attempt: str, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that others made and name. Raises UserError."""
-        self._append({"attempt": attempt, "request": request_hash, "reserved": cost})
+        """Note the cost of an attempt that others made and name."""
+        line = {"attempt": attempt, "request": request_hash, "reserved": cost}
+        self._append(orjson.dumps(line))
 
     def settled(self, attempt: str, cost: float) -> None:
-        """Note what the attempt cost. Raises UserError."""
-        self._append({"attempt": attempt, "paid": cost})
+        """Note what the attempt cost."""
+        self._append(orjson.dumps({"attempt": attempt, "paid": cost}))
+
+
+class PaymentsFile(Payments):
+    """Appends the lines to the file at ``path``, which is created with the first one. Raises
+    UserError."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(self._write)
+        self.path = path
+        self._descriptor: int | None = None
 
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _write(self, line: bytes) -> None:
         try:
             if self._descriptor is None:
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
                 self._descriptor = os.open(self.path, flags, 0o644)
             # The line break before it ends what a kill may have left unfinished.
-            content = b"\n" + orjson.dumps(line)
-            os.write(self._descriptor, content)
+            os.write(self._descriptor, b"\n" + line)
         except OSError as error:
             raise UserError(
                 f"{self.path}: cannot be written ({error.strerror}): make room, or the folder "
@@ -78,16 +87,18 @@ def read_payments(path: Path) -> dict[str, float]:
 
 def read_attempts(path: Path) -> dict[str, tuple[str, float]]:
     """Read the request of each attempt, and its dollars as of ``read_payments``."""
-    by_attempt: dict[str, tuple[str, float]] = {}
+    sent: dict[str, tuple[str, float]] = {}
+    settled: dict[str, float] = {}
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for line in lines:
         try:
             entry = orjson.loads(line)
             attempt = str(entry["attempt"])
             if "reserved" in entry:
-                by_attempt[attempt] = str(entry["request"]), float(entry["reserved"])
-            elif attempt in by_attempt:
-                by_attempt[attempt] = by_attempt[attempt][0], float(entry["paid"])
+                sent[attempt] = str(entry["request"]), float(entry["reserved"])
+            else:
+                settled[attempt] = float(entry["paid"])
         except (ValueError, KeyError, TypeError):
             continue  # empty, or torn by a kill before its attempt was sent
-    return by_attempt
+    # What several workers noted need not stand in the order in which it came to pass.
+    return {name: (told, settled.get(name, cost)) for name, (told, cost) in sent.items()}

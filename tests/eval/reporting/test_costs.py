@@ -54,4 +54,6 @@ def test_a_model_that_answered_nothing_was_called_all_the_same() -> None:
 
 def test_what_no_judgment_holds_comes_on_top() -> None:
     told = sentence(judged(1, call(0.5)), beside=0.25)
-    assert told.endswith("; $0.2500 more for failed attempts and replies that no judgment holds")
+    assert told.endswith(
+        "; $0.2500 more for failed attempts, repeated requests and replies that no judgment holds"
+    )
