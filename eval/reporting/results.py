@@ -22,7 +22,7 @@ COLUMNS = (
 )
 _NESTED = {"counts", "baseline", "intervals", "degenerate", "no_interval", "design_effects"}
 # A run that was interrupted ends with the same bytes.
-_OF_CALLS = {"seconds", "cached", "cached_cost"}
+_OF_CALLS = {"seconds", "cached", "cached_cost", "cached_unpriced"}
 _EXECUTION: dict[str, Any] = {
     "spending": {"__all__": {**dict.fromkeys(_OF_CALLS, True), "stages": {"__all__": _OF_CALLS}}}
 }

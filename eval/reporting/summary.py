@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
 from trajudge.eval.reporting.comparison_tables import fault_tables
-from trajudge.eval.reporting.costs import cost_sentence
+from trajudge.eval.reporting.costs import NOTHING_BESIDE, cost_sentence
 from trajudge.eval.reporting.finding import LABELS_OPTION, finding, ordered_judges, score_rows
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
@@ -26,6 +26,7 @@ from trajudge.eval.scoring.records import (
     LABELS,
     OVERALL,
     Label,
+    PaidBeside,
     Score,
     ScoreReport,
 )
@@ -106,14 +107,14 @@ def summary(
     width: int | None = None,
     full: str = "--full",
     option: str = LABELS_OPTION,
-    beside: float = 0.0,
+    beside: PaidBeside = NOTHING_BESIDE,
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
     ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
     warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
-    what is cut stands, and ``option`` names labels. ``beside`` are the dollars paid for what no
-    judgment holds.
+    what is cut stands, and ``option`` names labels. ``beside`` is what was paid beside the
+    judgments' cost.
     """
     width = width or screen_width()
     label = _label(scores)

@@ -9,7 +9,8 @@ from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.paid_beside import paid_in_all
+from trajudge.eval.scoring.records import PaidBeside, ScoreReport
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -69,6 +70,11 @@ async def run_until_interrupted(
     stop = StopSignal()
     with graceful_interrupt(stop):
         return await run_all(runs, stop, opening)
+
+
+def beside_of_all(results: Sequence[RunResult]) -> PaidBeside:
+    """Add up what the runs paid beside their judgments' cost."""
+    return paid_in_all(result.beside for result in results)
 
 
 def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:

@@ -13,7 +13,7 @@ from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.costs import paid_more
+from trajudge.eval.reporting.costs import NOTHING_BESIDE, beside_sentence
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
@@ -22,7 +22,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, ScoreReport
+from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -146,11 +146,11 @@ def show(
     notes: Sequence[str] = (),
     *,
     full: bool = False,
-    beside: float = 0.0,
+    beside: PaidBeside = NOTHING_BESIDE,
 ) -> None:
     """Print the scores on standard output, the run's warnings and notes on standard error:
-    together one screen, or with ``full`` all of them. ``beside`` are the dollars paid for what no
-    judgment holds."""
+    together one screen, or with ``full`` all of them. ``beside`` is what was paid beside the
+    judgments' cost."""
     width = screen_width()
     if not any(c.judged or c.training for c in scores.coverage):
         after = [*warnings, *(line for note in notes for line in folded(note, width))]
@@ -158,7 +158,7 @@ def show(
     elif full:
         sys.stdout.write(plain(scores, seconds))
         unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
-        cost = [f"cost: {more}"] if (more := paid_more(beside)) else []
+        cost = [f"cost: {told}"] if (told := beside_sentence(beside)) else []
         after = [*unlabelled, *warnings, *cost, *notes]
     else:
         after = first_warnings(warnings, width, rest="--full")

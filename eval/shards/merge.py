@@ -11,7 +11,7 @@ import orjson
 from trajudge.annotations import store as annotation_store
 from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.effective import merged
-from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.judgments import read_run_judgments
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import (
@@ -27,7 +27,8 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.eval.runs.outputs import missing_policy, write_scores
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.paid_beside import paid_beside
+from trajudge.eval.scoring.records import PaidBeside, ScoreReport
 from trajudge.eval.shards.claims import ShardClaims
 from trajudge.eval.shards.objects.store import ObjectStore
 from trajudge.eval.shards.outcome import (
@@ -97,10 +98,10 @@ def check_finished(store: ObjectStore, plan: ShardPlan) -> None:
 
 
 class MergedScores(NamedTuple):
-    """The scores of a merged run; ``beside`` are the dollars paid for what no judgment holds."""
+    """The scores of a merged run; ``beside`` is what was paid beside their judgments' cost."""
 
     scores: ScoreReport
-    beside: float
+    beside: PaidBeside
 
 
 def score_merged(plan: ShardPlan, folder: Path) -> MergedScores:
@@ -117,7 +118,7 @@ def score_merged(plan: ShardPlan, folder: Path) -> MergedScores:
         training={manifest.judge: trained} if trained else {},
     )
     scores = write_scores(folder, scores, manifest.annotations)
-    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls, waiting={})
+    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
     return MergedScores(scores, beside)
 
 

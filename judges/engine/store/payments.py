@@ -1,8 +1,9 @@
 """Ledger of what a run's attempts cost, over all its sessions.
 
-Every attempt that costs something leaves a line when it is settled. Under ``--max-cost`` each also
-leaves one before it is sent, with its worst case. An attempt of which only this first line stands
-was under way when its process died: nobody knows what it cost, so the worst case counts.
+Every attempt that costs something, or nobody knows what, leaves a line when it is settled. Under
+``--max-cost`` each also leaves one before it is sent, with its worst case. An attempt of which only
+this first line stands was under way when its process died: nobody knows what it cost, so the worst
+case counts.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import orjson
@@ -29,23 +30,27 @@ class Payments:
 
     def sent(self, request_hash: str, worst: float) -> str:
         """Note an attempt that is about to be sent and return its name, for ``settled``."""
-        self._count += 1
-        attempt = f"{self._session}-{self._count}"
+        attempt = self._named()
         self.note(attempt, request_hash, worst)
         return attempt
 
-    def paid(self, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that was not noted before it was sent."""
-        self.sent(request_hash, cost)  # of one that is never settled, this counts
+    def paid(self, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that was not noted before it was sent, None if its price is
+        not known."""
+        self.note(self._named(), request_hash, cost)  # of one that is never settled, this counts
 
-    def note(self, attempt: str, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that others made and name."""
+    def note(self, attempt: str, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that others made and name, None if its price is not known."""
         line = {"attempt": attempt, "request": request_hash, "reserved": cost}
         self._append(orjson.dumps(line))
 
     def settled(self, attempt: str, cost: float) -> None:
         """Note what the attempt cost."""
         self._append(orjson.dumps({"attempt": attempt, "paid": cost}))
+
+    def _named(self) -> str:
+        self._count += 1
+        return f"{self._session}-{self._count}"
 
 
 class PaymentsFile(Payments):
@@ -78,16 +83,23 @@ class PaymentsFile(Payments):
 
 def read_payments(path: Path) -> dict[str, float]:
     """Read the dollars by request: the cost of its attempts, and the worst case of those never
-    settled. Empty without the file."""
+    settled; without those of unknown price. Empty without the file."""
+    return dollars_by_request(read_attempts(path))
+
+
+def dollars_by_request(attempts: Mapping[str, tuple[str, float | None]]) -> dict[str, float]:
+    """Add up the dollars of attempts as ``read_attempts`` returns them, by request; without those
+    of unknown price."""
     dollars: dict[str, float] = defaultdict(float)
-    for request_hash, cost in read_attempts(path).values():
-        dollars[request_hash] += cost
+    for request_hash, cost in attempts.values():
+        dollars[request_hash] += cost or 0.0
     return {request_hash: cost for request_hash, cost in dollars.items() if cost}
 
 
-def read_attempts(path: Path) -> dict[str, tuple[str, float]]:
-    """Read the request of each attempt, and its dollars as of ``read_payments``."""
-    sent: dict[str, tuple[str, float]] = {}
+def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
+    """Read the request of each attempt, and its dollars as of ``read_payments``; None if its price
+    is not known."""
+    sent: dict[str, tuple[str, float | None]] = {}
     settled: dict[str, float] = {}
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for line in lines:
@@ -95,7 +107,8 @@ def read_attempts(path: Path) -> dict[str, tuple[str, float]]:
             entry = orjson.loads(line)
             attempt = str(entry["attempt"])
             if "reserved" in entry:
-                sent[attempt] = str(entry["request"]), float(entry["reserved"])
+                worst = entry["reserved"]
+                sent[attempt] = str(entry["request"]), None if worst is None else float(worst)
             else:
                 settled[attempt] = float(entry["paid"])
         except (ValueError, KeyError, TypeError):
