@@ -9,7 +9,6 @@ from trajudge.eval.scoring.records import JudgeUsage, PaidBeside, ScoreReport, U
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of
 
-NOTHING_BESIDE = PaidBeside()
 _LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
 
 
@@ -30,12 +29,9 @@ def beside_sentence(beside: PaidBeside) -> str:
     return "; ".join(filter(None, [less if is_less else "", paid_more(beside)]))
 
 
-def cost_sentence(
-    scores: ScoreReport, seconds: float | None, beside: PaidBeside = NOTHING_BESIDE
-) -> str:
-    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long the run
-    took."""
-    spent = scores.spending
+def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
+    """Say what the judgments' calls cost, what was paid beside them, and how long the run took."""
+    spent, beside = scores.spending, scores.beside
     published = [s for s in spent if not s.calls and is_not_told(s.judge)]
     if any(s.calls for s in spent):
         text = f"Cost: {paid_for(spent, beside.rebate)}, {_calls(spent)}, {_tokens(spent)}"

@@ -20,7 +20,7 @@ from trajudge.eval.rescoring.sources import (
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport
+from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.eval.scoring.training import without_training
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
@@ -81,7 +81,6 @@ def _print(
         sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
     from trajudge.eval.reporting.caveats import is_labelled, notes  # noqa: PLC0415
-    from trajudge.eval.reporting.costs import beside_sentence  # noqa: PLC0415
     from trajudge.eval.reporting.finding import unscored  # noqa: PLC0415
     from trajudge.eval.reporting.paper_tables import paper_table  # noqa: PLC0415
     from trajudge.eval.reporting.tables import tables, with_notes  # noqa: PLC0415
@@ -94,11 +93,9 @@ def _print(
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
-        sys.stdout.write(_screen(scores, kinds, source.beside, option))
+        sys.stdout.write(_screen(scores, kinds, option))
         return
     shown = [*(chosen or tables(scores)), *kinds]
-    if paid := beside_sentence(source.beside):
-        told.append(f"cost: {paid}")
     if config.format != "table":
         sys.stdout.write(render(shown, config.format))
         sys.stderr.write("".join(note + "\n" for note in told))
@@ -121,7 +118,7 @@ def _labels_option(config: ScoreConfig, source: Source) -> str:
     return f"{LABELS_OPTION} (not the {labels} of others that were named, {first} for one)"
 
 
-def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: PaidBeside, option: str) -> str:
+def _screen(scores: ScoreReport, kinds: Sequence[Table], option: str) -> str:
     """Lay out the first screen, below it the judges by agent and by benchmark where that was asked
     for, and ``kinds``."""
     from trajudge.eval.reporting.comparison_tables import benchmark_rankings  # noqa: PLC0415
@@ -137,13 +134,11 @@ def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: PaidBeside, opt
     }
     names = [name for name, lines in by.items() if lines]
     if not names:
-        return summary(scores, also=more.count("\n"), beside=beside, option=option) + more
+        return summary(scores, also=more.count("\n"), option=option) + more
     more = "\n\n".join("\n".join(by[name]) for name in names) + "\n" + more
     rest = f"All tables: --full; {' and '.join(names)}:"
     also = more.count("\n")
-    screen = summary(
-        scores, also=also, most=_WARNINGS_BESIDE, rest=rest, beside=beside, option=option
-    )
+    screen = summary(scores, also=also, most=_WARNINGS_BESIDE, rest=rest, option=option)
     return screen + more
 
 

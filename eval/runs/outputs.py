@@ -13,7 +13,6 @@ from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.costs import NOTHING_BESIDE, beside_sentence
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
@@ -22,7 +21,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport
+from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -146,11 +145,9 @@ def show(
     notes: Sequence[str] = (),
     *,
     full: bool = False,
-    beside: PaidBeside = NOTHING_BESIDE,
 ) -> None:
     """Print the scores on standard output, the run's warnings and notes on standard error:
-    together one screen, or with ``full`` all of them. ``beside`` is what was paid beside the
-    judgments' cost."""
+    together one screen, or with ``full`` all of them."""
     width = screen_width()
     if not any(c.judged or c.training for c in scores.coverage):
         after = [*warnings, *(line for note in notes for line in folded(note, width))]
@@ -158,15 +155,14 @@ def show(
     elif full:
         sys.stdout.write(plain(scores, seconds))
         unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
-        cost = [f"cost: {told}"] if (told := beside_sentence(beside)) else []
-        after = [*unlabelled, *warnings, *cost, *notes]
+        after = [*unlabelled, *warnings, *notes]
     else:
         after = first_warnings(warnings, width, rest="--full")
         after += [line for note in notes for line in folded(note, width)]
         most = max(WARNINGS - len(warnings), 0)
         also = len(after) + 1  # one line more is the progress above
         screen = partial(summary, scores, most=most, also=also, width=width)
-        sys.stdout.write(screen(seconds=seconds, rest=_REST, beside=beside))
+        sys.stdout.write(screen(seconds=seconds, rest=_REST))
     sys.stderr.write("".join(f"{line}\n" for line in after))
 
 

@@ -61,7 +61,7 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
-    from trajudge.eval.scoring.records import PaidBeside, ScoreReport
+    from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import EngineLookup, Engines, Payments
 
@@ -86,8 +86,8 @@ class SessionWork(NamedTuple):
 class RunResult(NamedTuple):
     """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
     tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
-    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else nothing;
-    ``beside`` is what was paid beside the judgments' cost."""
+    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else
+    nothing."""
 
     planned: PlannedRun
     code: int
@@ -97,7 +97,6 @@ class RunResult(NamedTuple):
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     spent: Mapping[str, float]
-    beside: PaidBeside
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -143,6 +142,7 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
+        beside = paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         return RunResult(
@@ -150,11 +150,10 @@ class RunSession:
             code=self._code(judgments),
             judgments=judgments,
             rewards=rewards,
-            scores=scores,
+            scores=scores.model_copy(update={"beside": beside}),
             warnings=warnings,
             notes=notes,
             spent=self.spent,
-            beside=paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting),
         )
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:

@@ -28,7 +28,7 @@ from trajudge.eval.data.run_folder import (
 from trajudge.eval.runs.outputs import missing_policy, write_scores
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.paid_beside import paid_beside
-from trajudge.eval.scoring.records import PaidBeside, ScoreReport
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.shards.claims import ShardClaims
 from trajudge.eval.shards.objects.store import ObjectStore
 from trajudge.eval.shards.outcome import (
@@ -97,14 +97,7 @@ def check_finished(store: ObjectStore, plan: ShardPlan) -> None:
     )
 
 
-class MergedScores(NamedTuple):
-    """The scores of a merged run; ``beside`` is what was paid beside their judgments' cost."""
-
-    scores: ScoreReport
-    beside: PaidBeside
-
-
-def score_merged(plan: ShardPlan, folder: Path) -> MergedScores:
+def score_merged(plan: ShardPlan, folder: Path) -> ScoreReport:
     """Score the merged run and write its results. Raises UserError."""
     manifest = plan.manifest
     judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
@@ -119,7 +112,7 @@ def score_merged(plan: ShardPlan, folder: Path) -> MergedScores:
     )
     scores = write_scores(folder, scores, manifest.annotations)
     beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
-    return MergedScores(scores, beside)
+    return scores.model_copy(update={"beside": beside})
 
 
 def _lines(store: ObjectStore, outcomes: Mapping[str, ShardOutcome], name: str) -> Iterator[bytes]:

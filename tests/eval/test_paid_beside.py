@@ -79,7 +79,7 @@ def test_the_screen_accounts_for_every_dollar_of_the_bill(
         assert more > beside, "of the replies that could not be read, too"
         assert later + more == pytest.approx(sum(till.charged), abs=2e-4)
         assert model(server, *prices, *limit, "--full") == 0
-        assert f"${more:.4f} more for failed attempts" in capsys.readouterr().err
+        assert f"${more:.4f} more for failed attempts" in capsys.readouterr().out
 
 
 def test_a_run_of_which_nothing_failed_tells_of_no_more(

@@ -38,14 +38,14 @@ def main(options: argparse.Namespace) -> int:
     store = open_store(options.shared)
     plan = read_plan(store)
     made = merge(store, plan, options.out)
-    scores, beside = score_merged(plan, options.out)
+    scores = score_merged(plan, options.out)
     notes = [
         f"{count_of(made.judgments, 'judgment')} of {count_of(made.shards, 'shard')}; "
         f"{count_of(made.taken_over, 'shard')} changed hands, "
         f"{count_of(made.asked_again, 'reply')} paid for again",
         f"the run is in {options.out}",
     ]
-    show(scores, None, (), notes, full=options.full, beside=beside)
+    show(scores, None, (), notes, full=options.full)
     return OK
 
 

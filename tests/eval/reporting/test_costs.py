@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from tests.eval.cases import call, failed, said
-from trajudge.eval.reporting.costs import NOTHING_BESIDE, cost_sentence
+from trajudge.eval.reporting.costs import cost_sentence
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import PaidBeside
 from trajudge.judges.model import Call, Judgment, Status
 
+NOTHING = PaidBeside()
 
-def sentence(*judgments: Judgment, beside: PaidBeside = NOTHING_BESIDE) -> str:
-    return cost_sentence(score(judgments, {}, rewards={}), None, beside)
+
+def sentence(*judgments: Judgment, beside: PaidBeside = NOTHING) -> str:
+    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+    return cost_sentence(scores)
 
 
 def judged(task: int, *calls: Call) -> Judgment:

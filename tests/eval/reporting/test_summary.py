@@ -138,7 +138,8 @@ def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() 
 def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
     judgments = [said(1, True, calls=(call(usage=Usage(input=990_488_000, output=34_268_000)),))]
     beside = PaidBeside(dollars=0.2939)
-    shown = summary(score(judgments, {}, rewards={}), seconds=1234.5, beside=beside, width=60)
+    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+    shown = summary(scores, seconds=1234.5, width=60)
     words = " ".join(shown.split())
     assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words
     assert "wall time: 1234.5 s" in words
