@@ -7,14 +7,33 @@ from collections.abc import Sequence
 from trajudge.annotations.published import SUFFIX
 from trajudge.eval.scoring.records import JudgeUsage, PaidBeside, ScoreReport, UsageTotals
 from trajudge.judges.model import Status
+from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.terminal import count_of
 
-_LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
+LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
+
+
+class RunCost(Record):
+    """What a run paid, as its first screen tells it: ``dollars`` for the calls of its judgments,
+    None where the price of one is not known, and ``more`` beside them."""
+
+    dollars: float | None
+    more: float
+    sentence: str
+
+
+def run_cost(scores: ScoreReport) -> RunCost:
+    """Return what the runs of the scores paid."""
+    spent, beside = scores.spending, scores.beside
+    published = any(not s.calls and is_not_told(s.judge) for s in spent)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    dollars = None if published or unpriced else paid_dollars(spent, beside.rebate)
+    return RunCost(dollars=dollars, more=beside.dollars, sentence=cost_sentence(scores))
 
 
 def paid_more(beside: PaidBeside) -> str:
     """Say what was paid for what no judgment holds; "" for less than is printed."""
-    prices = [_dollars(beside.dollars)] if beside.dollars >= _LEAST_SHOWN else []
+    prices = [_dollars(beside.dollars)] if beside.dollars >= LEAST_SHOWN else []
     prices += [_unpriced(beside.unpriced)] if beside.unpriced else []
     if not prices:
         return ""
@@ -24,7 +43,7 @@ def paid_more(beside: PaidBeside) -> str:
 
 def beside_sentence(beside: PaidBeside) -> str:
     """Say how far the run paid more, and less, than the tables of its judgments' calls tell."""
-    is_less = beside.rebate >= _LEAST_SHOWN
+    is_less = beside.rebate >= LEAST_SHOWN
     less = f"{_dollars(beside.rebate)} less for calls that were cheaper in batches"
     return "; ".join(filter(None, [less if is_less else "", paid_more(beside)]))
 

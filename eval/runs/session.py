@@ -141,8 +141,8 @@ class RunSession:
 
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
-        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
         beside = paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting)
+        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards, beside)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         return RunResult(
@@ -150,7 +150,7 @@ class RunSession:
             code=self._code(judgments),
             judgments=judgments,
             rewards=rewards,
-            scores=scores.model_copy(update={"beside": beside}),
+            scores=scores,
             warnings=warnings,
             notes=notes,
             spent=self.spent,

@@ -110,9 +110,9 @@ def score_merged(plan: ShardPlan, folder: Path) -> ScoreReport:
         missing=missing_policy(manifest.protocol),
         training={manifest.judge: trained} if trained else {},
     )
-    scores = write_scores(folder, scores, manifest.annotations)
     beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
-    return scores.model_copy(update={"beside": beside})
+    scores = scores.model_copy(update={"beside": beside})
+    return write_scores(folder, scores, manifest.annotations)
 
 
 def _lines(store: ObjectStore, outcomes: Mapping[str, ShardOutcome], name: str) -> Iterator[bytes]:
