@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.batch_server import PRICES, BatchServer
-from tests.eval.batches.test_rounds import JUDGMENTS, judge
+from tests.eval.batches.test_files import run_file
+from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge
 from tests.eval.test_paid_beside import shown_cost
 from tests.screens import on_one_line
+from trajudge.eval.batches.session import BatchSession
 from trajudge.eval.cli import main
+from trajudge.eval.runs.grid import plan_runs
+from trajudge.eval.runs.options import parse
+from trajudge.eval.runs.workers import StopSignal
+from trajudge.judges.batch.ledger import Ledger, ledger_path
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -77,3 +84,30 @@ def test_a_price_that_the_run_does_not_know_is_told_as_unknown(
     shown = on_one_line(capsys.readouterr().out)
     assert f"Cost: unknown, {JUDGMENTS} calls, " in shown
     assert " more for " not in shown
+
+
+def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
+    prices: list[str],
+) -> None:
+    """Other runs of the same command have so much less of --max-cost."""
+    words = [*prices, "--batch-files", "files", "--max-cost", "5", "--max-failures", "100%"]
+    with BatchServer() as server:
+        assert judge(server, "batch", *words) == 130
+        (path,) = Path("files").glob("*.in.jsonl")
+        run_file(path, "I cannot say.", is_verdict=False)
+        assert judge(server, "batch", *words) == 0
+        root = ["--model", "gpt-4o", "--base-url", f"{server.url}/v1", "--limit", str(JUDGMENTS)]
+        own = ["--out", "batch", "--cache", "batch.sqlite", "--data", "sample"]
+        options = ["--batch-options", OPTIONS, "--retry-failed"]
+        request = parse([*root, *own, *words, *options])
+        (planned,) = plan_runs(request)
+        session = BatchSession(planned, {}, StopSignal(), request.batch)
+        asyncio.run(session.execute())
+    ledger = Ledger(ledger_path(Path("batch.sqlite")))
+    run = str(Path("batch").resolve())
+    paid = {line.request: line.dollars or 0.0 for line in ledger.paid(run)}
+    reserved = ledger.reserved(run)
+    ledger.close()
+    assert len(paid) == JUDGMENTS and paid.keys() == reserved.keys()
+    due = sum(paid.values()) + sum(reserved.values())
+    assert sum(session.spent.values()) == pytest.approx(due)
