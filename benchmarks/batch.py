@@ -102,7 +102,7 @@ class Judging:
         try:
             run = str((self.folder / "run").resolve())
             reserved = sum(ledger.reserved(run).values())
-            return reserved + sum(line.dollars for line in ledger.paid(run))
+            return reserved + sum(line.dollars or 0.0 for line in ledger.paid(run))
         finally:
             ledger.close()
 

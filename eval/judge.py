@@ -60,8 +60,7 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
         scores = execution.scores_of_all(runs, results)
         warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
         notes = [note for result in results for note in result.notes]
-        seconds, beside = time.monotonic() - started, sum(result.beside for result in results)
-        show(scores, seconds, warnings, notes, full=request.full, beside=beside)
+        show(scores, time.monotonic() - started, warnings, notes, full=request.full)
     if failed:
         raise failed
     return max((result.code for result in results), default=OK)

@@ -13,8 +13,9 @@ import orjson
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import OpenedRun
 from trajudge.eval.data.folder_lock import LOCK
-from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.reporting.formatting import with_limits
+from trajudge.eval.data.run_folder import COST, JUDGMENTS
+from trajudge.eval.reporting.costs import LEAST_SHOWN, RunCost
+from trajudge.eval.reporting.formatting import UNDEFINED, with_limits
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 from trajudge.trajectories.util.file_lock import is_locked
@@ -24,8 +25,9 @@ _LARGEST = 50_000_000  # bytes of results that are read for the list
 
 
 class ListedRun(NamedTuple):
-    """A run as the list shows it; figures are None where no results were written. ``size`` is that
-    of its judgments in bytes, ``failed`` how many of the ``judged`` are no verdict."""
+    """A run as the list shows it; figures are None where no results were written. ``cost`` is what
+    its first screen tells, with ``more`` dollars that were paid beside it. ``size`` is that of its
+    judgments in bytes, ``failed`` how many of the ``judged`` are no verdict."""
 
     name: str
     link: str
@@ -40,6 +42,7 @@ class ListedRun(NamedTuple):
     precision_limits: tuple[float, float] | None
     f1: float | None
     cost: float | None
+    more: float
     changed: float
     size: int
     running: bool
@@ -51,6 +54,12 @@ class ListedRun(NamedTuple):
     @property
     def f1_text(self) -> str:
         return with_limits(self.f1, None)
+
+    @property
+    def cost_text(self) -> str:
+        if self.cost is None:
+            return UNDEFINED
+        return f"{self.cost:.4f}" + (f" + {self.more:.4f}" if self.more >= LEAST_SHOWN else "")
 
     @property
     def date(self) -> str:
@@ -90,6 +99,7 @@ def _listed(run: OpenedRun) -> ListedRun:
     statuses = coverage.get("statuses")
     judged = _number(coverage.get("judged"))
     ended_well = statuses.get("ok", 0) if isinstance(statuses, dict) else 0
+    cost = _cost(run.folder / COST)
     limits = (score.get("intervals") or {}).get("precision")
     journal = run.folder / JUDGMENTS
     status = journal.stat() if journal.is_file() else None
@@ -106,7 +116,8 @@ def _listed(run: OpenedRun) -> ListedRun:
         precision=_number(score.get("precision")),
         precision_limits=_limits(limits),
         f1=_number(score.get("f1")),
-        cost=_cost(results),
+        cost=cost.dollars if cost else None,
+        more=cost.more if cost else 0.0,
         changed=status.st_mtime if status else 0.0,
         size=status.st_size if status else 0,
         running=_is_running(run.folder),
@@ -134,16 +145,11 @@ def _overall(results: dict[str, Any], part: str, **wanted: object) -> dict[str, 
     return fitting[0] if len(fitting) == 1 else {}
 
 
-def _cost(results: dict[str, Any]) -> float | None:
-    """Add up what was spent; None where the price of a call is not known."""
-    spending = results.get("spending")
-    records = (
-        [r for r in spending or [] if isinstance(r, dict)] if isinstance(spending, list) else []
-    )
-    costs = [0.0 if r.get("calls") == 0 else _number(r.get("cost")) for r in records]
-    known = [cost for cost in costs if cost is not None]
-    whole = len(known) == len(costs) and not any(r.get("unpriced") for r in records)
-    return sum(known) if known and whole else None
+def _cost(path: Path) -> RunCost | None:
+    """Read what the run paid, as it was written at its end; None where nothing can be read."""
+    with suppress(OSError, ValueError):
+        return RunCost.model_validate_json(path.read_bytes())
+    return None
 
 
 def _limits(limits: object) -> tuple[float, float] | None:

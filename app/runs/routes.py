@@ -35,6 +35,7 @@ from trajudge.app.server.workspace import OpenedRun, Workspace, workspace_of
 from trajudge.eval.data.run_index.fields import FIELDS
 from trajudge.eval.data.run_index.listing import SORTS
 from trajudge.eval.reporting.caveats import notes, warnings_of
+from trajudge.eval.reporting.costs import cost_sentence
 from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
@@ -101,6 +102,7 @@ def _figures(run: str, scored: ScoredRun) -> dict[str, Any]:
         "finding": finding(scores, question if labelled else None),
         "warnings": [line.removeprefix("warning: ") for line in warnings_of(scores)],
         "notes": notes(scores),
+        "cost": cost_sentence(scores),
         "title": scores.titled(LABEL_TITLES[question]),
         "headline": headline(run, scored) if labelled else [],
         "linked": question == "success" and labelled,

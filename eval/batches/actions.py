@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.eval.batches.payments import note_payments
+from trajudge.eval.batches.prices import RunPrices
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.routing import make_adapter
-from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.judges.batch.ledger import Ledger, LineCounts, ledger_path
 from trajudge.judges.batch.limits import BatchTimes
 from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
@@ -20,10 +21,9 @@ from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
-from trajudge.judges.model import Usage
-from trajudge.judges.models.prices import listed_price
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of
 
 
 class BatchAction(Record):
@@ -71,7 +71,7 @@ async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], action: Bat
         for row in rows
         if row.is_open
     }
-    desk = BatchDesk(ledger, cache, services, adapters, _dollars, BatchTimes())
+    desk = BatchDesk(ledger, cache, services, adapters, RunPrices().dollars, BatchTimes())
     try:
         refused = await _cancel(ledger, services, rows) if action.action == "cancel" else {}
         await desk.look()
@@ -113,11 +113,6 @@ def _folder(row: BatchRow) -> Path | None:
     return Path(row.provider_id).parent if row.service == "files" else None
 
 
-def _dollars(model: str, usage: Usage) -> float:
-    price = listed_price(model).price
-    return (price.batch or price).cost(usage) if price else 0.0
-
-
 def described(ledger: Ledger, rows: Sequence[BatchRow]) -> str:
     """Describe batches, a paragraph each, in the order of their submission."""
     if not rows:
@@ -127,15 +122,23 @@ def described(ledger: Ledger, rows: Sequence[BatchRow]) -> str:
 
 def _described(ledger: Ledger, row: BatchRow) -> str:
     counts = ledger.counts(row.id)
-    lines = ", ".join(f"{count:,} {outcome}" for outcome, (count, *_) in sorted(counts.items()))
-    reserved = sum(reserved for _, reserved, _ in counts.values())
-    paid = sum(paid for *_, paid in counts.values())
-    dollars = f"${paid:.4f} paid" if row.state == "collected" else f"at most ${reserved:.4f}"
+    lines = ", ".join(f"{one.lines:,} {outcome}" for outcome, one in sorted(counts.items()))
     when = datetime.fromtimestamp(row.intent_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
     twice = f", {row.duplicates} answered twice" if row.duplicates else ""
     return (
         f"{row.provider_id or row.id}  {row.state}{f' ({row.note})' if row.note else ''}\n"
         f"  {row.model} at {row.endpoint}, {when}\n"
-        f"  {lines}{twice}; {dollars}\n"
+        f"  {lines}{twice}; {_paid(row, [*counts.values()])}\n"
         f"  run {row.run}\n"
     )
+
+
+def _paid(row: BatchRow, counts: Sequence[LineCounts]) -> str:
+    """Say what a batch has cost, or may cost."""
+    reserved, paid = sum(one.reserved for one in counts), sum(one.paid for one in counts)
+    if row.state != "collected":  # without a price nothing is reserved
+        return f"at most ${reserved:.4f}" if reserved else "at an unknown price"
+    unpriced = sum(one.unpriced for one in counts)
+    known = [f"${paid:.4f} paid"] if paid or not unpriced else []
+    unknown = [f"{count_of(unpriced, 'line')} paid at an unknown price"] if unpriced else []
+    return " and ".join([*known, *unknown])

@@ -6,20 +6,23 @@ from pathlib import Path
 
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.judges.batch.ledger import Ledger
-from trajudge.judges.engine.store.payments import Payments, read_attempts
+from trajudge.judges.engine.store.payments import PaymentsFile, dollars_by_request, read_attempts
 
 
-def note_payments(ledger: Ledger, run: str) -> None:
+def note_payments(ledger: Ledger, run: str) -> dict[str, float]:
     """Note what the batches of a run have cost, as far as its folder does not hold it yet; nothing
-    where the folder is gone. Raises UserError."""
+    where the folder is gone. Return all dollars that the folder holds, by request. Raises
+    UserError."""
     path = Path(run) / PAYMENTS
     if not path.parent.is_dir():
-        return
-    noted = read_attempts(path)
-    payments = Payments(path)
+        return {}
+    attempts = read_attempts(path)
+    payments = PaymentsFile(path)
     try:
         for line in ledger.paid(run):
-            if line.attempt not in noted:
+            if line.attempt not in attempts:
                 payments.note(line.attempt, line.request, line.dollars)
+                attempts[line.attempt] = line.request, line.dollars
     finally:
         payments.close()
+    return dollars_by_request(attempts)

@@ -10,15 +10,15 @@ import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from math import ceil
+from math import ceil, nan
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
 from trajudge.eval.batches.payments import note_payments
+from trajudge.eval.batches.prices import RunPrices
 from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.data.effective import EffectiveParameters
-from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
@@ -33,7 +33,6 @@ from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
-from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.model import Judgment, Usage
 from trajudge.trajectories.util.terminal import count_of
 
@@ -72,27 +71,28 @@ class BatchSession(RunSession):
             note_payments(ledger, self._run)
             paid = ledger.paid(self._run)
             # The last answer to a request is kept.
-            self.waiting = {line.request: line.dollars for line in paid if line.is_answered}
-            if self.is_limited:
-                self.spent |= ledger.reserved(self._run)
+            self.waiting = {line.request: _known(line.dollars) for line in paid if line.is_answered}
+            self.reserved = ledger.reserved(self._run)
             ledger.close()
 
     def make_collector(self, desk: BatchDesk) -> BatchCollector:
         """Make the collector of the run's requests."""
         options = read_batch_options(self.config.batch_options)
         limits = {place: batch_limits(one.name, options) for place, one in desk.services.items()}
-        return BatchCollector(desk.services, limits, desk.dollars, self.planned.calls.max_cost)
+        return BatchCollector(desk.services, limits, self._dollars, self.planned.calls.max_cost)
 
     def spent_so_far(self, ledger: Ledger) -> float:
         """Note what batches have cost; return the dollars spent, and reserved for open lines."""
-        note_payments(ledger, self._run)
-        spent = {**self.elsewhere, **self.spent, **read_payments(self.plan.folder / PAYMENTS)}
+        spent = {**self.elsewhere, **self.spent, **note_payments(ledger, self._run)}
         return sum(spent.values()) + sum(ledger.reserved(self._run).values())
 
     @property
     def run_name(self) -> str:
         """The run, as the ledger names it."""
         return self._run
+
+    def _dollars(self, name: str, usage: Usage) -> float:
+        return (self.model and _price(self.model, name, usage)) or 0.0
 
 
 def make_desk(
@@ -106,13 +106,9 @@ def make_desk(
         for place, adapter in adapters.items()
     }
     options = read_batch_options(config.batch_options)
-
-    def dollars(name: str, usage: Usage) -> float:
-        return _price(model, name, usage) or 0.0
-
     bodies = {place: batching(adapter, place[1]) for place, adapter in adapters.items()}
     times = batch_times(options)
-    return BatchDesk(ledger, engines.cache, services, bodies, dollars, times)
+    return BatchDesk(ledger, engines.cache, services, bodies, RunPrices().dollars, times)
 
 
 class _Rounds:
@@ -261,6 +257,10 @@ def _price(model: ModelHandle, name: str, usage: Usage) -> float | None:
     known."""
     cheap = model.batch_price(name, usage)
     return model.price(name, usage) if cheap is None else cheap
+
+
+def _known(dollars: float | None) -> float:
+    return nan if dollars is None else dollars
 
 
 def _pending(desk: BatchDesk, rows: Sequence[BatchRow], folder: Path | None) -> str:

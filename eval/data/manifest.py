@@ -20,7 +20,7 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
 )
 from trajudge.judges.adapters.context_windows import ContextWindow
-from trajudge.judges.models.prices import PriceSource
+from trajudge.judges.models.prices import RecordedPrice
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import make_folder
@@ -34,7 +34,8 @@ class RunManifest(Record):
     ``annotations`` are specifications, ``revision`` the data's where it is versioned. ``sent`` is
     what the calls turned out to be (``eval.data.effective``): endpoint, SDK, effective parameters.
     ``training_keys`` are hashes of the run's trajectories that the judge was trained on.
-    ``windows`` are those that prompts were cut to, by model; ``prices`` say where each is from.
+    ``windows`` are those that prompts were cut to, by model; ``prices`` theirs, each with
+    where it is from.
     ``loader_digest`` is the SHA-256 of the user's file that read the data, None for a loader of
     ours or of an installed package.
     ``goals`` is the SHA-256 of the file of ``--goals``, None where the data had its own.
@@ -59,7 +60,7 @@ class RunManifest(Record):
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
     windows: dict[str, ContextWindow] = added(default_factory=dict)
-    prices: dict[str, PriceSource] = added(default_factory=dict)
+    prices: dict[str, RecordedPrice] = added(default_factory=dict)
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)

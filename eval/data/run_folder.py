@@ -2,8 +2,9 @@
 
 ``manifest.json`` (a JSON object), ``judgments.jsonl`` (a Judgment a line), ``labels.jsonl`` (our
 annotation format, the run's trajectories only), ``rewards.jsonl`` (key and official reward),
-``unreadable.jsonl`` (what the data held beside its trajectories and no loader could read), and
-``records/``, a JSON file for each judgment of a judge that keeps what its verdict rests on.
+``unreadable.jsonl`` (what the data held beside its trajectories and no loader could read),
+``cost.json`` (what this execution paid), and ``records/``, a JSON file for each judgment of a judge
+that keeps what its verdict rests on.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ JUDGMENTS = "judgments.jsonl"
 LABELS = "labels.jsonl"
 REWARDS = "rewards.jsonl"
 UNREADABLE = "unreadable.jsonl"
+COST = "cost.json"
 RECORDS = "records"
 
 # Of this execution, not of the judgment: a run that was interrupted ends with the same bytes.

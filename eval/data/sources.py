@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trajudge.annotations import KINDS, Labels
 from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import last_of_each
 from trajudge.eval.data.index.judgments import PublishedJudgments, RunJudgments, read_run_judgments
 from trajudge.eval.data.index.keys import KeyColumns, places_among
@@ -22,6 +22,8 @@ from trajudge.eval.data.run_folder import (
     read_rewards,
     unreadable_note,
 )
+from trajudge.eval.scoring.paid_beside import paid_beside, paid_in_all
+from trajudge.eval.scoring.records import PaidBeside
 from trajudge.eval.scoring.stability import repeated_note
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
@@ -46,8 +48,7 @@ class Source:
     the user should know of the reading; ``models`` the model of a published judge;
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
     cards (``eval.data.manifest.recorded_versions``); ``policies`` by which the labels were made,
-    of sources that have several; ``beside`` the dollars that runs paid for what their judgments
-    do not hold.
+    of sources that have several; ``beside`` what runs paid beside their judgments' cost.
     """
 
     name: str
@@ -62,7 +63,7 @@ class Source:
     training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
-    beside: float = 0.0
+    beside: PaidBeside = field(default_factory=PaidBeside)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -75,7 +76,8 @@ class Source:
                 f"--split {split}: no label is in it ({has or 'there are none'}): leave it out, or "
                 "name labels that have splits with --annotations"
             )
-        self.labels, self.beside = kept, 0.0  # nobody knows which trajectories it was paid for
+        # Nobody knows for which trajectories it was paid.
+        self.labels, self.beside = kept, PaidBeside()
         self.judgments = judgments_of(self.judgments, kept)
         if not len(self.judgments):
             raise UserError(f"--split {split}: none of its {len(kept)} trajectories was judged")
@@ -89,7 +91,7 @@ def read_run(folder: Path) -> Source:
     manifest = read_manifest(folder)
     judgments, repeated = read_last_judgments(folder)
     judges = judgments.columns.judges
-    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls, waiting={})
+    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
     shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
     return Source(
         name=str(folder),
@@ -193,7 +195,7 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.data += [spec for spec in source.data if spec not in whole.data]
         whole.protocols |= source.protocols
         whole.policies |= source.policies
-        whole.beside += source.beside
+    whole.beside = paid_in_all(source.beside for source in sources)
     return whole
 
 

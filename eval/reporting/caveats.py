@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
+from trajudge.eval.reporting.costs import beside_sentence
 from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -48,12 +49,15 @@ _FAILED = {
 
 
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
-    """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
+    """Too few positives, failed judgments, what was left out, undefined comparisons, what was paid
+    beside the tables' cost, wall time."""
     lines = [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
     lines += _without_interval(scores)
+    if paid := beside_sentence(scores.beside):
+        lines.append(f"cost: {paid}")
     if wall_seconds is not None:
         lines.append(f"wall time: {wall_seconds:.1f} s")
     return [one_line(line) for line in lines]

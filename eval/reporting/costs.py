@@ -4,26 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.eval.scoring.records import JudgeUsage, ScoreReport
+from trajudge.annotations.published import SUFFIX
+from trajudge.eval.scoring.records import JudgeUsage, PaidBeside, ScoreReport, UsageTotals
 from trajudge.judges.model import Status
+from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.terminal import count_of
 
-_LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
+LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
 
 
-def paid_more(beside: float) -> str:
+class RunCost(Record):
+    """What a run paid, as its first screen tells it: ``dollars`` for the calls of its judgments,
+    None where the price of one is not known, and ``more`` beside them."""
+
+    dollars: float | None
+    more: float
+    sentence: str
+
+
+def run_cost(scores: ScoreReport) -> RunCost:
+    """Return what the runs of the scores paid."""
+    spent, beside = scores.spending, scores.beside
+    published = any(not s.calls and is_not_told(s.judge) for s in spent)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    dollars = None if published or unpriced else paid_dollars(spent, beside.rebate)
+    return RunCost(dollars=dollars, more=beside.dollars, sentence=cost_sentence(scores))
+
+
+def paid_more(beside: PaidBeside) -> str:
     """Say what was paid for what no judgment holds; "" for less than is printed."""
-    if beside < _LEAST_SHOWN:
+    prices = [_dollars(beside.dollars)] if beside.dollars >= LEAST_SHOWN else []
+    prices += [_unpriced(beside.unpriced)] if beside.unpriced else []
+    if not prices:
         return ""
-    return f"${beside:.4f} more for failed attempts and replies that no judgment holds"
+    for_these = "failed attempts, repeated requests and replies that no judgment holds"
+    return f"{' and '.join(prices)} more for {for_these}"
 
 
-def cost_sentence(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:
-    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long the run
-    took."""
-    spent = scores.spending
+def beside_sentence(beside: PaidBeside) -> str:
+    """Say how far the run paid more, and less, than the tables of its judgments' calls tell."""
+    is_less = beside.rebate >= LEAST_SHOWN
+    less = f"{_dollars(beside.rebate)} less for calls that were cheaper in batches"
+    return "; ".join(filter(None, [less if is_less else "", paid_more(beside)]))
+
+
+def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
+    """Say what the judgments' calls cost, what was paid beside them, and how long the run took."""
+    spent, beside = scores.spending, scores.beside
+    published = [s for s in spent if not s.calls and is_not_told(s.judge)]
     if any(s.calls for s in spent):
-        text = f"Cost: {_paid(spent)}, {_calls(spent)}, {_tokens(spent)}"
+        text = f"Cost: {paid_for(spent, beside.rebate)}, {_calls(spent)}, {_tokens(spent)}"
+        if published:
+            text += f"; unknown for {count_of(len(published), 'published judge')}"
+    elif published:
+        text = "Cost: unknown (published verdicts do not tell their calls)"
     elif any(c.statuses.get(Status.PROVIDER_ERROR) for c in scores.coverage):
         text = "Cost: $0 (no call was answered)"
     else:
@@ -33,13 +67,30 @@ def cost_sentence(scores: ScoreReport, seconds: float | None, beside: float = 0.
     return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"
 
 
-def _paid(spent: Sequence[JudgeUsage]) -> str:
-    """Say what the runs paid for their calls: those that the cache answered cost nothing."""
-    known = [s.cost - s.cached_cost for s in spent if s.cost is not None]
-    unpriced = sum(s.unpriced for s in spent)
-    price = f"${sum(known):.4f}" if known else "unknown"
-    more = f" and {count_of(unpriced, 'call')} of unknown price"
-    return price + (more if known and unpriced else "")
+def is_not_told(judge: str) -> bool:
+    """Tell whether others ran the judge and published its verdicts, which do not tell its
+    calls."""
+    return SUFFIX in judge
+
+
+def paid_for(spent: Sequence[UsageTotals], rebate: float = 0.0) -> str:
+    """Say what was paid for calls, less a ``rebate`` in dollars: those that the cache answered
+    cost nothing."""
+    dollars = paid_dollars(spent, rebate)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    if dollars is None:
+        return "unknown"
+    return _dollars(dollars) + (f" and {_unpriced(unpriced)}" if unpriced else "")
+
+
+def paid_dollars(spent: Sequence[UsageTotals], rebate: float = 0.0) -> float | None:
+    """Add up what was paid for calls whose price is known, less a ``rebate``; None if calls were
+    paid and the price of none is known."""
+    sent = sum(s.calls - s.cached for s in spent)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    if unpriced and unpriced == sent:
+        return None
+    return sum((s.cost or 0.0) - s.cached_cost for s in spent) - rebate
 
 
 def _calls(spent: Sequence[JudgeUsage]) -> str:
@@ -48,10 +99,24 @@ def _calls(spent: Sequence[JudgeUsage]) -> str:
     if not (cached := sum(s.cached for s in spent)):
         return text
     worth = sum(s.cached_cost for s in spent)
-    return f"{text} ({cached:,} from the cache" + (f", worth ${worth:.4f})" if worth else ")")
+    unpriced = sum(s.cached_unpriced for s in spent)
+    of_these = "" if unpriced == cached else f"{unpriced:,} "
+    parts = [f"{cached:,} from the cache"]
+    parts += [f"worth {_dollars(worth)}"] if worth else []
+    parts += [f"{of_these}of unknown price"] if unpriced else []
+    return f"{text} ({', '.join(parts)})"
 
 
 def _tokens(spent: Sequence[JudgeUsage]) -> str:
     usages = [s.usage for s in spent]
     tokens_in = sum(u.input + u.cache_read + u.cache_write for u in usages)
     return f"{tokens_in:,} input and {sum(u.output for u in usages):,} output tokens"
+
+
+def _dollars(value: float) -> str:
+    # What was added and taken away again may be a hair less than nothing.
+    return f"${max(value, 0.0):.4f}"
+
+
+def _unpriced(count: int) -> str:
+    return f"{count_of(count, 'call')} of unknown price"

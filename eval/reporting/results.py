@@ -22,14 +22,15 @@ COLUMNS = (
 )
 _NESTED = {"counts", "baseline", "intervals", "degenerate", "no_interval", "design_effects"}
 # A run that was interrupted ends with the same bytes.
-_OF_CALLS = {"seconds", "cached", "cached_cost"}
+_OF_CALLS = {"seconds", "cached", "cached_cost", "cached_unpriced"}
 _EXECUTION: dict[str, Any] = {
-    "spending": {"__all__": {**dict.fromkeys(_OF_CALLS, True), "stages": {"__all__": _OF_CALLS}}}
+    "spending": {"__all__": {**dict.fromkeys(_OF_CALLS, True), "stages": {"__all__": _OF_CALLS}}},
+    "beside": True,
 }
 
 
 def results_json(scores: ScoreReport) -> str:
-    """Encode all that was scored but seconds and cache hits, which are this execution's;
+    """Encode all that was scored but seconds, cache hits and payments, which are this execution's;
     ``ScoreReport.model_validate_json`` reads it back."""
     left_out = _EXECUTION if scores.label_policy else {**_EXECUTION, "label_policy": True}
     return scores.model_dump_json(indent=2, exclude=left_out) + "\n"

@@ -92,7 +92,7 @@ def summary_parts(scores: ScoreReport, *, option: str = LABELS_OPTION) -> Summar
     rows = [row for group in groups for row in group.named()]
     table = Table(LABEL_TITLES[label], ("benchmark", *_HEAD), rows) if label and rows else None
     warnings = dict.fromkeys(warnings_of(scores) if label else [])
-    below = [_coverage(scores), cost_sentence(scores, None), *warnings]
+    below = [_coverage(scores), cost_sentence(scores), *warnings]
     return SummaryParts(finding(scores, label, option=option), table, below)
 
 
@@ -106,14 +106,12 @@ def summary(
     width: int | None = None,
     full: str = "--full",
     option: str = LABELS_OPTION,
-    beside: float = 0.0,
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
     ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
     warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
-    what is cut stands, and ``option`` names labels. ``beside`` are the dollars paid for what no
-    judgment holds.
+    what is cut stands, and ``option`` names labels.
     """
     width = width or screen_width()
     label = _label(scores)
@@ -121,7 +119,7 @@ def summary(
     above = [line for text in sentences for line in folded(text, width, most=3)]
     below = _other_labels(scores, label, width)
     below += folded(_coverage(scores), width, most=2)
-    below += folded(cost_sentence(scores, seconds, beside), width, most=4)
+    below += folded(cost_sentence(scores, seconds), width, most=4)
     warnings = fitted(lambda names: warnings_of(scores, names), width) if label else []
     below += first_warnings(warnings, width, rest=full, most=most)
     below += folded(rest, width)

@@ -13,6 +13,7 @@ from trajudge.eval.reporting.comparison_tables import (
     equal_recall_tables,
     fault_tables,
 )
+from trajudge.eval.reporting.costs import is_not_told, paid_dollars
 from trajudge.eval.reporting.estimated_rate_table import estimated_rate_tables
 from trajudge.eval.reporting.formatting import (
     UNDEFINED,
@@ -241,11 +242,12 @@ def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
 def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
     # Cached and image tokens are parts of the input, reasoning of the output.
     usage = spent.usage
-    cost = "unknown" if spent.cost is None else f"${spent.cost - spent.cached_cost:.4f}"
+    dollars, unpriced = paid_dollars([spent]), spent.unpriced - spent.cached_unpriced
+    cost = "unknown" if dollars is None else f"${dollars:.4f}"
     if spent.cached_cost:
         cost += f" + ${spent.cached_cost:.4f} cached"
-    if spent.cost is not None and spent.unpriced:
-        cost += f" + {count_of(spent.unpriced, 'call')} of unknown price"
+    if dollars is not None and unpriced:
+        cost += f" + {count_of(unpriced, 'call')} of unknown price"
     tokens = (
         usage.input + usage.cache_read + usage.cache_write,
         usage.cache_read,
@@ -257,6 +259,6 @@ def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
         name,
         str(spent.calls),
         *(f"{number:,}" for number in tokens),
-        cost if spent.calls else "$0",
+        cost if spent.calls else "unknown" if is_not_told(name) else "$0",
         f"{spent.seconds:.1f}",
     )

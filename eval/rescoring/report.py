@@ -93,7 +93,7 @@ def _print(
     numbers = dict.fromkeys(config.table)
     chosen = [paper_table(number, scores, source.representations) for number in numbers]
     if _is_one_screen(config):
-        sys.stdout.write(_screen(scores, kinds, source.beside, option))
+        sys.stdout.write(_screen(scores, kinds, option))
         return
     shown = [*(chosen or tables(scores)), *kinds]
     if config.format != "table":
@@ -118,7 +118,7 @@ def _labels_option(config: ScoreConfig, source: Source) -> str:
     return f"{LABELS_OPTION} (not the {labels} of others that were named, {first} for one)"
 
 
-def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float, option: str) -> str:
+def _screen(scores: ScoreReport, kinds: Sequence[Table], option: str) -> str:
     """Lay out the first screen, below it the judges by agent and by benchmark where that was asked
     for, and ``kinds``."""
     from trajudge.eval.reporting.comparison_tables import benchmark_rankings  # noqa: PLC0415
@@ -134,13 +134,11 @@ def _screen(scores: ScoreReport, kinds: Sequence[Table], beside: float, option: 
     }
     names = [name for name, lines in by.items() if lines]
     if not names:
-        return summary(scores, also=more.count("\n"), beside=beside, option=option) + more
+        return summary(scores, also=more.count("\n"), option=option) + more
     more = "\n\n".join("\n".join(by[name]) for name in names) + "\n" + more
     rest = f"All tables: --full; {' and '.join(names)}:"
     also = more.count("\n")
-    screen = summary(
-        scores, also=also, most=_WARNINGS_BESIDE, rest=rest, beside=beside, option=option
-    )
+    screen = summary(scores, also=also, most=_WARNINGS_BESIDE, rest=rest, option=option)
     return screen + more
 
 

@@ -80,8 +80,8 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
         report = about_process(report).model_copy(update={"faults": faults})
     if source.policies:
         report = report.model_copy(update={"label_policy": policy_name(source.policies)})
-    mixed = tuple(mixed_versions(source.versions))
-    return report.model_copy(update={"remarks": mixed + report.remarks}) if mixed else report
+    remarks = (*mixed_versions(source.versions), *report.remarks)
+    return report.model_copy(update={"remarks": remarks, "beside": source.beside})
 
 
 def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:

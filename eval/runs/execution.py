@@ -9,6 +9,7 @@ from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.paid_beside import paid_in_all
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.trajectories.util.errors import UserError
 
@@ -80,4 +81,6 @@ def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> S
     labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
     training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
-    return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    beside = paid_in_all(result.scores.beside for result in results)
+    return scores.model_copy(update={"beside": beside})

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from trajudge.eval.data.index.columns import STATUS_CODE
 from trajudge.eval.data.index.judgments import RunJudgments
-from trajudge.eval.data.run_folder import writing
+from trajudge.eval.data.run_folder import COST, writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.costs import paid_more
+from trajudge.eval.reporting.costs import run_cost
 from trajudge.eval.reporting.finding import unscored
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
@@ -22,7 +22,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, ScoreReport
+from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -39,11 +39,14 @@ def write_results(
     planned: PlannedRun,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
+    beside: PaidBeside,
 ) -> ScoreReport:
-    """Score the judgments of one run and write its results, and the export if asked for."""
+    """Score the judgments of one run, which paid ``beside`` their cost, and write its results, and
+    the export if asked for."""
     plan = planned.plan
     missing = missing_policy(planned.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
+    scores = scores.model_copy(update={"beside": beside})
     scores = write_scores(plan.folder, scores, plan.manifest.annotations)
     if planned.run.export:
         _export(planned, planned.run.export[1], judgments)
@@ -51,13 +54,14 @@ def write_results(
 
 
 def write_scores(folder: Path, scores: ScoreReport, annotations: str | None) -> ScoreReport:
-    """Write ``results.json`` and ``results.csv``; return the scores with the policy by which the
-    labels were chosen."""
+    """Write ``results.json``, ``results.csv`` and ``cost.json``; return the scores with the policy
+    by which the labels were chosen."""
     if policies := recorded_policies(annotations):
         scores = scores.model_copy(update={"label_policy": policy_name(policies)})
     with writing(folder):
         (folder / "results.json").write_text(results_json(scores), encoding="utf-8")
         (folder / "results.csv").write_text(results_csv(scores), encoding="utf-8")
+        (folder / COST).write_text(run_cost(scores).model_dump_json() + "\n", encoding="utf-8")
     return scores
 
 
@@ -146,11 +150,9 @@ def show(
     notes: Sequence[str] = (),
     *,
     full: bool = False,
-    beside: float = 0.0,
 ) -> None:
     """Print the scores on standard output, the run's warnings and notes on standard error:
-    together one screen, or with ``full`` all of them. ``beside`` are the dollars paid for what no
-    judgment holds."""
+    together one screen, or with ``full`` all of them."""
     width = screen_width()
     if not any(c.judged or c.training for c in scores.coverage):
         after = [*warnings, *(line for note in notes for line in folded(note, width))]
@@ -158,15 +160,14 @@ def show(
     elif full:
         sys.stdout.write(plain(scores, seconds))
         unlabelled = [] if any(map(is_labelled, scores.scores)) else [unscored(scores)]
-        cost = [f"cost: {more}"] if (more := paid_more(beside)) else []
-        after = [*unlabelled, *warnings, *cost, *notes]
+        after = [*unlabelled, *warnings, *notes]
     else:
         after = first_warnings(warnings, width, rest="--full")
         after += [line for note in notes for line in folded(note, width)]
         most = max(WARNINGS - len(warnings), 0)
         also = len(after) + 1  # one line more is the progress above
         screen = partial(summary, scores, most=most, also=also, width=width)
-        sys.stdout.write(screen(seconds=seconds, rest=_REST, beside=beside))
+        sys.stdout.write(screen(seconds=seconds, rest=_REST))
     sys.stderr.write("".join(f"{line}\n" for line in after))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from trajudge.eval.data.call_log import paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.index.labels import RewardColumns, Rewards
 from trajudge.eval.data.journal import JudgmentJournal
@@ -50,8 +50,9 @@ from trajudge.eval.runs.workers import (
     judge_all,
     workers_for,
 )
+from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.judges.client import NoModel
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine import PaymentsFile
 from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -62,7 +63,7 @@ from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import EngineLookup, Engines
+    from trajudge.judges.engine import EngineLookup, Engines, Payments
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +86,8 @@ class SessionWork(NamedTuple):
 class RunResult(NamedTuple):
     """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
     tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
-    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else nothing;
-    ``beside`` are the dollars paid for what no judgment holds."""
+    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else
+    nothing."""
 
     planned: PlannedRun
     code: int
@@ -96,7 +97,6 @@ class RunResult(NamedTuple):
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     spent: Mapping[str, float]
-    beside: float
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -108,8 +108,9 @@ class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
     ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``);
-    ``waiting`` what this one paid for replies whose judgments are still to come, likewise;
-    ``stop`` ends it early. Signals are the caller's: a loop may be in any thread.
+    ``waiting`` what this one paid for replies whose judgments are still to come (nan: unknown), and
+    ``reserved`` what it may have to pay for those that are still to come, likewise; ``stop`` ends
+    it early. Signals are the caller's: a loop may be in any thread.
     """
 
     def __init__(
@@ -124,6 +125,7 @@ class RunSession:
         self.is_limited = planned.calls.max_cost is not None
         self.spent: dict[str, float] = {}
         self.waiting: dict[str, float] = {}
+        self.reserved: dict[str, float] = {}
         self.total = planned.total
         self.begun = time.time()
 
@@ -139,7 +141,8 @@ class RunSession:
 
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
-        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards)
+        beside = paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting)
+        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards, beside)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
         notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
         return RunResult(
@@ -151,7 +154,6 @@ class RunSession:
             warnings=warnings,
             notes=notes,
             spent=self.spent,
-            beside=paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting),
         )
 
     async def _judged(self) -> tuple[RunJudgments, Rewards]:
@@ -200,7 +202,7 @@ class RunSession:
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
         spent = sum({**self.elsewhere, **self.spent}.values())
-        payments = Payments(plan.folder / PAYMENTS)
+        payments = PaymentsFile(plan.folder / PAYMENTS)
         engines = None
         if self.model:
             engines = self._open_engines(self.model, spent, payments)
@@ -217,6 +219,8 @@ class RunSession:
                 payments.close()
                 if self.is_limited:
                     self.spent |= read_payments(plan.folder / PAYMENTS)
+                    for request, dollars in self.reserved.items():
+                        self.spent[request] = self.spent.get(request, 0.0) + dollars
 
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
         return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)

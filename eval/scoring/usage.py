@@ -44,6 +44,7 @@ def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
         unpriced=sum(stage.unpriced for stage in stages),
         cached=sum(stage.cached for stage in stages),
         cached_cost=sum(stage.cached_cost for stage in stages),
+        cached_unpriced=sum(stage.cached_unpriced for stage in stages),
         seconds=sum(stage.seconds for stage in stages),
     )
 
@@ -79,6 +80,7 @@ def _stage(name: str, requests: _Requests, mine: Bools) -> StageUsage:
         unpriced=int((~is_priced).sum()),
         cached=int(cached.sum()),
         cached_cost=_sum(cost[is_priced & cached]),
+        cached_unpriced=int((~is_priced & cached).sum()),
         seconds=_sum(requests.seconds[mine]),
     )
 

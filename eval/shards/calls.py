@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.shards.limits import SharedLimits
+from trajudge.judges.engine.store.payments import Payments
 
 if TYPE_CHECKING:
     from trajudge.judges.engine import Engines
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
 class SharedCalls:
     """Opens the engines of a run's model when they are needed, and again after ``close``; none for
-    a judge without a model."""
+    a judge without a model. ``payments`` are the lines of what they have paid since somebody took
+    them out."""
 
     def __init__(self, planned: PlannedRun, limits: SharedLimits) -> None:
         self._planned = planned
@@ -23,13 +25,15 @@ class SharedCalls:
         self._model = planned.model
         self._engines: Engines | None = None
         self._spent = 0.0
+        self.payments: list[bytes] = []
+        self._noting = Payments(self.payments.append)
 
     def open(self) -> Engines | None:
         """Return the engines. Raises UserError as the first call of a run does."""
         if self._model is not None and self._engines is None:
             repeat = self._planned.run.samples > 1
             self._engines = self._model.open_engines(
-                self._spent, prompts_repeat=repeat, shared=self._limits
+                self._spent, self._noting, prompts_repeat=repeat, shared=self._limits
             )
         return self._engines
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import orjson
 from trajudge.annotations import store as annotation_store
 from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.effective import merged
+from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.judgments import read_run_judgments
 from trajudge.eval.data.manifest import open_folder
 from trajudge.eval.data.run_folder import (
@@ -26,6 +27,7 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.eval.runs.outputs import missing_policy, write_scores
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.shards.claims import ShardClaims
 from trajudge.eval.shards.objects.store import ObjectStore
@@ -37,7 +39,7 @@ from trajudge.eval.shards.outcome import (
     records_of,
 )
 from trajudge.eval.shards.plan import ShardPlan
-from trajudge.eval.shards.replies import asked_again
+from trajudge.eval.shards.replies import asked_again, kept_of
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.atomic import write_bytes
@@ -70,12 +72,13 @@ def merge(store: ObjectStore, plan: ShardPlan, folder: Path) -> MergedRun:
         write_lines(folder / name, _lines(store, outcomes, name))
     _write_sorted(store, outcomes, folder)
     _write_records(store, outcomes, folder)
+    paid_again = _write_payments(store, outcomes, folder)
     return MergedRun(
         folder,
         shards=len(outcomes),
         judgments=sum(outcome.judgments for outcome in outcomes.values()),
         taken_over=sum(outcome.turn > 1 for outcome in outcomes.values()),
-        asked_again=sum(asked_again(store, name) for name in outcomes),
+        asked_again=paid_again,
     )
 
 
@@ -107,12 +110,28 @@ def score_merged(plan: ShardPlan, folder: Path) -> ScoreReport:
         missing=missing_policy(manifest.protocol),
         training={manifest.judge: trained} if trained else {},
     )
+    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
+    scores = scores.model_copy(update={"beside": beside})
     return write_scores(folder, scores, manifest.annotations)
 
 
 def _lines(store: ObjectStore, outcomes: Mapping[str, ShardOutcome], name: str) -> Iterator[bytes]:
     for shard, outcome in outcomes.items():
         yield content_of(store, shard, outcome, name)
+
+
+def _write_payments(store: ObjectStore, outcomes: Iterable[str], folder: Path) -> int:
+    """Write what all workers paid, in the order of shards, workers and their commits; return how
+    many answers came beyond the first to their request."""
+    lines: list[bytes] = []
+    again = 0
+    for shard in outcomes:
+        kept = kept_of(store, shard)
+        lines += kept.payments
+        again += asked_again(kept.replies)
+    if lines:
+        write_lines(folder / PAYMENTS, (line + b"\n" for line in lines))
+    return again
 
 
 def _write_sorted(store: ObjectStore, outcomes: Mapping[str, ShardOutcome], folder: Path) -> None:

@@ -59,6 +59,7 @@ class ShardWorker:
         self._claims = ShardClaims(store, self.name, seconds)
         self._calls = SharedCalls(planned, SharedLimits(store, self.name, planned.calls))
         self._stop = StopSignal()
+        self._replies: ShardReplies | None = None
 
     async def work(self) -> int:
         """Work, and return the exit code. Raises UserError, the shard given back."""
@@ -72,6 +73,8 @@ class ShardWorker:
                         await asyncio.sleep(min(1.0, self._claims.seconds / BEATS))
             finally:
                 await self._calls.close()
+                if self._replies is not None:
+                    await self._replies.keep_payments()
         sys.stderr.write(f"{self._stop.reason}: start a worker again to go on\n")
         return INTERRUPTED if isinstance(self._stop.reason, Interrupted) else FAILURES
 
@@ -110,10 +113,14 @@ class ShardWorker:
         part = self._plan.shards[int(shard)]
         keys = self._planned.plan.keys.at(slice(part.first, part.first + part.count))
         plan = replace(self._planned.plan.with_keys(keys), folder=folder)
-        replies = ShardReplies(self._store, shard, self.name, claim.turn)
+        payments = self._calls.payments
+        self._replies = ShardReplies(self._store, shard, self.name, claim.turn, payments)
         engines = self._calls.open()
-        session = ShardSession(replace(self._planned, plan=plan), self._stop, replies, engines)
+        session = ShardSession(
+            replace(self._planned, plan=plan), self._stop, self._replies, engines
+        )
         judgments = await session.judge()
+        await self._replies.keep_payments()
         if self._stop.reason is None:
             count = len(judgments)
             if await asyncio.to_thread(finish, self._store, shard, claim, folder, count):

@@ -18,7 +18,7 @@ from trajudge.judges.adapters.errors import (
     Retryable,
 )
 from trajudge.judges.adapters.provider import ProviderAdapter
-from trajudge.judges.batch.ledger import Ledger, LineOutcome
+from trajudge.judges.batch.ledger import UNPRICED, Ledger, LineOutcome
 from trajudge.judges.batch.records import BatchRow, LineResult, OpenLine, RequestRef
 from trajudge.judges.batch.service import BatchService
 from trajudge.judges.engine.store.cache import Cache
@@ -29,8 +29,8 @@ log = logging.getLogger(__name__)
 
 PUT_AT_ONCE = 1000  # replies in one commit of the cache
 
-BatchDollars = Callable[[str, Usage], float]
-"""US dollars of a model's usage in a batch."""
+LineDollars = Callable[[BatchRow, Usage], float | None]
+"""US dollars of a line's usage in its batch, None if the price is not known."""
 
 
 class LineExpired(Retryable):
@@ -54,7 +54,7 @@ async def collect(
     adapter: ProviderAdapter,
     ledger: Ledger,
     cache: Cache,
-    dollars: BatchDollars,
+    dollars: LineDollars,
 ) -> BatchCollection:
     """Take in the results of a batch. Raises CallFailed if they cannot be downloaded whole: the
     batch then stays open, for what it answered is paid for."""
@@ -93,13 +93,14 @@ class _Reading:
         row: BatchRow,
         adapter: ProviderAdapter,
         lines: Mapping[str, OpenLine],
-        dollars: BatchDollars,
+        dollars: LineDollars,
     ) -> None:
         self.row, self.adapter, self.lines, self.dollars = row, adapter, lines, dollars
         self.collection = BatchCollection()
         self.kept: dict[str, Outcome] = {}
         self.unread: list[str] = []
         self._paid: dict[str, float] = {}
+        self._unpriced: set[str] = set()
 
     def add(self, result: LineResult) -> None:
         """Take in one line. Lines of requests that are not this batch's are ignored."""
@@ -126,13 +127,16 @@ class _Reading:
                 self.collection.answered.add(request)
                 self.kept[request] = outcome
         # Whatever comes twice is billed twice.
-        self._paid[request] = self._paid.get(request, 0.0) + self.dollars(self.row.model, usage)
+        cost = self.dollars(self.row, usage)
+        if cost is None and usage != Usage():
+            self._unpriced.add(request)
+        self._paid[request] = self._paid.get(request, 0.0) + (cost or 0.0)
         self.collection.duplicates += not is_first
 
     def outcomes(self) -> list[LineOutcome]:
         """Return how the lines ended, for the ledger."""
         answered = [
-            LineOutcome(request, "done", self._paid.get(request, 0.0))
+            LineOutcome(request, "done", self._paid.get(request, 0.0), self._detail(request))
             for request in self.collection.answered
         ]
         failed = [
@@ -140,6 +144,9 @@ class _Reading:
             for request, error in self.collection.failed.items()
         ]
         return answered + failed
+
+    def _detail(self, request: str) -> str:
+        return UNPRICED if request in self._unpriced else ""
 
     def _outcome(self, result: LineResult) -> Outcome:
         """Return what is kept of a line. Raises CallFailed and _Learned."""

@@ -16,7 +16,7 @@ from math import inf
 from typing import Any, TypeVar
 
 from trajudge.judges.adapters.errors import CallFailed, NoAccess, Retryable
-from trajudge.judges.batch.collection import BatchCollection, BatchDollars
+from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.files import Spool
 from trajudge.judges.batch.records import BatchLimits, BatchLine
 from trajudge.judges.batch.service import BatchService
@@ -27,6 +27,9 @@ from trajudge.judges.model import Request, Usage
 from trajudge.trajectories.util.errors import UserError
 
 T = TypeVar("T")
+
+BatchDollars = Callable[[str, Usage], float]
+"""US dollars of a model's usage in a batch, 0 if its price is not known."""
 
 ATTEMPTS = 5  # of a request in one session, before its failure is a judgment's
 QUIET = 0.05  # seconds without another call, after which a judgment is taken to wait for replies

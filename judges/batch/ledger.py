@@ -52,16 +52,28 @@ CREATE TABLE IF NOT EXISTS lines (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS one_open_batch ON lines (request) WHERE outcome = 'open';
 """
+UNPRICED = "unknown price"
 _COLUMNS = ", ".join(BatchRow._fields)
 
 
 class LineOutcome(NamedTuple):
-    """How a line ended: ``done`` or ``failed``, the dollars that it cost, and why it failed."""
+    """How a line ended: ``done`` or ``failed``, the dollars that it cost, and why it failed;
+    UNPRICED where nobody knows what an answer cost."""
 
     request: str
     outcome: str
     paid: float
     detail: str = ""
+
+
+class LineCounts(NamedTuple):
+    """Lines with one outcome: how many, the dollars reserved and paid for them, and how many of
+    them cost nobody knows what."""
+
+    lines: int
+    reserved: float
+    paid: float
+    unpriced: int
 
 
 class Ledger:
@@ -195,22 +207,23 @@ class Ledger:
     def paid(self, run: str) -> Iterator[PaidLine]:
         """Yield the lines of a run that cost something, answered or not, earlier batches first."""
         rows = self._connection.execute(
-            "SELECT batch, request, paid, outcome = 'done' FROM lines JOIN batches "
-            "ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' AND paid > 0 "
-            "ORDER BY intent_at, batch, request",
-            (run,),
+            "SELECT batch, request, paid, detail = ?, outcome = 'done' FROM lines JOIN batches "
+            "ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' "
+            "AND (paid > 0 OR detail = ?) ORDER BY intent_at, batch, request",
+            (UNPRICED, run, UNPRICED),
         )
-        for batch, request, dollars, answered in rows:
+        for batch, request, paid, unpriced, answered in rows:
+            dollars = None if unpriced else paid
             yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars, bool(answered))
 
-    def counts(self, batch: str) -> Mapping[str, tuple[int, float, float]]:
-        """Return lines, dollars reserved and dollars paid of a batch by outcome."""
+    def counts(self, batch: str) -> Mapping[str, LineCounts]:
+        """Count the lines of a batch by outcome."""
         rows = self._connection.execute(
-            "SELECT outcome, COUNT(*), SUM(reserved), SUM(paid) FROM lines WHERE batch = ? "
-            "GROUP BY outcome",
-            (batch,),
+            "SELECT outcome, COUNT(*), SUM(reserved), SUM(paid), SUM(detail = ?) FROM lines "
+            "WHERE batch = ? GROUP BY outcome",
+            (UNPRICED, batch),
         )
-        return {kind: (count, reserved, paid) for kind, count, reserved, paid in rows}
+        return {kind: LineCounts(*sums) for kind, *sums in rows}
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -69,11 +69,12 @@ class OpenLine(NamedTuple):
 
 
 class PaidLine(NamedTuple):
-    """A line that cost something; ``attempt`` names it among all lines of a run's batches."""
+    """A line that cost something, ``dollars`` None if its price is not known; ``attempt`` names it
+    among all lines of a run's batches."""
 
     attempt: str
     request: str
-    dollars: float
+    dollars: float | None
     is_answered: bool
 
 

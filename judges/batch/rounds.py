@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from trajudge.judges.adapters.errors import CallFailed, NoAccess
 from trajudge.judges.adapters.provider import ProviderAdapter
-from trajudge.judges.batch.collection import BatchCollection, BatchDollars, collect
+from trajudge.judges.batch.collection import BatchCollection, LineDollars, collect
 from trajudge.judges.batch.engine import BatchCollector
 from trajudge.judges.batch.ledger import Ledger
 from trajudge.judges.batch.limits import BatchTimes
@@ -38,7 +38,7 @@ class BatchDesk:
     cache: Cache
     services: Mapping[tuple[str, str], BatchService]
     adapters: Mapping[tuple[str, str], ProviderAdapter]
-    dollars: BatchDollars
+    dollars: LineDollars
     times: BatchTimes
     progress: str = ""
     refusals: int = 0

@@ -84,7 +84,7 @@ class ModelHandle:
             "parameters": dict(self.parameters),
             "windows": {model: window.model_dump() for model, window in self.windows.items()},
             "prices": {
-                model: handle.priced.source.model_dump() for model, handle in self.handles.items()
+                model: handle.priced.recorded.model_dump() for model, handle in self.handles.items()
             },
         }
 

@@ -26,7 +26,8 @@ class BudgetSpent(Exception):
 
 
 class Reservation:
-    """Money reserved for one attempt: ``worst`` dollars, of which ``cost`` were spent.
+    """Money reserved for one attempt: ``worst`` dollars, of which ``cost`` were spent; it
+    ``is_unpriced`` if nobody knows how many.
 
     Entering waits for the money, leaving gives back what was not spent. Raises what
     ``Budget.reserve`` says.
@@ -36,6 +37,7 @@ class Reservation:
         self.model = model
         self.worst = worst
         self.cost = 0.0
+        self.is_unpriced = False
         self.attempt = ""
         self.request_hash = ""
         self._budget = budget
@@ -109,7 +111,9 @@ class Budget:
 
     def settle(self, reservation: Reservation, usage: Usage) -> None:
         """Count the usage that the attempt's answer reports."""
-        reservation.cost += self._price(reservation.model, usage) or 0.0
+        cost = self._price(reservation.model, usage)
+        reservation.is_unpriced = cost is None
+        reservation.cost += cost or 0.0
         if reservation.worst:
             self._correction = max(self._correction, reservation.cost / reservation.worst)
 
@@ -196,7 +200,8 @@ class Budget:
         try:
             if reservation.attempt:
                 self._payments.settled(reservation.attempt, reservation.cost)
-            elif reservation.cost:
-                self._payments.paid(reservation.request_hash, reservation.cost)
+            elif reservation.cost or reservation.is_unpriced:
+                cost = None if reservation.is_unpriced else reservation.cost
+                self._payments.paid(reservation.request_hash, cost)
         except UserError as error:  # the reply is paid and still to be kept
             self._unwritable = error

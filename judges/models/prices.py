@@ -90,11 +90,23 @@ class PriceSource(Record):
     detail: str = ""
 
 
+class RecordedPrice(PriceSource):
+    """A price as the manifest of a run records it. ``price`` None: it was not known, or an earlier
+    release recorded its source alone."""
+
+    price: Price | None = None
+
+
 class KnownPrice(Record):
     """A price, None if it is not known, and where it is from."""
 
     price: Price | None = None
     source: PriceSource = PriceSource(source="unknown")
+
+    @property
+    def recorded(self) -> RecordedPrice:
+        """Return what the manifest of a run records."""
+        return RecordedPrice(source=self.source.source, detail=self.source.detail, price=self.price)
 
     def cost(self, usage: Usage) -> float | None:
         """Compute US dollars of one request, None if the price is not known."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,7 +11,7 @@ import msgspec
 import numpy as np
 
 from trajudge.eval.data.index.call_numbers import place_of_call, request_number
-from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
+from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.index.keys import column_of
 from trajudge.eval.data.index.lines import whole_lines
 from trajudge.eval.stats.interval import Bools, Floats, Ints
@@ -68,27 +67,6 @@ def with_ledger(judgments: JudgmentColumns, ledger: Path) -> JudgmentColumns:
     return replace(judgments, calls=replace(calls, seconds=seconds, cached=cached))
 
 
-def paid_beside(payments: Path, calls: CallColumns, waiting: Mapping[str, float]) -> float:
-    """Return the dollars that a run has paid in all of its sessions for what the ``calls`` of its
-    judgments do not hold: attempts that failed, and replies that a later one replaced.
-    ``waiting`` are the dollars by request of replies whose judgments are still to come.
-
-    An attempt that was under way when its process was killed counts with its worst case where
-    --max-cost was given, else not.
-    """
-    dollars = _dollars(payments)
-    if not dollars:
-        return 0.0
-    numbers, first = np.unique(calls.request, return_index=True)
-    costs = np.nan_to_num(calls.cost[first])
-    held = {request_number(request): cost for request, cost in waiting.items()}
-    held |= dict(zip(numbers.tolist(), costs.tolist(), strict=True))
-    beside = 0.0
-    for request, paid in dollars.items():
-        beside += max(paid - held.get(request_number(request), 0.0), 0.0)
-    return beside
-
-
 def _read(ledger: Path) -> _Ledger:
     noted, seconds, paid = array("q"), array("d"), array("d")
     for line in whole_lines(ledger):
@@ -106,11 +84,8 @@ def _read(ledger: Path) -> _Ledger:
 
 
 def _paid(payments: Path) -> Ints:
-    """Return the numbers of the requests for which something was paid."""
-    return np.array([*map(request_number, _dollars(payments))], dtype=np.int64)
+    """Return the numbers of the requests for which something was paid, or nobody knows what."""
+    from trajudge.judges.engine.store.payments import read_attempts  # noqa: PLC0415 - scores need no engine
 
-
-def _dollars(payments: Path) -> dict[str, float]:
-    from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
-
-    return read_payments(payments)
+    paid = {request for request, cost in read_attempts(payments).values() if cost != 0}
+    return np.array([*map(request_number, paid)], dtype=np.int64)

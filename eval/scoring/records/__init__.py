@@ -40,6 +40,7 @@ from trajudge.eval.scoring.records.scores import (
 )
 from trajudge.eval.scoring.records.spending import (
     JudgeUsage,
+    PaidBeside,
     StageUsage,
     UsageTotals,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "McNemarResult",
     "MetricDifference",
     "Missing",
+    "PaidBeside",
     "Ranking",
     "Rate",
     "RateName",

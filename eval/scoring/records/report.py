@@ -6,7 +6,7 @@ from trajudge.eval.scoring.records.comparison import Comparison, EqualRecall, Me
 from trajudge.eval.scoring.records.faults import FaultScore
 from trajudge.eval.scoring.records.names import Missing
 from trajudge.eval.scoring.records.scores import Coverage, EstimatedRate, Score, SuccessRate
-from trajudge.eval.scoring.records.spending import JudgeUsage
+from trajudge.eval.scoring.records.spending import JudgeUsage, PaidBeside
 from trajudge.trajectories.model import Record
 
 
@@ -17,7 +17,8 @@ class ScoreReport(Record):
     ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines, which read no
     page, and ``equal_recall`` what judges reach beyond them. ``faults``: where the
     question is the process, how judges find and place faults. ``label_policy`` made one label of
-    several opinions, "" where a run has its one label."""
+    several opinions, "" where a run has its one label. ``beside``: what the runs paid beside what
+    the ``spending`` of their judgments tells."""
 
     missing: Missing
     resamples: int
@@ -34,6 +35,7 @@ class ScoreReport(Record):
     equal_recall: tuple[EqualRecall, ...] = ()
     faults: tuple[FaultScore, ...] = ()
     label_policy: str = ""
+    beside: PaidBeside = PaidBeside()
 
     def titled(self, title: str) -> str:
         """Head a table: with the policy that made the labels, if it is one of several."""

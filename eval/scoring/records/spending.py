@@ -9,8 +9,9 @@ from trajudge.trajectories.model import Record
 class UsageTotals(Record):
     """What calls used, each distinct request once. ``cost`` in US dollars over the calls whose
     price is known, None if there is none; ``unpriced`` calls come on top. ``cached`` calls, worth
-    ``cached_cost`` dollars, were not paid by this run: the cache had their replies. ``seconds`` is
-    the latency of those that were sent, added up."""
+    ``cached_cost`` dollars and ``cached_unpriced`` of them nobody knows how many, were not paid by
+    this run: the cache had their replies. ``seconds`` is the latency of those that were sent, added
+    up."""
 
     calls: int
     usage: Usage
@@ -18,7 +19,19 @@ class UsageTotals(Record):
     unpriced: int
     cached: int = 0
     cached_cost: float = 0.0
+    cached_unpriced: int = 0
     seconds: float = 0.0
+
+
+class PaidBeside(Record):
+    """What a run paid beside the cost that its judgments state: ``dollars`` for attempts that
+    failed, replies that a later one replaced, replies whose judgment never came and requests that
+    several workers made; ``unpriced`` of these attempts come on top. ``rebate`` are the dollars by
+    which the judgments' own replies were cheaper, as in batches."""
+
+    dollars: float = 0.0
+    unpriced: int = 0
+    rebate: float = 0.0
 
 
 class StageUsage(UsageTotals):

@@ -1,8 +1,9 @@
 """Ledger of what a run's attempts cost, over all its sessions.
 
-Every attempt that costs something leaves a line when it is settled. Under ``--max-cost`` each also
-leaves one before it is sent, with its worst case. An attempt of which only this first line stands
-was under way when its process died: nobody knows what it cost, so the worst case counts.
+Every attempt that costs something, or nobody knows what, leaves a line when it is settled. Under
+``--max-cost`` each also leaves one before it is sent, with its worst case. An attempt of which only
+this first line stands was under way when its process died: nobody knows what it cost, so the worst
+case counts.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import orjson
 
@@ -19,47 +20,60 @@ from trajudge.trajectories.util.errors import UserError
 
 
 class Payments:
-    """The file at ``path``, to which lines are appended; created with the first one."""
+    """Notes attempts as lines of JSON, without a line break, which ``append`` keeps; what that
+    raises, every method does."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, append: Callable[[bytes], None]) -> None:
+        self._append = append
         self._session = secrets.token_hex(4)
         self._count = 0
-        self._descriptor: int | None = None
 
     def sent(self, request_hash: str, worst: float) -> str:
-        """Note an attempt that is about to be sent and return its name, for ``settled``. Raises
-        UserError."""
-        self._count += 1
-        attempt = f"{self._session}-{self._count}"
+        """Note an attempt that is about to be sent and return its name, for ``settled``."""
+        attempt = self._named()
         self.note(attempt, request_hash, worst)
         return attempt
 
-    def paid(self, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that was not noted before it was sent. Raises UserError."""
-        self.sent(request_hash, cost)  # of one that is never settled, this counts
+    def paid(self, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that was not noted before it was sent, None if its price is
+        not known."""
+        self.note(self._named(), request_hash, cost)  # of one that is never settled, this counts
 
-    def note(self, attempt: str, request_hash: str, cost: float) -> None:
-        """Note the cost of an attempt that others made and name. Raises UserError."""
-        self._append({"attempt": attempt, "request": request_hash, "reserved": cost})
+    def note(self, attempt: str, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that others made and name, None if its price is not known."""
+        line = {"attempt": attempt, "request": request_hash, "reserved": cost}
+        self._append(orjson.dumps(line))
 
     def settled(self, attempt: str, cost: float) -> None:
-        """Note what the attempt cost. Raises UserError."""
-        self._append({"attempt": attempt, "paid": cost})
+        """Note what the attempt cost."""
+        self._append(orjson.dumps({"attempt": attempt, "paid": cost}))
+
+    def _named(self) -> str:
+        self._count += 1
+        return f"{self._session}-{self._count}"
+
+
+class PaymentsFile(Payments):
+    """Appends the lines to the file at ``path``, which is created with the first one. Raises
+    UserError."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(self._write)
+        self.path = path
+        self._descriptor: int | None = None
 
     def close(self) -> None:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _append(self, line: dict[str, Any]) -> None:
+    def _write(self, line: bytes) -> None:
         try:
             if self._descriptor is None:
                 flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
                 self._descriptor = os.open(self.path, flags, 0o644)
             # The line break before it ends what a kill may have left unfinished.
-            content = b"\n" + orjson.dumps(line)
-            os.write(self._descriptor, content)
+            os.write(self._descriptor, b"\n" + line)
         except OSError as error:
             raise UserError(
                 f"{self.path}: cannot be written ({error.strerror}): make room, or the folder "
@@ -69,25 +83,35 @@ class Payments:
 
 def read_payments(path: Path) -> dict[str, float]:
     """Read the dollars by request: the cost of its attempts, and the worst case of those never
-    settled. Empty without the file."""
+    settled; without those of unknown price. Empty without the file."""
+    return dollars_by_request(read_attempts(path))
+
+
+def dollars_by_request(attempts: Mapping[str, tuple[str, float | None]]) -> dict[str, float]:
+    """Add up the dollars of attempts as ``read_attempts`` returns them, by request; without those
+    of unknown price."""
     dollars: dict[str, float] = defaultdict(float)
-    for request_hash, cost in read_attempts(path).values():
-        dollars[request_hash] += cost
+    for request_hash, cost in attempts.values():
+        dollars[request_hash] += cost or 0.0
     return {request_hash: cost for request_hash, cost in dollars.items() if cost}
 
 
-def read_attempts(path: Path) -> dict[str, tuple[str, float]]:
-    """Read the request of each attempt, and its dollars as of ``read_payments``."""
-    by_attempt: dict[str, tuple[str, float]] = {}
+def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
+    """Read the request of each attempt, and its dollars as of ``read_payments``; None if its price
+    is not known."""
+    sent: dict[str, tuple[str, float | None]] = {}
+    settled: dict[str, float] = {}
     lines = path.read_bytes().split(b"\n") if path.is_file() else []
     for line in lines:
         try:
             entry = orjson.loads(line)
             attempt = str(entry["attempt"])
             if "reserved" in entry:
-                by_attempt[attempt] = str(entry["request"]), float(entry["reserved"])
-            elif attempt in by_attempt:
-                by_attempt[attempt] = by_attempt[attempt][0], float(entry["paid"])
+                worst = entry["reserved"]
+                sent[attempt] = str(entry["request"]), None if worst is None else float(worst)
+            else:
+                settled[attempt] = float(entry["paid"])
         except (ValueError, KeyError, TypeError):
             continue  # empty, or torn by a kill before its attempt was sent
-    return by_attempt
+    # What several workers noted need not stand in the order in which it came to pass.
+    return {name: (told, settled.get(name, cost)) for name, (told, cost) in sent.items()}

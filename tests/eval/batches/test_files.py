@@ -80,7 +80,7 @@ def test_what_replies_that_were_replaced_cost_is_told_beside_the_judgments(
             shown = " ".join(capsys.readouterr().out.split())
             assert f"Cost: ${bills[-1]:.4f}, {JUDGMENTS} calls" in shown
             assert (" more for failed attempts" in shown) == bool(retry)
-        beside = re.search(r"\$([\d.]+) more for failed attempts and replies", shown)
+        beside = re.search(r"\$([\d.]+) more for failed attempts, repeated", shown)
         assert beside and float(beside[1]) == pytest.approx(bills[0], abs=1e-4)
         # Nothing is left to ask, so it needs no batches; what they cost is known to the folder.
         assert judge(server, "batch", *words[2:]) == 0

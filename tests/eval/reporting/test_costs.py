@@ -5,11 +5,15 @@ from __future__ import annotations
 from tests.eval.cases import call, failed, said
 from trajudge.eval.reporting.costs import cost_sentence
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.records import PaidBeside
 from trajudge.judges.model import Call, Judgment, Status
 
+NOTHING = PaidBeside()
 
-def sentence(*judgments: Judgment, beside: float = 0.0) -> str:
-    return cost_sentence(score(judgments, {}, rewards={}), None, beside)
+
+def sentence(*judgments: Judgment, beside: PaidBeside = NOTHING) -> str:
+    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+    return cost_sentence(scores)
 
 
 def judged(task: int, *calls: Call) -> Judgment:
@@ -44,7 +48,21 @@ def test_a_request_is_paid_if_one_of_its_calls_was() -> None:
 
 def test_calls_of_unknown_price_from_the_cache_have_no_worth() -> None:
     told = sentence(judged(1, call(None, cached=True)))
-    assert told.startswith("Cost: unknown, 1 call (1 from the cache), ")
+    assert told.startswith("Cost: $0.0000, 1 call (1 from the cache, of unknown price), ")
+    mixed = judged(1, call(None, cached=True), call(0.5, cached=True), call(0.25), call(None))
+    assert sentence(mixed).startswith(
+        "Cost: $0.2500 and 1 call of unknown price, "
+        "4 calls (2 from the cache, worth $0.5000, 1 of unknown price), "
+    )
+    assert sentence(judged(1, call(None), call(0.5, cached=True))).startswith("Cost: unknown, 2 ")
+
+
+def test_published_verdicts_do_not_tell_what_they_cost() -> None:
+    theirs = said(1, True, judge="verifier@published")
+    assert sentence(theirs) == "Cost: unknown (published verdicts do not tell their calls)"
+    told = sentence(theirs, judged(1, call(0.5)))
+    assert told.startswith("Cost: $0.5000, 1 call, ")
+    assert told.endswith(" output tokens; unknown for 1 published judge")
 
 
 def test_a_model_that_answered_nothing_was_called_all_the_same() -> None:
@@ -53,5 +71,20 @@ def test_a_model_that_answered_nothing_was_called_all_the_same() -> None:
 
 
 def test_what_no_judgment_holds_comes_on_top() -> None:
-    told = sentence(judged(1, call(0.5)), beside=0.25)
-    assert told.endswith("; $0.2500 more for failed attempts and replies that no judgment holds")
+    told = sentence(judged(1, call(0.5)), beside=PaidBeside(dollars=0.25))
+    assert told.endswith(
+        "; $0.2500 more for failed attempts, repeated requests and replies that no judgment holds"
+    )
+
+
+def test_what_nobody_knows_is_told_as_unknown() -> None:
+    judgment = judged(1, call(0.5))
+    told = sentence(judgment, beside=PaidBeside(dollars=0.25, unpriced=2))
+    assert "; $0.2500 and 2 calls of unknown price more for failed attempts" in told
+    told = sentence(judgment, beside=PaidBeside(unpriced=1))
+    assert "; 1 call of unknown price more for failed attempts" in told
+
+
+def test_calls_that_were_cheaper_in_batches_cost_what_was_paid() -> None:
+    told = sentence(judged(1, call(0.5)), beside=PaidBeside(rebate=0.25))
+    assert told.startswith("Cost: $0.2500, 1 call, ")

@@ -21,7 +21,7 @@ from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import OVERALL, EqualRecall, ScoreReport
+from trajudge.eval.scoring.records import OVERALL, EqualRecall, PaidBeside, ScoreReport
 from trajudge.judges.model import Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -137,7 +137,9 @@ def test_baselines_of_different_trajectories_say_beside_whom_they_were_scored() 
 
 def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
     judgments = [said(1, True, calls=(call(usage=Usage(input=990_488_000, output=34_268_000)),))]
-    shown = summary(score(judgments, {}, rewards={}), seconds=1234.5, beside=0.2939, width=60)
+    beside = PaidBeside(dollars=0.2939)
+    scores = score(judgments, {}, rewards={}).model_copy(update={"beside": beside})
+    shown = summary(scores, seconds=1234.5, width=60)
     words = " ".join(shown.split())
     assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words
     assert "wall time: 1234.5 s" in words

@@ -34,7 +34,9 @@ def test_the_listed_price_is_taken_and_remembered(tmp_path: Path) -> None:
         url = f"{server.url}/v1"
         handle = single_model("maker/model", config(tmp_path, url, adapter="openai"))
         assert handle.priced.price == Price(input=1.25, output=10, cache_read=0.125)
-        assert handle.manifest["prices"] == {"maker/model": {"source": "server", "detail": url}}
+        told = handle.manifest["prices"]["maker/model"]
+        assert (told["source"], told["detail"]) == ("server", url)
+        assert Price.model_validate(told["price"]) == handle.priced.price
         assert handle.manifest["windows"]["maker/model"] == {"tokens": 65_536, "source": "server"}
     later = single_model("maker/model", config(tmp_path, url, adapter="openai"))
     usage = Usage(input=1_000_000)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.eval.cases import call, said
 from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index.call_ledger import PAYMENTS, paid_beside, with_ledger
+from trajudge.eval.data.index.call_ledger import PAYMENTS, with_ledger
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.judges.engine import Payments
+from trajudge.judges.engine import PaymentsFile
 from trajudge.judges.model import Judgment
 
 CAPTION, VERDICT = "a" * 64, "b" * 64
@@ -34,8 +32,8 @@ def write(folder: Path, *sessions: Judgment) -> None:
     (folder / CALLS).write_bytes(b"".join(b"".join(ledger_lines(one)) for one in sessions))
 
 
-def pay(folder: Path, *paid: tuple[str, float]) -> None:
-    payments = Payments(folder / PAYMENTS)
+def pay(folder: Path, *paid: tuple[str, float | None]) -> None:
+    payments = PaymentsFile(folder / PAYMENTS)
     for request, dollars in paid:
         payments.paid(request, dollars)
     payments.close()
@@ -55,10 +53,7 @@ def test_a_session_that_ended_before_the_judgment_has_paid_for_the_call(tmp_path
     assert cached_calls(tmp_path) == [False, False]
 
 
-def test_what_no_judgment_holds_is_paid_beside(tmp_path: Path) -> None:
-    calls = JudgmentColumns.of([judged(cached=False), judged(cached=False)]).calls
-    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == 0
-    pay(tmp_path, (CAPTION, 0.5), (VERDICT, 0.25))
-    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == 0
-    pay(tmp_path, (VERDICT, 0.125), ("c" * 64, 1.0))
-    assert paid_beside(tmp_path / PAYMENTS, calls, {}) == pytest.approx(1.125)
+def test_what_a_session_paid_at_an_unknown_price_is_not_from_the_cache(tmp_path: Path) -> None:
+    write(tmp_path, judged(cached=True))
+    pay(tmp_path, (CAPTION, None))
+    assert cached_calls(tmp_path) == [False, False]
