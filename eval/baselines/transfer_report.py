@@ -86,10 +86,8 @@ def transfer_screen(report: ScoreReport, question: Label) -> str:
         ("" if at and row[0] == rows[at - 1][0] else row[0], *row[1:])
         for at, row in enumerate(rows)
     ]
-    below = [line for text in report.remarks for line in folded(text, width)]
-    below.append(
-        "Every method saw no label of the benchmark it is scored on; all intervals: --full"
-    )
+    rest = "Every method saw no label of the benchmark it is scored on; all intervals: --full"
+    below = [line for text in [*report.remarks, rest] for line in folded(text, width)]
     lines = cut_columns(
         *(_HEAD, named, width, LINES - 1 - min(len(below), 8)),
         names=2,

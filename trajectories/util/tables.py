@@ -61,6 +61,13 @@ def shown(table: Table) -> Table:
     return table._replace(rows=[tuple(map(one_line, row)) for row in table.rows])
 
 
+def without_limits(table: Table) -> Table:
+    """Leave out the intervals beside estimates."""
+    rows = [tuple(_WITH_LIMITS.sub(r"\1", cell) for cell in row) for row in table.rows]
+    head = tuple(name.replace(_LIMITS_MARK, "") for name in table.head)
+    return table._replace(head=head, rows=rows)
+
+
 def text(table: Table, width: int | None = None) -> str:
     """Aligned columns below the title, in lines of at most ``width`` (default: the screen's)."""
     width = width or screen_width()
@@ -255,20 +262,21 @@ def first_screen(
     *,
     rest: str,
     more: str = "--full",
+    most: int = WARNINGS,
     width: int | None = None,
 ) -> str:
     """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines.
 
     ``rest`` says where everything else stands, ``more`` where what was cut does. Tables share the
-    lines that are left; where these are few, fewer warnings are shown.
+    lines that are left; where these are few, fewer than ``most`` warnings are shown.
     """
     width = width or screen_width()
     head = [line for text in above for line in folded(text, width, most=_LONGEST)]
     tail = [line for text in below for line in folded(text, width, most=_LONGEST)]
     last = folded(rest, width)
     least = len(head) + len(tail) + len(last) + 6 * len(tables) + 1
-    for most in range(WARNINGS, 0, -1):
-        folded_warnings = first_warnings(warnings, width, rest=more, most=most)
+    for count in range(most, 0, -1):
+        folded_warnings = first_warnings(warnings, width, rest=more, most=count)
         if least + len(folded_warnings) <= LINES:
             break
     room = LINES - len(head) - len(tail) - len(folded_warnings) - len(last) - 1
