@@ -11,7 +11,8 @@ from typing import NamedTuple
 from trajudge import __version__
 from trajudge.trajectories.util.errors import did_you_mean
 from trajudge.trajectories.util.exits import user_errors
-from trajudge.trajectories.util.layout.help import hanging, terminal_width
+from trajudge.trajectories.util.layout.cells import hanging
+from trajudge.trajectories.util.layout.help import terminal_width
 from trajudge.trajectories.util.local.threads import limit_threads
 
 

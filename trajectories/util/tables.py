@@ -168,11 +168,12 @@ def _cut_to(text: str, width: int, most: int) -> list[str]:
         lines = broken(" ".join(words), width, indent="  ")
         if len(lines) <= most:
             return lines
-    room = most * (width - 2)
-    while len(lines) > most and room > 0:
-        room -= max(width // 8, 1)
-        begin, end = _first_words(words, room * 2 // 5), _first_words(words[::-1], room * 3 // 5)
-        lines = broken(" ".join([*begin, "…", *end[::-1]]), width, indent="  ")
+    begin = _first_words(words, most * (width - 2) * 2 // 5)
+    for room in range(most * (width - 2) * 3 // 5, -1, -1):
+        end = _first_words(words[::-1], room)[::-1]
+        lines = broken(" ".join([*begin, "…", *end]), width, indent="  ")
+        if len(lines) <= most:
+            break
     return lines
 
 

@@ -60,6 +60,11 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
     return [*lines, line.rstrip()] if line.strip() else lines
 
 
+def hanging(label: str, text: str, width: int) -> list[str]:
+    """Put a text beside its label, its later lines below the first."""
+    return broken(label + text, width, indent=" " * len(label))
+
+
 def _units(text: str) -> Iterator[str]:
     """Divide a text where a terminal could: marks and joined emoji stay together."""
     unit = ""

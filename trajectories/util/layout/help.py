@@ -47,11 +47,6 @@ def fitted(text: str, width: int) -> str:
     return "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
 
 
-def hanging(label: str, text: str, width: int) -> list[str]:
-    """Put a text beside its label, its later lines below the first."""
-    return broken(label + text, width, indent=" " * len(label))
-
-
 def option_index(groups: Iterable[argparse._ArgumentGroup], width: int) -> list[str]:
     """Name the options of each group, below one another."""
     lines: list[str] = []
