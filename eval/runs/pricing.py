@@ -191,12 +191,11 @@ def described(
         "output tokens": f"{found.usage.output:,} (assumed)",
         "cost": _money(found.cost),
     }
-    lines = [
-        line
-        for name, fact in facts.items()
-        for line in hanging(f"  {name:<13} ", fact, screen_width())
-    ]
-    return "\n".join([judge, *lines])
+    width = screen_width()
+    lines = hanging("", judge, width)
+    for name, fact in facts.items():
+        lines += hanging(f"  {name:<13} ", fact, width)
+    return "\n".join(lines)
 
 
 async def _price(

@@ -92,3 +92,4 @@ def test_a_path_stays_whole_and_a_sentence_without_spaces_does_not() -> None:
     path = "/folder/" + "a-b" * 8
     assert broken(f"see {path}", 20, indent="  ", whole=True) == ["see", f"  {path}"]
     assert broken("裁判官" * 5, 14, whole=True) == ["裁判官裁判官裁", "判官裁判官裁判", "官"]
+    assert broken("judge-a-b-c-d", 9, whole=True) == ["judge-a-", "b-c-d"]

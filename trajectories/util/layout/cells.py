@@ -41,7 +41,7 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
     """Break a text at spaces into lines of at most ``width`` columns, the later ones indented.
 
     A word that is longer than a line is broken after a punctuation mark, where it has one;
-    ``whole``: only between wide characters, so that it can be copied.
+    ``whole``: a path only between wide characters, so that it can be copied.
     """
     lines: list[str] = []
     line = ""
@@ -52,7 +52,8 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
         if cells(line + part) > width and line.strip():
             lines.append(line.rstrip())
             line = indent
-        *full, last = _pieces(part, width - cells(line), width - cells(indent), whole=whole)
+        path = whole and "/" in part
+        *full, last = _pieces(part, width - cells(line), width - cells(indent), whole=path)
         for piece in full:
             lines.append(line + piece)
             line = indent
