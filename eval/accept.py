@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from trajudge.eval.acceptance.options import accept_parser
@@ -11,7 +13,6 @@ from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
 from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
-    from trajudge.eval.acceptance.accepting import Acceptance
     from trajudge.eval.acceptance.settings import AcceptConfig
 
 
@@ -20,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Apply the choice and write; return the exit code (1: nothing was accepted)."""
     options, rest = accept_parser().parse_known_args(arguments)
     from trajudge.eval.acceptance.accepting import accept  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.acceptance.screen import acceptance_screen  # noqa: PLC0415
     from trajudge.eval.acceptance.settings import AcceptConfig  # noqa: PLC0415
     from trajudge.eval.acceptance.training.settings import training_settings  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
@@ -27,16 +29,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     training = training_settings(vars(options))
     config = read_settings(AcceptConfig, options, training=training)
     if config.judge and config.data and not (config.run or config.judgments):
-        config = _judged_now(config, rest)
+        judged = _judged_now(config, rest)
+        if judged is None:
+            return OK
+        config = judged
     elif rest:
         raise UserError(f"no option {rest[0]!r}: see  trajudge accept --help")
     made = accept(config)
-    sys.stdout.write(_text(config, made))
+    sys.stdout.write(acceptance_screen(config, made))
     return OK if made.counts.get("accepted") else FAILURES
 
 
-def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
-    """Ask the judge and keep its run below ``--out``. Raises UserError."""
+def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig | None:
+    """Ask the judge and keep its run below ``--out``; the screen with its scores is left to
+    ``trajudge score``, unless ``--full`` asks for it. None after a dry run. Raises UserError."""
     from trajudge.eval import judge  # noqa: PLC0415 - only a run of the judge needs these
     from trajudge.eval.acceptance.accepting import choose  # noqa: PLC0415
     from trajudge.eval.data.run_folder import read_judgments  # noqa: PLC0415
@@ -46,33 +52,17 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig:
     run = config.out / "run"
     split = [] if "--split" in rest else ["--split", "all"]
     wanted = ["--judge", config.judge, "--data", config.data, "--out", str(run), *split, *rest]
-    code = judge.main([word for word in wanted if word is not None])
+    shown = sys.stdout if {"--dry-run", "--full"} & set(rest) else StringIO()
+    with redirect_stdout(shown):
+        code = judge.main([word for word in wanted if word is not None])
+    if code == OK and "--dry-run" in rest:
+        return None
     if code not in (OK, FAILURES):
         raise UserError(f"{config.judge} could not be asked (exit code {code}): nothing written")
     asked = sorted({judgment.judge for judgment in read_judgments(run)})
     if len(asked) > 1:
         raise UserError(f"one judge is applied at a time, not {', '.join(asked)}: name one --model")
     return config.model_copy(update={"run": (run,), "judge": asked[0] if asked else config.judge})
-
-
-def _text(config: AcceptConfig, made: Acceptance) -> str:
-    from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import Table, first_screen  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import count_of  # noqa: PLC0415
-
-    rejected = [(kind, str(count)) for kind, count in made.counts.items() if kind != "accepted"]
-    total = sum(made.counts.values())
-    finding = (
-        f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
-        f"{made.counts.get('accepted', 0)} accepted of {count_of(total, 'trajectory')}"
-    )
-    table = Table("", ("rejected because", "trajectories"), rejected, names=1)
-    rest = f"written to {config.out}: {ACCEPTED}, {REJECTED}, {SUMMARY}"
-    if made.training is not None and config.training is not None:
-        rows = ", ".join(f"{count} in {name}" for name, count in made.training.rows.items())
-        rest += f"; rows in {config.training.format}/: {rows or 'none'}"
-    tables = [table] if rejected else []
-    return first_screen([finding], tables, (), made.warnings, rest=rest, more=SUMMARY)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from textwrap import wrap
 from typing import NamedTuple
 
 from trajudge import __version__
 from trajudge.trajectories.util.errors import did_you_mean
 from trajudge.trajectories.util.exits import user_errors
+from trajudge.trajectories.util.layout.cells import hanging
+from trajudge.trajectories.util.layout.help import terminal_width
 from trajudge.trajectories.util.local.threads import limit_threads
 
 
@@ -135,30 +136,32 @@ OLD = {
 }
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
+_LIST_WIDTH = 80  # columns that the names of a group's commands fill
 
 
 def usage() -> str:
     """List the commands and groups on one screen."""
+    width = terminal_width()
     lines = ["usage: trajudge COMMAND [OPTION ...]", ""]
-    lines += [f"  {name:<11} {command.purpose}" for name, command in COMMANDS.items()]
+    for name, command in COMMANDS.items():
+        lines += hanging(f"  {name:<11} ", command.purpose, width)
     lines.append("")
     for name, group in GROUPS.items():
-        margin = " " * 9
-        named = wrap(", ".join(group.commands), 80, initial_indent=margin, subsequent_indent=margin)
-        lines += [f"  {name:<6} {group.purpose}:", *named]
-    lines += [
-        "",
-        "trajudge GROUP --help lists a group, trajudge COMMAND --help shows options",
-    ]
-    return "\n".join(lines)
+        lines += hanging(f"  {name:<6} ", f"{group.purpose}:", width)
+        lines += hanging(" " * 9, ", ".join(group.commands), min(width, _LIST_WIDTH))
+    last = "trajudge GROUP --help lists a group, trajudge COMMAND --help shows options"
+    return "\n".join([*lines, "", *hanging("", last, width)])
 
 
 def group_usage(name: str) -> str:
     """List the commands of a group."""
-    group = GROUPS[name]
-    lines = [f"usage: trajudge {name} COMMAND [OPTION ...]", "", group.purpose, ""]
-    lines += [f"  {each:<12} {command.purpose}" for each, command in group.commands.items()]
-    return "\n".join([*lines, "", f"trajudge {name} COMMAND --help shows a command's options"])
+    group, width = GROUPS[name], terminal_width()
+    lines = [f"usage: trajudge {name} COMMAND [OPTION ...]", ""]
+    lines += [*hanging("", group.purpose, width), ""]
+    for each, command in group.commands.items():
+        lines += hanging(f"  {each:<12} ", command.purpose, width)
+    last = f"trajudge {name} COMMAND --help shows a command's options"
+    return "\n".join([*lines, "", *hanging("", last, width)])
 
 
 @user_errors

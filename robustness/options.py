@@ -15,18 +15,13 @@ from trajudge.trajectories.util.exits import TextParser
 from trajudge.trajectories.util.options import count
 
 _DESCRIPTION = """\
-Compare a judge's verdicts on runs that were changed in known ways with its verdicts on the runs as
-they were: how often claims, instructions on the page and forged evidence make it accept a failure,
-and what is left of its precision.
+Compare a judge's verdicts on runs that were changed in known ways with those on the runs as they
+were: how often claims, instructions on the page and forged evidence make it accept a failure, and
+what is left of its precision. An interrupted command goes on where it was.
 
-  trajudge robust --judge heuristic --judge simplified --model gpt-4o --data sample
-  trajudge robust --judge simplified --model gpt-4o --dry-run
-  trajudge robust --judge simplified --model gpt-4o --defence datamark --defence two-pass
-
-The runs are changed, judged (the same command goes on where it was interrupted) and compared. What
-was judged before is compared alone:
-
-  trajudge robust runs/attacked --attacked attacked
+  trajudge robust --judge heuristic --judge simplified --model gpt-4o
+  trajudge robust --judge simplified --model gpt-4o --defence each --dry-run
+  trajudge robust runs/attacked --attacked attacked   # judged before: compared
 """
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
@@ -88,7 +83,7 @@ def _change_options(group: argparse._ArgumentGroup) -> None:
         "--suite",
         choices=("core", "all"),
         default="core",
-        help="core: some of every family (default), all: the whole catalogue",
+        help="core (default): some of every family; all: all of them",
     )
     add(
         "--perturbation",

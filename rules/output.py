@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 
 from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.tables import Column, screen_width, terminal_table
+from trajudge.trajectories.util.layout.drawn import Column, terminal_table
+from trajudge.trajectories.util.tables import screen_width
 from trajudge.trajectories.util.terminal import terminal_console
 
 

@@ -14,7 +14,7 @@ from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.tables import (
     Table,
-    columns,
+    cut_columns,
     fitted,
     folded,
     screen_width,
@@ -65,10 +65,11 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     below += [line for text in _counts(audit) for line in folded(text, width)]
     below += folded(rest, width)
     rows = [_short_row(entry) for entry in _worst(audit.errors)]
-    room = max(LINES - len(above) - len(below) - 5, 1)
-    lines = columns(_SHORT_HEAD, rows[:room], width, names=1) if rows else []
-    if len(rows) > room:
-        lines.append(f"and {count_of(len(rows) - room, 'more group')}: {full}")
+    lines = cut_columns(
+        *(_SHORT_HEAD, rows, width, LINES - len(above) - len(below) - 3),
+        names=1,
+        more=lambda left: f"and {count_of(left, 'more group')}: {full}",
+    )
     return "\n".join([*above, "", *lines, "", *below]) + "\n"
 
 

@@ -17,7 +17,7 @@ from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, ScoreReport
 from trajudge.trajectories.util.layout.screen import LINES
-from trajudge.trajectories.util.tables import Table, columns, folded, render, screen_width
+from trajudge.trajectories.util.tables import Table, cut_columns, folded, render, screen_width
 from trajudge.trajectories.util.terminal import count_of
 
 _REMARK_LINES = 10
@@ -86,12 +86,11 @@ def transfer_screen(report: ScoreReport, question: Label) -> str:
         ("" if at and row[0] == rows[at - 1][0] else row[0], *row[1:])
         for at, row in enumerate(rows)
     ]
-    below = [line for text in report.remarks for line in folded(text, width)]
-    below.append(
-        "Every method saw no label of the benchmark it is scored on; all intervals: --full"
+    rest = "Every method saw no label of the benchmark it is scored on; all intervals: --full"
+    below = [line for text in [*report.remarks, rest] for line in folded(text, width)]
+    lines = cut_columns(
+        *(_HEAD, named, width, LINES - 1 - min(len(below), 8)),
+        names=2,
+        more=lambda left: f"and {count_of(left, 'more row')}: --full",
     )
-    room = LINES - 3 - min(len(below), 8)
-    lines = columns(_HEAD, named[:room], width, names=2)
-    if len(named) > room:
-        lines.append(f"and {count_of(len(named) - room, 'more row')}: --full")
     return "\n".join([*lines, "", *below]) + "\n"

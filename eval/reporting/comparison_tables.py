@@ -30,6 +30,7 @@ from trajudge.eval.scoring.records import (
 from trajudge.trajectories.util.layout.lines import wrapped
 from trajudge.trajectories.util.tables import (
     Table,
+    columns,
     first_screen,
     fitted,
     screen_width,
@@ -86,7 +87,8 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
 
 def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
     """Lay out the order of the judges by precision on each benchmark, in a few lines: the first of
-    them where all would need more. Nothing where they were not compared there."""
+    them where all would need more, their names shortened where one does. Nothing where they were
+    not compared there."""
     rankings = [r for r in comparison.rankings if r.metric == "precision"]
     first = next((r.label for r in rankings), None)
     places = [r for r in rankings if r.label == first and r.benchmark != OVERALL]
@@ -98,6 +100,8 @@ def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
         lines = wrapped(_BENCHMARK_HEAD, rows, width)
         if len(lines) <= _RANKING_LINES * (1 + len(shown)):
             break
+    else:
+        lines = columns(_BENCHMARK_HEAD, rows, width, names=len(_BENCHMARK_HEAD))
     return [*lines, *([f"and {left_out} more: --full"] if left_out > 0 else [])]
 
 

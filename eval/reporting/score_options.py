@@ -129,7 +129,8 @@ def _output(group: Any) -> None:
         action="append",
         type=int,
         choices=PAPER_TABLES,
-        help="print this table of the paper instead of all; may be repeated",
+        help="print this table of the paper instead of all, a long one whole with --full; may be "
+        "repeated",
     )
     add.switch("--full", "print all tables and notes instead of one screen")
     add_format(group, "tables")

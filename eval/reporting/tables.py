@@ -40,12 +40,16 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
     UsageTotals,
 )
+from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.tables import (
+    WARNINGS,
     Table,
     all_folded,
+    first_screen,
     first_warnings,
     render,
     screen_width,
+    without_limits,
 )
 from trajudge.trajectories.util.terminal import count_of
 
@@ -120,11 +124,22 @@ def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
 
 
 def with_notes(shown: Sequence[Table], sentences: Sequence[str], *, rest: str | None = None) -> str:
-    """Render tables as text, and sentences below them: all, or the first few where ``rest`` says
-    where the others stand."""
-    lines = all_folded(sentences)
-    if rest is not None:
-        lines = first_warnings(sentences, screen_width(), rest=rest)
+    """Render tables as text, and sentences below them. Where ``rest`` says where everything stands,
+    on one screen: fewer sentences, then no intervals, then the first rows alone."""
+    if rest is None:
+        return _text(shown, all_folded(sentences))
+    estimates = list(map(without_limits, shown))
+    below = f"Whole, with intervals: {rest}"
+    for made, last in ((shown, []), (estimates, [below])):
+        for most in range(WARNINGS, 0, -1):
+            lines = first_warnings(sentences, screen_width(), rest=rest, most=most)
+            text = _text(made, [*lines, *last])
+            if text.count("\n") <= LINES:
+                return text
+    return first_screen([], estimates, (), sentences, rest=below, more=rest, most=1).lstrip("\n")
+
+
+def _text(shown: Sequence[Table], lines: Sequence[str]) -> str:
     return "\n".join([render(shown, "table"), *lines]).rstrip("\n") + "\n"
 
 

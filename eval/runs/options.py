@@ -75,7 +75,7 @@ def judge_options(group: Any) -> None:
     add.repeated(
         "--model",
         "NAME",
-        "the model to ask, e.g. gpt-4o, claude-..., provider/name; may be repeated",
+        "e.g. gpt-4o, claude-..., provider/name; may be repeated",
     )
     add.repeated(
         "--judge",

@@ -26,6 +26,8 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK
+from trajudge.trajectories.util.layout.cells import hanging
+from trajudge.trajectories.util.tables import screen_width
 from trajudge.trajectories.util.terminal import count_of, one_line
 
 ASK_ABOVE = 1.0
@@ -182,14 +184,18 @@ def described(
     ``model``."""
     known = model is None or encoding_of(model) is not None
     how = "estimated" if known else f"a guess: the tokenizer of {model} is not public"
-    return (
-        f"{judge}\n"
-        f"  {what:<13} {found.judgments}\n"
-        f"  calls         {found.calls}, {found.cached} of them answered by the cache\n"
-        f"  input tokens  {found.usage.input:,} ({how})\n"
-        f"  output tokens {found.usage.output:,} (assumed)\n"
-        f"  cost          {_money(found.cost)}"
-    )
+    facts = {
+        what: str(found.judgments),
+        "calls": f"{found.calls}, {found.cached} of them answered by the cache",
+        "input tokens": f"{found.usage.input:,} ({how})",
+        "output tokens": f"{found.usage.output:,} (assumed)",
+        "cost": _money(found.cost),
+    }
+    width = screen_width()
+    lines = hanging("", judge, width)
+    for name, fact in facts.items():
+        lines += hanging(f"  {name:<13} ", fact, width)
+    return "\n".join(lines)
 
 
 async def _price(

@@ -11,6 +11,7 @@ from trajudge.eval.select.plan import FILE
 from trajudge.eval.select.screen import screen
 from trajudge.eval.select.text import text
 from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.trajectories.util.tables import all_folded, screen_width
 from trajudge.trajectories.util.validation import read_record
 
 FILES = ("decision.json", "decision.txt")
@@ -36,10 +37,11 @@ def read_decision(path: Path) -> Decision:
 
 
 def printed(decision: Decision, folder: Path, *, as_json: bool, full: bool) -> str:
-    """Write what the command prints: one file of ``folder`` as it is, or the first screen."""
+    """Write what the command prints: one file of ``folder``, that for people folded to the screen,
+    or the first screen."""
     if as_json:
         return decision_json(decision)
     written = f"written to {folder}: {FILE}, {', '.join(FILES)}"
     if full:
-        return f"{text(decision)}\n{written}\n"
+        return "\n".join([text(decision, screen_width()), *all_folded([written])]) + "\n"
     return screen(decision, rest=f"All candidates and how to read them: --full; {written}")

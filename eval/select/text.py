@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from textwrap import fill
 
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
 from trajudge.eval.select.decision import CandidateRate, CandidateResult, Decision
@@ -16,6 +15,8 @@ from trajudge.eval.select.sentences import (
     ties,
     transfer,
 )
+from trajudge.trajectories.util.layout.cells import broken
+from trajudge.trajectories.util.layout.lines import aligned, length_of, stacked, widths_of
 
 _HEAD = (
     "judge",
@@ -31,26 +32,40 @@ _HEAD = (
 )
 
 
-def text(decision: Decision) -> str:
-    """Word everything, as plain text with a newline at the end."""
-    parts = [_wrapped(part) for part in (_conclusion(decision), transfer(decision)) if part]
+def text(decision: Decision, width: int | None = None) -> str:
+    """Word everything, as plain text with a newline at the end, in lines of at most ``width``
+    columns; without it sentences have 100, and the table what it needs."""
+    sentences = [part for part in (_conclusion(decision), transfer(decision)) if part]
+    parts = [_wrapped(part, width) for part in sentences]
     columns = len(_HEAD) - (decision.plan.threat is None)
     rows = [_row(finding)[:columns] for finding in decision.findings]
-    parts.append("Candidates\n" + "\n".join(_aligned([_HEAD[:columns], *rows])))
-    parts.append(_wrapped([" ".join(_how_to_read(decision))]))
+    parts.append("Candidates\n" + "\n".join(_candidates(_HEAD[:columns], rows, width)))
+    parts.append(_wrapped([" ".join(_how_to_read(decision))], width))
     if decision.notes:
-        parts.append(_wrapped(notes(decision)))
+        parts.append(_wrapped(notes(decision), width))
     return "\n\n".join(parts) + "\n"
 
 
-def _wrapped(lines: Sequence[str]) -> str:
-    """Wrap sentences within 100 columns, a number with its unit; indented facts as they are."""
-    return "\n".join(
-        line
-        if line.startswith(" ")
-        else fill(line.replace(" %", "\0%"), 100, break_long_words=False).replace("\0", " ")
-        for line in lines
-    )
+def _wrapped(lines: Sequence[str], width: int | None) -> str:
+    """Wrap sentences, a number with its unit; indented facts as they are where they fit."""
+    made: list[str] = []
+    for line in lines:
+        if not line.startswith(" "):
+            made += broken(line.replace(" %", "\xa0%"), width or 100, whole=True)
+        elif width is None:
+            made.append(line)
+        else:
+            kept = line.replace(" %", "\xa0%").replace(" of ", "\xa0of\xa0")
+            made += broken(kept, width, indent="      ")
+    return "\n".join(made).replace("\xa0", " ")
+
+
+def _candidates(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:
+    """Align the candidates, all cells left where there is room for all."""
+    sizes = widths_of([head, *rows])
+    if width is None or length_of(sizes) <= width:
+        return aligned([head, *rows], sizes, len(head))
+    return stacked(head, rows, width, names=2)
 
 
 def _conclusion(decision: Decision) -> list[str]:
@@ -151,10 +166,3 @@ def cell(rate: CandidateRate) -> str:
         return UNDEFINED
     low = UNDEFINED if rate.hits and not rate.low else percent(rate.low)
     return f"{percent(rate.estimate)} [{low}]"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return [
-        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]

@@ -157,12 +157,32 @@ def test_the_judge_is_asked_now_where_there_is_no_run(
     out = tmp_path / "out"
     options = ["--judge", "heuristic", "--threshold", 1, "--data", "sample", "--out", out]
     assert accept(*options, "--limit", 10) == 0
+    captured = capsys.readouterr()
+    shown = captured.out + captured.err
+    one_screen(shown.replace(str(tmp_path), "DIR"), 100)
+    assert "heuristic at threshold 1: " in shown
+    assert "F1" not in captured.out, "the screen of the judge's scores is another command's"
     assert (out / "run" / JUDGMENTS).is_file()
     summary = json.loads((out / "acceptance.json").read_text())
     assert summary["data"] == "sample"
     judged = sum(n for kind, n in summary["counts"].items() if kind != "not judged")
     assert judged == 10
-    capsys.readouterr()
+    assert accept(*options, "--limit", 10, "--full") == 0
+    assert "F1" in capsys.readouterr().out
+
+
+def test_a_dry_run_of_the_judge_accepts_nothing(
+    tmp_path: Path, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    model = ["--model", "claude-of-the-day-before-yesterday-with-a-long-name"]
+    options = ["--judge", "simplified", *model, "--threshold", 1, "--data", "sample", "--out", out]
+    assert accept(*options, "--limit", 2, "--dry-run") == 0
+    captured = capsys.readouterr()
+    assert "cost " in captured.out
+    assert max(map(len, captured.out.splitlines())) <= width
+    assert "error" not in captured.err
+    assert not (out / "acceptance.json").exists()
 
 
 def decided(tmp_path: Path, *benchmarks: str) -> Path:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import trajudge
+from tests.screens import one_screen
 from trajudge.eval.cli import COMMANDS, GROUPS, OLD, main
 
 SLOW = (
@@ -75,6 +76,16 @@ def test_the_usage_names_every_command_on_one_screen(capsys: pytest.CaptureFixtu
     assert len(lines) // 2 <= 30
     assert max(map(len, lines)) <= 80
     assert len(COMMANDS) + len(GROUPS) <= 17
+
+
+@pytest.mark.parametrize("columns", [100, 80, 60])
+def test_the_lists_of_commands_fit_the_screen(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for words in ([], *([name] for name in GROUPS)):
+        assert main(words) == 0
+        one_screen(capsys.readouterr().out, columns)
 
 
 @pytest.mark.parametrize(

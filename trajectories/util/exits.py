@@ -14,8 +14,10 @@ from typing import Any, NoReturn, ParamSpec, Protocol, Self
 from trajudge.trajectories.util.layout.help import (
     HelpFormatter,
     ParagraphFormatter,
+    fitted,
     help_width,
     option_index,
+    terminal_width,
 )
 from trajudge.trajectories.util.layout.screen import LINES
 
@@ -99,7 +101,7 @@ class Parser(argparse.ArgumentParser):
         others = [g for g in self._action_groups if g not in (self._positionals, self._first)]
         index = option_index([g for g in others if g._group_actions], help_width())
         more = f"more options, which  {self.prog} --help-all  explains:"
-        whole = "\n".join([formatter.format_help(), more, *index, ""])
+        whole = fitted("\n".join([formatter.format_help(), more, *index, ""]), terminal_width())
         below = self._get_formatter()
         below.add_text(self.epilog)
         last = f"\n{below.format_help()}" if self.epilog else ""
@@ -107,7 +109,7 @@ class Parser(argparse.ArgumentParser):
 
     def format_all(self) -> str:
         """Explain all options."""
-        return super().format_help()
+        return fitted(super().format_help(), terminal_width())
 
     def error(self, message: str) -> NoReturn:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it

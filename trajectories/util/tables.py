@@ -9,20 +9,25 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
-from textwrap import wrap
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from itertools import accumulate
+from typing import Literal, NamedTuple, get_args
 
-from trajudge.trajectories.util.layout.lines import aligned, narrowed, stacked, widths_of
+from trajudge.trajectories.util.layout.cells import broken, cells, elided
+from trajudge.trajectories.util.layout.lines import (
+    aligned,
+    length_of,
+    narrowed,
+    stacked,
+    widths_of,
+)
 from trajudge.trajectories.util.layout.screen import COLUMNS, LINES
-from trajudge.trajectories.util.terminal import count_of, elided, one_line
-
-if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 WARNINGS = 5
 _LONGEST = 3  # lines that one sentence may take
 _FEWER_NAMES = (24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 _NARROWEST = 60
+_STIFF = "\xa0"  # a space where no line is broken
 
 Format = Literal["table", "csv", "markdown", "latex"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -54,6 +59,13 @@ def render(tables: Sequence[Table], form: Format) -> str:
 def shown(table: Table) -> Table:
     """Replace what a terminal would obey in the table's cells."""
     return table._replace(rows=[tuple(map(one_line, row)) for row in table.rows])
+
+
+def without_limits(table: Table) -> Table:
+    """Leave out the intervals beside estimates."""
+    rows = [tuple(_WITH_LIMITS.sub(r"\1", cell) for cell in row) for row in table.rows]
+    head = tuple(name.replace(_LIMITS_MARK, "") for name in table.head)
+    return table._replace(head=head, rows=rows)
 
 
 def text(table: Table, width: int | None = None) -> str:
@@ -129,41 +141,6 @@ def _markdown_cell(cell: str) -> str:
     return cell.strip().replace("\\", r"\\").replace("|", r"\|").replace("\n", " ")
 
 
-class Column(NamedTuple):
-    """``figures`` stand right; where the terminal is narrow a ``folded`` column goes over several
-    lines, the others, numbers above all, are never broken."""
-
-    name: str
-    figures: bool = False
-    folded: bool = False
-
-
-def terminal_table(
-    title: str | None, columns: Sequence[Column], rows: Iterable[Sequence[str]]
-) -> RichTable:
-    """For a rich console; nothing in title or cells is obeyed or taken for markup."""
-    from rich.box import SIMPLE_HEAD  # noqa: PLC0415 - plain output needs none of it
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(
-        title=Text(one_line(title), style="table.title") if title else None,
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for column in columns:
-        table.add_column(
-            Text(column.name),
-            justify="right" if column.figures else "left",
-            overflow="fold",
-            no_wrap=not column.folded,
-        )
-    for row in rows:
-        table.add_row(*(Text(one_line(cell)) for cell in row))
-    return table
-
-
 def screen_width() -> int:
     """Return the columns to fill: those of the terminal or of ``COLUMNS``, at most 100."""
     return max(_NARROWEST, min(COLUMNS, shutil.get_terminal_size((COLUMNS, LINES)).columns))
@@ -173,29 +150,43 @@ def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
     """Break a sentence into lines of at most ``width`` columns, the later ones indented.
 
     A number stays with its percent sign. What does not fit into ``most`` lines is cut out of the
-    middle: sentences begin with what happened and end with the reason.
+    middle: sentences begin with what happened and end with the reason; names that are longer than
+    a line are shortened first. Without ``most`` they stay whole, as paths that one copies.
     """
-    kept = one_line(text).replace(" %", "\0%").replace(" [", "\0[")
-    lines = _wrapped(kept, width)
-    room = 0 if most is None else most * (width - 2)
-    while most is not None and len(lines) > most and room > 0:
-        room -= max(width // 8, 1)
-        begin = room * 2 // 5
-        end = kept[len(kept) - max(room - begin, 0) :].partition(" ")[2]
-        lines = _wrapped(f"{kept[:begin].rpartition(' ')[0]} … {end}".strip(), width)
-    return [line.replace("\0", " ") for line in lines]
+    kept = one_line(text).replace(" %", f"{_STIFF}%").replace(" [", f"{_STIFF}[")
+    lines = broken(kept, width, indent="  ", whole=True) or [""]
+    if most is not None and (len(lines) > most or max(map(cells, lines)) > width):
+        lines = _cut_to(kept, width, most)
+    return [line.replace(_STIFF, " ") for line in lines]
+
+
+def _cut_to(text: str, width: int, most: int) -> list[str]:
+    """Break a sentence into ``most`` lines, without words in its middle where they are too many."""
+    words = text.split(" ")
+    for longest in (width - 2, width // 2, width // 3):
+        words = [elided(word, longest) for word in words]
+        lines = broken(" ".join(words), width, indent="  ")
+        if len(lines) <= most:
+            return lines
+    begin = _first_words(words, most * (width - 2) * 2 // 5)
+    for room in range(most * (width - 2) * 3 // 5, -1, -1):
+        end = _first_words(words[::-1], room)[::-1]
+        lines = broken(" ".join([*begin, "…", *end]), width, indent="  ")
+        if len(lines) <= most:
+            break
+    return lines
+
+
+def _first_words(words: Sequence[str], width: int) -> list[str]:
+    """Return the first words that ``width`` columns hold."""
+    sizes = accumulate(cells(word) + 1 for word in words)
+    return [word for word, size in zip(words, sizes, strict=True) if size <= width]
 
 
 def all_folded(sentences: Iterable[str]) -> list[str]:
     """Break sentences into lines that fit the screen."""
     width = screen_width()
     return [line for sentence in sentences for line in folded(sentence, width)]
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    return wrap(
-        text, width, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
-    ) or [""]
 
 
 def fitted(sentences: Callable[[int | None], Sequence[str]], width: int) -> list[str]:
@@ -234,10 +225,34 @@ def columns(
 ) -> list[str]:
     """Align a table within ``width``: the first ``names`` columns hold words and stand left.
 
-    Where the lines would be too long the widest column of words is shortened; figures never are.
+    Where the lines would be too long the widest column of words is shortened; figures never are:
+    where they have no room beside each other, they stand in blocks one below the other.
     """
     cells = [[one_line(cell) for cell in row] for row in (head, *rows)]
-    return aligned(cells, narrowed(widths_of(cells), names, width), names)
+    widths = narrowed(widths_of(cells), names, width)
+    if length_of(widths) > width:
+        return stacked(cells[0], cells[1:], width, names=names)
+    return aligned(cells, widths, names)
+
+
+def cut_columns(
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int,
+    room: int,
+    *,
+    names: int,
+    more: Callable[[int], str],
+) -> list[str]:
+    """Align as many of the first rows as ``room`` lines hold; ``more`` says, in one line, that a
+    number of rows is left out. Where there are none, nothing."""
+    for kept in range(min(len(rows), max(room - 1, 1)), 0, -1):
+        left = len(rows) - kept
+        lines = columns(head, rows[:kept], width, names=names)
+        lines += [elided(more(left), width)] if left else []
+        if len(lines) <= room or kept == 1:
+            return lines
+    return []
 
 
 def first_screen(
@@ -248,20 +263,21 @@ def first_screen(
     *,
     rest: str,
     more: str = "--full",
+    most: int = WARNINGS,
     width: int | None = None,
 ) -> str:
     """Lay out finding, tables, sentences and warnings, with a newline at the end: at most 40 lines.
 
     ``rest`` says where everything else stands, ``more`` where what was cut does. Tables share the
-    lines that are left; where these are few, fewer warnings are shown.
+    lines that are left; where these are few, fewer than ``most`` warnings are shown.
     """
     width = width or screen_width()
     head = [line for text in above for line in folded(text, width, most=_LONGEST)]
     tail = [line for text in below for line in folded(text, width, most=_LONGEST)]
     last = folded(rest, width)
     least = len(head) + len(tail) + len(last) + 6 * len(tables) + 1
-    for most in range(WARNINGS, 0, -1):
-        folded_warnings = first_warnings(warnings, width, rest=more, most=most)
+    for count in range(most, 0, -1):
+        folded_warnings = first_warnings(warnings, width, rest=more, most=count)
         if least + len(folded_warnings) <= LINES:
             break
     room = LINES - len(head) - len(tail) - len(folded_warnings) - len(last) - 1
@@ -274,9 +290,10 @@ def first_screen(
 
 def _cut(table: Table, width: int, room: int, more: str) -> list[str]:
     """Lay out a table in ``room`` lines, and say how many rows did not fit."""
-    titled = [elided(table.title, width)] if table.title else []
-    room -= len(titled) + 1
-    kept = table.rows if len(table.rows) <= room else table.rows[: room - 1]
-    lines = titled + columns(table.head, kept, width, names=table.names)
-    left = len(table.rows) - len(kept)
-    return [*lines, f"and {left} more: {more}"] if left else lines
+    titled = folded(table.title, width, most=2) if table.title else []
+    lines = cut_columns(
+        *(table.head, table.rows, width, room - len(titled)),
+        names=table.names,
+        more=lambda left: f"and {left} more: {more}",
+    )
+    return [*titled, *lines]

@@ -39,14 +39,6 @@ def listed(names: Sequence[str], most: int | None = None, *, sign: str = ", ") -
     return f"{sign.join(names[:most])} and {len(names) - most:,} more"
 
 
-def elided(name: str, width: int) -> str:
-    """Shorten a name to ``width`` columns by leaving out its middle."""
-    if len(name) <= width:
-        return name
-    head = max((width - 1) * 2 // 3, 1)
-    return name[:head] + "…" + name[len(name) - max(width - 1 - head, 0) :]
-
-
 def terminal_console(
     *,
     stderr: bool = False,

@@ -296,6 +296,27 @@ def test_the_published_judgments_take_one_screen(
 
 
 @pytest.mark.slow
+@pytest.mark.real_data
+@narrow
+@pytest.mark.parametrize("number", [3, 6])
+def test_a_long_table_of_the_paper_takes_one_screen(
+    number: int, arb: Path, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = f"agentrewardbench:{arb / 'annotations.csv'}"
+    words = ["--judgments", str(arb / "judgments"), "--annotations", labels]
+    assert score_main([*words, "--table", str(number)]) == 0
+    lines = one_screen(capsys.readouterr().out, width)
+    assert lines[0].startswith("Success rate by ")
+    assert lines[-1] == "Whole, with intervals: --full"
+    assert any(line.startswith("and ") and line.endswith(" more: --full") for line in lines)
+    assert score_main([*words, "--table", str(number), "--full"]) == 0
+    whole = capsys.readouterr().out.splitlines()
+    assert max(map(len, whole)) <= width
+    assert len(whole) > len(lines)
+    assert sum("[" in line for line in whole) > len(lines)
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 @narrow
 def test_a_table_that_is_asked_for_and_agents_take_one_screen(

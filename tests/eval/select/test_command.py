@@ -48,11 +48,24 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     assert "Decision: filter with good at threshold 1." in printed
     assert f"written to {out}" in " ".join(printed.split())
     assert select(good, poor, "--target-precision", 0.8, "--out", out, "--full") == 0
-    assert capsys.readouterr().out.startswith((out / "decision.txt").read_text())
+    shown, written = capsys.readouterr().out, (out / "decision.txt").read_text()
+    assert not set(written.split()) - set(shown.split())
     found = read_decision(out)
     assert found.chosen == 0
     assert [f.family for f in found.findings] == ["good", "poor"]
     assert json.loads((out / "candidates.json").read_text())["target"]["rate"] == 0.8
+
+
+def test_all_of_a_decision_is_folded_to_the_screen(
+    tmp_path: Path, width: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [make_run(tmp_path / f"{n}") for n in range(2)]
+    assert select(*runs, "--target-precision", 0.8, "--out", tmp_path / "out", "--full") in (0, 1)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert any(line.startswith("Candidates") for line in lines)
+    verdicts = [line for line in lines if line.rstrip().endswith(("qualifies", ", tied"))]
+    assert len(verdicts) == 2, lines
 
 
 def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,13 +4,18 @@ of the options that it does not explain."""
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
 from collections.abc import Iterable
 from textwrap import fill, wrap
 
+from trajudge.trajectories.util.layout.cells import broken
 from trajudge.trajectories.util.layout.screen import COLUMNS
 
 _MARGIN = 4
+_EDGE = 2  # columns left free, as some terminals wrap a line that fills them
+_VALUE = re.compile(r"( --?[a-z][a-z-]*) (?=[^- ])")  # stays beside its option
+_COMMAND = re.compile(r" +(trajudge|python) ")
 
 
 class HelpFormatter(argparse.HelpFormatter):
@@ -29,7 +34,17 @@ class ParagraphFormatter(HelpFormatter):
 
 def help_width() -> int:
     """Return the columns to fill, less what a terminal may wrap at."""
-    return min(shutil.get_terminal_size().columns, COLUMNS) - 2
+    return terminal_width() - _EDGE
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, at most 100."""
+    return min(shutil.get_terminal_size().columns, COLUMNS)
+
+
+def fitted(text: str, width: int) -> str:
+    """Break the lines that are wider than the screen: an example so that a shell still takes it."""
+    return "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
 
 
 def option_index(groups: Iterable[argparse._ArgumentGroup], width: int) -> list[str]:
@@ -48,3 +63,23 @@ def _filled(part: str, width: int, indent: str) -> str:
     if any(line.startswith(" ") for line in lines):
         return "\n".join(indent + line for line in lines)
     return fill(part, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    text = line.lstrip()
+    if _COMMAND.match(line):
+        return _example(text, " " * (len(line) - len(text)), width)
+    start = " " * max(min(len(line), width) - len(text), _MARGIN // 2)
+    return broken(start + text, width, indent=start + " " * _MARGIN)
+
+
+def _example(text: str, start: str, width: int) -> list[str]:
+    """Continue a command on the next line, as a shell has it; its remark goes above."""
+    words, mark, remark = text.partition(" # ")
+    above = broken(f"{start}# {remark}", width, indent=f"{start}# ") if mark else []
+    margin = start + " " * _MARGIN
+    kept = _VALUE.sub("\\1\xa0", start + words.rstrip())
+    lines = broken(kept, width - len(" \\"), indent=margin, whole=True)
+    return [*above, *" \\\n".join(lines).replace("\xa0", " ").split("\n")]

@@ -1,17 +1,17 @@
 """The lines of a table, none longer than the screen: its columns of figures stand in blocks one
 below the other where they are too many, and words go over several lines where there are no figures.
-Figures are never cut."""
+Figures are never cut; one that is wider than the screen goes over several lines."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
-from textwrap import wrap
 
-from trajudge.trajectories.util.terminal import elided
+from trajudge.trajectories.util.layout.cells import broken, cells, elided, padded
 
 GAP = 2
 NARROWEST = 8  # to which a column of words is shortened
+_STIFF = "\xa0"  # a space where no line is broken
 UNDEFINED = frozenset({"", "–"})
 
 Row = Sequence[str]
@@ -22,7 +22,7 @@ def aligned(rows: Iterable[Row], widths: Sequence[int], names: int, gap: int = G
     return [
         (" " * gap)
         .join(
-            elided(cell, width).ljust(width) if index < names else cell.rjust(width)
+            padded(elided(cell, width) if index < names else cell, width, right=index >= names)
             for index, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         .rstrip()
@@ -32,20 +32,26 @@ def aligned(rows: Iterable[Row], widths: Sequence[int], names: int, gap: int = G
 
 def widths_of(rows: Iterable[Row]) -> list[int]:
     """Return the width of every column."""
-    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [max(map(cells, column)) for column in zip(*rows, strict=True)]
 
 
-def narrowed(widths: Sequence[int], names: int, width: int) -> list[int]:
-    """Narrow the first ``names`` columns, the widest first, until the line has ``width``."""
+def narrowed(
+    widths: Sequence[int], names: int, width: int, least: Sequence[int] | None = None
+) -> list[int]:
+    """Narrow the first ``names`` columns, the widest first, until the line has ``width``; none
+    below its ``least`` (default: 8)."""
     made = list(widths)
-    excess = _length(made, GAP) - width
-    while excess > 0 and names:
-        widest = max(range(names), key=made.__getitem__)
-        if made[widest] <= NARROWEST:
-            break
-        made[widest] -= 1
+    least = least or [NARROWEST] * names
+    excess = length_of(made) - width
+    while excess > 0 and (wider := [n for n in range(names) if made[n] > least[n]]):
+        made[max(wider, key=made.__getitem__)] -= 1
         excess -= 1
     return made
+
+
+def length_of(widths: Sequence[int], gap: int = GAP) -> int:
+    """Return the width of a line with such columns."""
+    return sum(widths) + gap * (len(widths) - 1)
 
 
 def stacked(head: Row, rows: Sequence[Row], width: int, *, names: int) -> list[str]:
@@ -55,34 +61,49 @@ def stacked(head: Row, rows: Sequence[Row], width: int, *, names: int) -> list[s
     several blocks, each beside the names. A block without one figure is left out, and named.
     """
     widths = widths_of([head, *rows])
-    if _length(widths, GAP) <= width:
+    if length_of(widths) <= width:
         return aligned([head, *rows], widths, names)
     if names >= len(head):
         return wrapped(head, rows, width)
     least = _least_widths(head, rows, names)
-    if _length(least, GAP) > width >= _length(widths, 1):
+    if length_of(least) > width >= length_of(widths, 1):
         return aligned([head, *rows], widths, names, gap=1)
     return _blocks(head, rows, _beside(least, width, names), width, names)
 
 
-def _length(widths: Sequence[int], gap: int) -> int:
-    return sum(widths) + gap * (len(widths) - 1)
-
-
 def wrapped(head: Row, rows: Sequence[Row], width: int) -> list[str]:
-    """Lay out columns of words; the widest go over several lines."""
-    widths = narrowed(widths_of([head, *rows]), len(head), width)
-    return [line for row in (head, *rows) for line in _folded_row(row, widths, len(head))]
+    """Lay out columns of words; the widest go over several lines, broken inside a word only where
+    the longest words of all columns have no room beside each other."""
+    count = len(head)
+    words = [max(map(_longest_word, column)) for column in zip(head, *rows, strict=True)]
+    widths = narrowed(widths_of([head, *rows]), count, width, words)
+    widths = narrowed(narrowed(widths, count, width), count, width, [1] * count)
+    return [line for row in (head, *rows) for line in _folded_row(row, widths, count)]
 
 
-def _words(text: str) -> str:
+def _kept(text: str) -> str:
     """Keep a number and its percent sign together where lines are broken."""
-    return text.replace(" %", "\0%")
+    return text.replace(" %", f"{_STIFF}%")
 
 
-def _folded_row(row: Row, widths: Sequence[int], names: int) -> list[str]:
-    cells = [wrap(cell, size) or [""] for cell, size in zip(row, widths, strict=True)]
-    return aligned(zip_longest(*cells, fillvalue=""), widths, names)
+def _longest_word(text: str) -> int:
+    return max(map(cells, _kept(text).split(" ")))
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    return [line.replace(_STIFF, " ") for line in broken(_kept(cell), width)] or [""]
+
+
+def _folded_row(
+    row: Row, widths: Sequence[int], names: int, *, names_too: bool = True
+) -> list[str]:
+    """Lay out a row whose figures, and unless ``names_too`` is false words, are broken where they
+    are wider than their columns."""
+    lines = [
+        _folded(cell, size) if names_too or index >= names else [cell]
+        for index, (cell, size) in enumerate(zip(row, widths, strict=True))
+    ]
+    return aligned(zip_longest(*lines, fillvalue=""), widths, names)
 
 
 def _is_empty(rows: Sequence[Row], column: int) -> bool:
@@ -95,18 +116,27 @@ def _chosen(row: Row, columns: Sequence[int]) -> list[str]:
 
 def _least_widths(head: Row, rows: Sequence[Row], names: int) -> list[int]:
     """Return the widths of the columns where the heads of figures are folded at every space."""
-    words = [max(_words(name).split(), key=len, default="") for name in head]
-    return [*widths_of([head, *rows])[:names], *widths_of([words, *rows])[names:]]
+    widths = widths_of([head, *rows])
+    figures = widths_of(rows) if rows else [0] * len(head)
+    heads = map(_longest_word, head)
+    return [*widths[:names], *map(max, figures[names:], list(heads)[names:])]
 
 
 def _beside(sizes: Sequence[int], width: int, names: int) -> list[int]:
     """Narrow the names where not all columns fit, so that figures have half of the width, or what
-    they need of it."""
-    if _length(sizes, GAP) <= width:
+    they need of it; and figures that do not fit even so."""
+    if length_of(sizes) <= width:
         return list(sizes)
-    rest = width - sum(GAP + size for size in sizes[names:])
-    room = max(rest, min(width // 2, width - GAP - max(sizes[names:], default=0)))
-    return [*narrowed(sizes[:names], names, room), *sizes[names:]]
+    narrowest = length_of(narrowed(sizes[:names], names, 0))
+    most = max(width - GAP - narrowest, width // 3)
+    figures = [min(size, most) for size in sizes[names:]]
+    beside_widest = width - GAP - max(figures, default=0)
+    room = max(
+        width - sum(GAP + size for size in figures),
+        min(max(width // 2, narrowest), beside_widest),
+    )
+    made = narrowed(sizes[:names], names, room)
+    return [*narrowed(made, names, room, [1] * names), *figures]
 
 
 def _blocks(
@@ -122,9 +152,10 @@ def _blocks(
         columns = [*range(names), *part]
         widths = [sizes[n] for n in columns]
         lines = _head_lines(_chosen(head, columns), widths, names)
-        blocks.append([*lines, *aligned([_chosen(row, columns) for row in rows], widths, names)])
-    names_of_empty = f"without a figure: {', '.join(empty)}"
-    left_out = wrap(names_of_empty, width, subsequent_indent="  ", break_on_hyphens=False)
+        for row in rows:
+            lines += _folded_row(_chosen(row, columns), widths, names, names_too=False)
+        blocks.append(lines)
+    left_out = broken(f"without a figure: {', '.join(empty)}", width, indent="  ")
     lines = [line for block in blocks for line in ("", *block)][1:]
     return [*lines, *(left_out if empty else [])]
 
@@ -132,18 +163,17 @@ def _blocks(
 def _head_lines(head: Row, widths: Sequence[int], names: int) -> list[str]:
     """Fold the heads of figures to the width of their columns; all end on the last line."""
     folded = [
-        [name] if index < names else wrap(_words(name), size, break_long_words=False)
+        [name] if index < names else _folded(name, size)
         for index, (name, size) in enumerate(zip(head, widths, strict=True))
     ]
     most = max(map(len, folded))
-    padded = [[*[""] * (most - len(lines)), *lines] for lines in folded]
-    lines = aligned(zip(*padded, strict=True), widths, names)
-    return [line.replace("\0", " ") for line in lines]
+    level = [[*[""] * (most - len(lines)), *lines] for lines in folded]
+    return aligned(zip(*level, strict=True), widths, names)
 
 
 def _parts(sizes: Sequence[int], width: int, names: int) -> list[list[int]]:
     """Divide the columns after the names among blocks of ``width``."""
-    left = _length(sizes[:names], GAP)
+    left = length_of(sizes[:names])
     parts: list[list[int]] = []
     used = width
     for column in range(names, len(sizes)):
