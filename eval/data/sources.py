@@ -28,6 +28,7 @@ from trajudge.judges.calls.windows import guesses, recorded_windows
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 _REPRESENTATIONS = {
     "both": (True, True),
@@ -105,6 +106,13 @@ def read_run(folder: Path) -> Source:
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
     )
+
+
+def read_runs(folders: Sequence[Path]) -> list[Source]:
+    """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
+    would be compared with itself."""
+    refuse_repeated(folders)
+    return [read_run(folder) for folder in folders]
 
 
 def read_last_judgments(folder: Path) -> tuple[RunJudgments, list[str]]:

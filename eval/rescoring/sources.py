@@ -7,7 +7,7 @@ import sys
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source, combine, policy_name, read_run
+from trajudge.eval.data.sources import Source, combine, policy_name, read_runs
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
 from trajudge.eval.runs.settings import ScoreConfig
@@ -22,7 +22,7 @@ from trajudge.trajectories.util.terminal import one_line
 
 def read_sources(config: ScoreConfig) -> Source:
     """Read runs and published judgments as one, cut to the split. Raises UserError."""
-    sources = [read_run(run) for run in config.runs]
+    sources = read_runs(config.runs)
     if config.judgments is not None:
         sources.append(
             read_published_folder(

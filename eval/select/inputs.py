@@ -25,6 +25,7 @@ from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 from trajudge.trajectories.util.terminal import count_of, one_line
 
 
@@ -37,7 +38,8 @@ class Inputs(NamedTuple):
 
 def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """Read the judgments, and how their judges were configured. Raises UserError if there is
-    none."""
+    none, and for a run that is given twice."""
+    refuse_repeated(runs)
     manifests: list[dict[str, Any] | None] = [_manifest(run) for run in runs]
     sources = [
         _held_out(run, manifest or {}) for run, manifest in zip(runs, manifests, strict=True)
