@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trajudge.annotations import KINDS, Labels
 from trajudge.eval.data.call_log import CALLS
@@ -22,6 +23,7 @@ from trajudge.eval.data.run_folder import (
     read_rewards,
     unreadable_note,
 )
+from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.scoring.stability import repeated_note
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
@@ -48,7 +50,7 @@ class Source:
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
     cards (``eval.data.manifest.recorded_versions``); ``policies`` by which the labels were made,
     of sources that have several; ``beside`` the dollars that runs paid for what their judgments
-    do not hold.
+    do not hold; ``unfinished`` the runs that lack judgments.
     """
 
     name: str
@@ -64,6 +66,7 @@ class Source:
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
     beside: float = 0.0
+    unfinished: list[UnfinishedRun] = field(default_factory=list)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -105,7 +108,16 @@ def read_run(folder: Path) -> Source:
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
+        unfinished=_unfinished(manifest, len(judgments)),
     )
+
+
+def _unfinished(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
+    """Tell whether a run lacks judgments; of published verdicts nobody knows."""
+    selected = dict(manifest.get("selection") or {}).get("trajectories")
+    due = selected * int(manifest.get("samples", 1)) if isinstance(selected, int) else judged
+    judge = str(manifest.get("judge"))
+    return [UnfinishedRun(judge=judge, judged=judged, due=due)] if judged < due else []
 
 
 def read_runs(folders: Sequence[Path]) -> list[Source]:
@@ -202,6 +214,9 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.protocols |= source.protocols
         whole.policies |= source.policies
         whole.beside += source.beside
+        for run in source.unfinished:
+            name = names.get(run.judge, run.judge)
+            whole.unfinished.append(run.model_copy(update={"judge": name}))
     return whole
 
 

@@ -48,8 +48,10 @@ _FAILED = {
 
 
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
-    """Too few positives, failed judgments, what was left out, undefined comparisons, wall time."""
-    lines = [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
+    """Say what is not finished or was left out, where positives are too few, judgments failed or
+    comparisons are undefined, and the wall time."""
+    lines = [f"warning: {cut}"] if (cut := unfinished(scores)) else []
+    lines += [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
@@ -57,6 +59,12 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     if wall_seconds is not None:
         lines.append(f"wall time: {wall_seconds:.1f} s")
     return [one_line(line) for line in lines]
+
+
+def unfinished(scores: ScoreReport, most: int | None = None) -> str:
+    """Name the runs that lack judgments, of more than ``most`` the first; "" where none does."""
+    runs = [f"{run.judge} ({run.judged:,} of {run.due:,} judgments)" for run in scores.unfinished]
+    return f"not finished: {listed(runs, most)}" if runs else ""
 
 
 def warnings_of(scores: ScoreReport, most: int | None = None) -> list[str]:

@@ -81,7 +81,8 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     if source.policies:
         report = report.model_copy(update={"label_policy": policy_name(source.policies)})
     mixed = tuple(mixed_versions(source.versions))
-    return report.model_copy(update={"remarks": mixed + report.remarks}) if mixed else report
+    more = {"remarks": mixed + report.remarks, "unfinished": tuple(source.unfinished)}
+    return report.model_copy(update=more)
 
 
 def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:

@@ -80,4 +80,6 @@ def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> S
     labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
     training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
-    return score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    made = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    unfinished = tuple(run for result in results for run in result.scores.unfinished)
+    return made.model_copy(update={"unfinished": unfinished})

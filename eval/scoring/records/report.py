@@ -10,6 +10,14 @@ from trajudge.eval.scoring.records.spending import JudgeUsage
 from trajudge.trajectories.model import Record
 
 
+class UnfinishedRun(Record):
+    """A run of ``judge`` that was cut short, or goes on: ``judged`` of the ``due`` judgments."""
+
+    judge: str
+    judged: int
+    due: int
+
+
 class ScoreReport(Record):
     """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
     asked for: no interval needs them today, but without resamples judges are not compared.
@@ -17,7 +25,8 @@ class ScoreReport(Record):
     ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines, which read no
     page, and ``equal_recall`` what judges reach beyond them. ``faults``: where the
     question is the process, how judges find and place faults. ``label_policy`` made one label of
-    several opinions, "" where a run has its one label."""
+    several opinions, "" where a run has its one label. ``unfinished`` are the runs that lack
+    judgments."""
 
     missing: Missing
     resamples: int
@@ -34,6 +43,7 @@ class ScoreReport(Record):
     equal_recall: tuple[EqualRecall, ...] = ()
     faults: tuple[FaultScore, ...] = ()
     label_policy: str = ""
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
     def titled(self, title: str) -> str:
         """Head a table: with the policy that made the labels, if it is one of several."""
