@@ -56,6 +56,10 @@ class TestMistakes:
             ),
             (["--model", "gpt-4o", "--captioner-model", "m"], "effect: --model, --captioner-model"),
             (["--judge", "rule-based", "--base-url", "http://x/v1"], "no judge here asks a model"),
+            (
+                ["--judge", "panel", "--members", "heuristic,rule-based", "--model", "m"],
+                "no judge here asks a model: without effect: --model",
+            ),
         ],
     )
     def test_what_a_loop_over_judges_gives_to_one_that_asks_no_model_is_said(
@@ -65,6 +69,13 @@ class TestMistakes:
         shown = capsys.readouterr().err
         assert shown.count("warning: ") == 1
         assert sentence in on_one_line(shown)
+
+    def test_a_member_that_asks_has_a_use_for_them(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ["--members", "heuristic,simplified", "--model", "gpt-4o", "--temperature", "1"]
+        assert run("--judge", "panel", *words, "--limit", "2", "--dry-run") == 0
+        assert "without effect" not in capsys.readouterr().err
 
     def test_limits_on_calls_hold_for_a_judge_that_makes_none(self) -> None:
         limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]
