@@ -57,7 +57,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
             lines += _left_out(score, scores)
     lines += _without_interval(scores)
     if wall_seconds is not None:
-        lines.append(f"wall time: {wall_seconds:.1f} s")
+        lines.append(f"wall time of this session: {wall_seconds:.1f} s")
     return [one_line(line) for line in lines]
 
 

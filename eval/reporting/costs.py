@@ -19,8 +19,8 @@ def paid_more(beside: float) -> str:
 
 
 def cost_sentence(scores: ScoreReport, seconds: float | None, beside: float = 0.0) -> str:
-    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long the run
-    took."""
+    """Say what the judgments' calls cost, what was paid ``beside`` them, and how long this
+    session of the runs took: earlier ones have paid, too."""
     spent = scores.spending
     if any(s.calls for s in spent):
         text = f"Cost: {_paid(spent)}, {_calls(spent)}, {_tokens(spent)}"
@@ -30,7 +30,7 @@ def cost_sentence(scores: ScoreReport, seconds: float | None, beside: float = 0.
         text = "Cost: $0 (no model was called)"
     if more := paid_more(beside):
         text += f"; {more}"
-    return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"
+    return text if seconds is None else f"{text}; wall time of this session: {seconds:.1f} s"
 
 
 def _paid(spent: Sequence[JudgeUsage]) -> str:

@@ -140,7 +140,7 @@ def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
     shown = summary(score(judgments, {}, rewards={}), seconds=1234.5, beside=0.2939, width=60)
     words = " ".join(shown.split())
     assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words
-    assert "wall time: 1234.5 s" in words
+    assert "wall time of this session: 1234.5 s" in words
 
 
 def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:

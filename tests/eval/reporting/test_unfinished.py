@@ -60,7 +60,10 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
     assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut
     assert model(server, *WORDS, "--max-cost", "100") == 0
-    assert first(capsys.readouterr().out) == "simplified-axtree:gpt-4o on 20 trajectories of shop"
+    shown = on_one_line(capsys.readouterr().out)
+    assert first(shown) == "simplified-axtree:gpt-4o on 20 trajectories of shop"
+    # The cost beside it is that of both sessions.
+    assert "20 calls" in shown and "; wall time of this session: " in shown
     assert "unfinished" not in json.loads(Path("run/results.json").read_text())
 
 
