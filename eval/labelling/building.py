@@ -101,7 +101,7 @@ def plan_queue(config: BuildConfig) -> QueuePlan:
     if config.candidates is not None:
         if config.filter:
             raise UserError("--filter: the plan of --candidates says what is drawn from")
-        frame, accepted = read_deciding(source, config.candidates)
+        frame, accepted = read_deciding(source, config, read_plan(config.candidates))
         return plan_of_frame(config, source, frame, reason, accepted)
     frame = read_frame(source, None if not config.filter else _kept(config))
     return plan_of_frame(config, source, frame, reason)
