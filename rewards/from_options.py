@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 
 from pydantic import SecretStr
 
-from trajudge.eval.runs.settings import JudgeConfig, warn_of_unused
+from trajudge.eval.runs.members import without_effect
+from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
@@ -43,7 +45,8 @@ def reward_config(options: Namespace) -> RewardConfig:
     )
     calls = read_settings(CallConfig, options)
     models = () if judge.model is None else (judge.model,)
-    warn_of_unused((judge.judge,), models, judge, calls)
+    for line in without_effect((judge.judge,), models, judge, calls):
+        sys.stderr.write(f"warning: {line}\n")
     return RewardConfig(
         judge=judge,
         calls=calls,

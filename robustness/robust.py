@@ -9,6 +9,7 @@ from trajudge.eval.runs.options import request_of
 from trajudge.robustness.options import parser
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.local.folders import refuse_repeated
 from trajudge.trajectories.util.options import read_settings
 
 
@@ -31,6 +32,7 @@ def main(options: argparse.Namespace) -> int:
         return check_drift(request_of(options) if named else None, config)
     if not options.runs and not named:
         raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
+    refuse_repeated(options.runs)
     if named:
         judged = judge_changed_runs(request_of(options), config)
         if judged.code != OK or not judged.folders:
@@ -39,7 +41,8 @@ def main(options: argparse.Namespace) -> int:
         raise UserError("--attacked is missing: name the folder that the runs judged")
     else:
         judged = JudgedRuns(OK, (), config.attacked)
-    folders = (*options.runs, *judged.folders)
+    known = {run.resolve() for run in options.runs}
+    folders = (*options.runs, *(one for one in judged.folders if one.resolve() not in known))
     show_measured(judged._replace(folders=folders), options.data, config, full=options.full)
     if judged.failed:
         raise judged.failed

@@ -49,13 +49,13 @@ class ShownCase(NamedTuple):
 
 class Content(NamedTuple):
     """``wrong`` trajectories were judged wrongly by a judge, ``cases`` are those that are shown;
-    ``curve`` places the judges by recall and precision; ``left_out`` says what was redacted."""
+    ``curve`` places the judges by recall and precision; ``absent`` tells of cases without their
+    trajectory, ``left_out`` what was redacted."""
 
     scores: ScoreReport
     question: Label
     is_labelled: bool
-    finding: list[str]
-    warnings: list[str]
+    absent: list[str]
     judges: list[JudgeRow]
     benchmarks: BenchmarkTable | None
     curve: list[CurvePoint]
@@ -66,6 +66,15 @@ class Content(NamedTuple):
     cases: list[ShownCase]
     wrong: int
     left_out: str
+
+    def finding(self, most: int | None = None) -> list[str]:
+        """Say what was found; of more than ``most`` names a list holds the first."""
+        return finding(self.scores, self.question if self.is_labelled else None, most=most)
+
+    def warnings(self, most: int | None = None) -> list[str]:
+        """Say what weakens it, likewise."""
+        lines = [*warnings_of(self.scores, most), *self.absent]
+        return [line.removeprefix("warning: ") for line in lines]
 
 
 def report_content(config: ReportConfig) -> Content:
@@ -87,8 +96,7 @@ def report_content(config: ReportConfig) -> Content:
         scores=scores,
         question=question,
         is_labelled=bool(source.labels),
-        finding=finding(scores, question if source.labels else None),
-        warnings=[w.removeprefix("warning: ") for w in (*warnings_of(scores), *absent)],
+        absent=absent,
         judges=judge_rows(scores, question),
         benchmarks=benchmark_table(scores, question),
         curve=curve_points(overall, observed),

@@ -94,6 +94,8 @@ def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CaseP
         .get_template("report.html")
         .render(
             **content._asdict(),
+            finding=content.finding(),
+            warnings=content.warnings(),
             title=LABEL_TITLES[content.question],
             pictures=pictures,
             with_pictures=config.shows_pictures,

@@ -6,8 +6,6 @@ from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
-from trajudge.eval.reporting.caveats import warnings_of
-from trajudge.eval.reporting.finding import finding
 from trajudge.trajectories.util.atomic import make_folder, save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
@@ -28,27 +26,15 @@ def write_report(config: ReportConfig) -> str:
         save_bytes(page, document.content)
     except OSError as error:
         raise UserError(f"{page}: cannot be written ({error.strerror})") from error
+    width = screen_width()
     return first_screen(
-        _finding(content),
+        fitted(content.finding, width),
         [],
         _written(content, document, config),
-        _warnings(content),
+        fitted(lambda most: [f"warning: {line}" for line in content.warnings(most)], width),
         rest=f"Everything else: {page}",
         more=str(page),
     )
-
-
-def _finding(content: Content) -> list[str]:
-    """Return the page's finding, of whose lists a line of the screen names the first."""
-    label = content.question if content.is_labelled else None
-    return fitted(lambda most: finding(content.scores, label, most=most), screen_width())
-
-
-def _warnings(content: Content) -> list[str]:
-    """Return the page's warnings, of whose lists a line of the screen names the first."""
-    shown = fitted(lambda most: warnings_of(content.scores, most), screen_width())
-    lines = [*shown, *content.warnings[len(shown) :]]
-    return [f"warning: {line.removeprefix('warning: ')}" for line in lines]
 
 
 def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:

@@ -14,6 +14,7 @@ from trajudge.eval.stats.suites.tree import Tree, tree_from_rollouts
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 LABELS = "labels.jsonl"
 AXES = ("instance", "profile", "theme", "ui")
@@ -88,9 +89,7 @@ def read_outcomes(folders: Sequence[Path], cases: Path) -> list[RunOutcome]:
     """Return the runs of recorded folders. Raises UserError, also for a folder or a run that comes
     twice, which would count twice."""
     known = {case.id: case for case in read_cases(cases)}
-    resolved = [folder.resolve() for folder in folders]
-    if twice := [f for number, f in enumerate(folders) if resolved[number] in resolved[:number]]:
-        raise UserError(f"{twice[0]}: is given twice: give each folder once")
+    refuse_repeated(folders)
     runs = []
     holders: dict[TrajectoryKey, Path] = {}
     for folder in folders:

@@ -16,7 +16,7 @@ from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source, combine, read_run
+from trajudge.eval.data.sources import Source, combine, read_runs
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source, parse_source
@@ -61,7 +61,7 @@ def audit(config: AuditConfig) -> Audit:
 
 
 def _source(config: AuditConfig) -> Source:
-    sources = [read_run(run) for run in config.runs]
+    sources = read_runs(config.runs)
     if config.judgments is not None:
         with_labels = not config.annotations
         sources.append(read_published_folder(config.judgments, with_labels=with_labels))

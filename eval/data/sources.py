@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from trajudge.annotations import KINDS, Labels
 from trajudge.eval.data.call_log import CALLS
@@ -23,13 +24,14 @@ from trajudge.eval.data.run_folder import (
     unreadable_note,
 )
 from trajudge.eval.scoring.paid_beside import paid_beside, paid_in_all
-from trajudge.eval.scoring.records import PaidBeside
+from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
 from trajudge.eval.scoring.stability import repeated_note
 from trajudge.eval.scoring.training import trained_on
 from trajudge.judges.calls.windows import guesses, recorded_windows
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 _REPRESENTATIONS = {
     "both": (True, True),
@@ -48,7 +50,8 @@ class Source:
     the user should know of the reading; ``models`` the model of a published judge;
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
     cards (``eval.data.manifest.recorded_versions``); ``policies`` by which the labels were made,
-    of sources that have several; ``beside`` what runs paid beside their judgments' cost.
+    of sources that have several; ``beside`` what runs paid beside their judgments' cost;
+    ``unfinished`` the runs that lack judgments.
     """
 
     name: str
@@ -64,6 +67,7 @@ class Source:
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
     beside: PaidBeside = field(default_factory=PaidBeside)
+    unfinished: list[UnfinishedRun] = field(default_factory=list)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -106,7 +110,23 @@ def read_run(folder: Path) -> Source:
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
+        unfinished=_unfinished(manifest, len(judgments)),
     )
+
+
+def _unfinished(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
+    """Tell whether a run lacks judgments; of published verdicts nobody knows."""
+    selected = dict(manifest.get("selection") or {}).get("trajectories")
+    due = selected * int(manifest.get("samples", 1)) if isinstance(selected, int) else judged
+    judge = str(manifest.get("judge"))
+    return [UnfinishedRun(judge=judge, judged=judged, due=due)] if judged < due else []
+
+
+def read_runs(folders: Sequence[Path]) -> list[Source]:
+    """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
+    would be compared with itself."""
+    refuse_repeated(folders)
+    return [read_run(folder) for folder in folders]
 
 
 def read_last_judgments(folder: Path) -> tuple[RunJudgments, list[str]]:
@@ -195,6 +215,9 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.data += [spec for spec in source.data if spec not in whole.data]
         whole.protocols |= source.protocols
         whole.policies |= source.policies
+        for run in source.unfinished:
+            name = names.get(run.judge, run.judge)
+            whole.unfinished.append(run.model_copy(update={"judge": name}))
     whole.beside = paid_in_all(source.beside for source in sources)
     return whole
 

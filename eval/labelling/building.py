@@ -18,7 +18,7 @@ from trajudge.eval.data.run_index.fields import FilterError
 from trajudge.eval.data.run_index.filters import parse_filter
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.trajectories import undescribed
-from trajudge.eval.data.sources import Source, combine, read_run
+from trajudge.eval.data.sources import Source, combine, read_runs
 from trajudge.eval.labelling.deciding import read_deciding
 from trajudge.eval.labelling.designs import (
     expected_random_widths,
@@ -101,7 +101,7 @@ def plan_queue(config: BuildConfig) -> QueuePlan:
     if config.candidates is not None:
         if config.filter:
             raise UserError("--filter: the plan of --candidates says what is drawn from")
-        frame, accepted = read_deciding(source, config.candidates)
+        frame, accepted = read_deciding(source, config, read_plan(config.candidates))
         return plan_of_frame(config, source, frame, reason, accepted)
     frame = read_frame(source, None if not config.filter else _kept(config))
     return plan_of_frame(config, source, frame, reason)
@@ -265,7 +265,7 @@ def _kept(config: BuildConfig) -> set[TrajectoryKey]:
 def _source(config: BuildConfig) -> Source:
     if not config.runs and config.judgments is None:
         raise UserError("nothing to draw from: give the folder of a run, or --judgments DIR")
-    sources = [read_run(folder) for folder in config.runs]
+    sources = read_runs(config.runs)
     if config.judgments is not None:
         sources.append(read_published_folder(config.judgments, with_labels=False))
     return combine(sources)

@@ -6,30 +6,32 @@ label of anything else says nothing of it.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.frame import Frame, read_frame
+from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.eval.select.inputs import as_planned, read_inputs
 from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
-from trajudge.eval.select.plan import read_plan
+from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.stats.interval import Bools
 from trajudge.trajectories.util.errors import UserError
 
 
-def read_deciding(source: Source, candidates: Path) -> tuple[Frame, Bools]:
-    """Read the frame of the trajectories that decide, and which candidate accepts each (N, C).
-    Raises UserError for a plan that cannot be read, that bounds no precision, or names judges whose
-    judgments are not given, and where no candidate accepts anything."""
-    plan = read_plan(candidates)
+def read_deciding(source: Source, config: BuildConfig, plan: SelectionPlan) -> tuple[Frame, Bools]:
+    """Read the frame of the trajectories that decide, and which candidate accepts each (N, C), from
+    judgments as ``trajudge select`` reads them. Raises UserError for a plan that bounds no
+    precision, or names judges whose judgments are not given, and where no candidate accepts
+    anything."""
+    candidates = config.candidates
     if plan.target.kind != "precision":
         raise UserError(
             f"--candidates {candidates}: bounds false positives, which what is not accepted "
             "decides, too: draw with another --strategy, or name a plan with --target-precision"
         )
-    keys = sorted({judgment.key for judgment in source.judgments}, key=lambda key: key.order)
-    scored = {use: judge_scores(source.judgments, use) for use in ("score", "verdict")}
+    judgments = as_planned(read_inputs(config.runs, config.judgments), plan).judgments
+    keys = sorted({judgment.key for judgment in judgments}, key=lambda key: key.order)
+    scored = {use: judge_scores(judgments, use) for use in ("score", "verdict")}
     accepted = np.stack(
         [
             accepts(rule_scores(family.rule, scored[family.rule.use], keys), threshold)

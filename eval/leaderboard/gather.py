@@ -15,11 +15,13 @@ from trajudge.eval.leaderboard.sources.baselines import baseline_entries
 from trajudge.eval.leaderboard.sources.entries import BoardEntry, read_runs
 from trajudge.eval.leaderboard.sources.published import read_published_data
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 
 def gather_board(config: LeaderboardConfig) -> Board:
     """Read and score what ``config`` names; a run with an error is left out. Raises UserError as
-    the readers do, and where nothing is left."""
+    the readers do, for a run that is given twice, and where nothing is left."""
+    refuse_repeated(config.runs)
     left_out = _errors(config.runs)
     kept = [run for run in config.runs if run not in left_out]
     if left_out and not kept and not (config.published or config.data):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
 from trajudge.eval.reporting.costs import beside_sentence
+from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -49,9 +50,10 @@ _FAILED = {
 
 
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
-    """Too few positives, failed judgments, what was left out, undefined comparisons, what was paid
-    beside the tables' cost, wall time."""
-    lines = [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
+    """Say what is not finished or was left out, where positives are too few, judgments failed or
+    comparisons are undefined, what was paid beside the tables' cost, and the wall time."""
+    lines = [f"warning: {cut}"] if (cut := unfinished(scores)) else []
+    lines += [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
@@ -59,7 +61,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     if paid := beside_sentence(scores.beside):
         lines.append(f"cost: {paid}")
     if wall_seconds is not None:
-        lines.append(f"wall time: {wall_seconds:.1f} s")
+        lines.append(f"wall time of this session: {wall_seconds:.1f} s")
     return [one_line(line) for line in lines]
 
 

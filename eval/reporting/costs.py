@@ -49,7 +49,8 @@ def beside_sentence(beside: PaidBeside) -> str:
 
 
 def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
-    """Say what the judgments' calls cost, what was paid beside them, and how long the run took."""
+    """Say what the judgments' calls cost, what was paid beside them, and how long this session of
+    the runs took: earlier ones have paid, too."""
     spent, beside = scores.spending, scores.beside
     published = [s for s in spent if not s.calls and is_not_told(s.judge)]
     if any(s.calls for s in spent):
@@ -64,7 +65,7 @@ def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
         text = "Cost: $0 (no model was called)"
     if more := paid_more(beside):
         text += f"; {more}"
-    return text if seconds is None else f"{text}; wall time: {seconds:.1f} s"
+    return text if seconds is None else f"{text}; wall time of this session: {seconds:.1f} s"
 
 
 def is_not_told(judge: str) -> bool:

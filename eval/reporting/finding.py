@@ -41,7 +41,8 @@ def finding(
     benchmarks = _benchmarks(scores)
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
-    lines = [scores.titled(f"{named} on {_judged(whole)} of {places}")]
+    title = scores.titled(f"{named} on {_judged(whole)} of {places}")
+    lines = [title + _unfinished(scores, len(judges), most)]
     failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
     if failed:
         them = "the judge" if len(failed) == 1 else "these judges"
@@ -57,6 +58,20 @@ def finding(
     else:
         lines += ranking_sentences(scores.comparison, label, most)
     return lines
+
+
+def _unfinished(scores: ScoreReport, judges: int, most: int | None) -> str:
+    """Say which runs the figures hold a part of, and how large a part; "" where all are whole."""
+    if len(scores.unfinished) == judges == 1:
+        (run,) = scores.unfinished
+        return f"; the run is not finished: {run.judged:,} of {run.due:,} judgments"
+    return f"; {named}" if (named := unfinished(scores, most)) else ""
+
+
+def unfinished(scores: ScoreReport, most: int | None = None) -> str:
+    """Name the runs that lack judgments, of more than ``most`` the first; "" where none does."""
+    runs = [f"{run.judge} ({run.judged:,} of {run.due:,} judgments)" for run in scores.unfinished]
+    return f"not finished: {listed(runs, most)}" if runs else ""
 
 
 def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:

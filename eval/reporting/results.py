@@ -32,8 +32,8 @@ _EXECUTION: dict[str, Any] = {
 def results_json(scores: ScoreReport) -> str:
     """Encode all that was scored but seconds, cache hits and payments, which are this execution's;
     ``ScoreReport.model_validate_json`` reads it back."""
-    left_out = _EXECUTION if scores.label_policy else {**_EXECUTION, "label_policy": True}
-    return scores.model_dump_json(indent=2, exclude=left_out) + "\n"
+    idle = {name: True for name in ("label_policy", "unfinished") if not getattr(scores, name)}
+    return scores.model_dump_json(indent=2, exclude=_EXECUTION | idle) + "\n"
 
 
 def results_csv(scores: ScoreReport) -> str:

@@ -109,7 +109,7 @@ def summary(
 ) -> str:
     """Lay out the first screen, at most 40 lines of ``width`` columns, with a newline at the end.
 
-    ``seconds`` is the wall time and ``rest`` says where everything else stands. At most ``most``
+    ``seconds`` are the session's and ``rest`` says where everything else stands. At most ``most``
     warnings are shown; ``also`` lines are left free for what the caller adds; ``full`` is where
     what is cut stands, and ``option`` names labels.
     """

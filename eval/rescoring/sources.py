@@ -7,7 +7,7 @@ import sys
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source, combine, policy_name, read_run
+from trajudge.eval.data.sources import Source, combine, policy_name, read_runs
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
 from trajudge.eval.runs.settings import ScoreConfig
@@ -22,7 +22,7 @@ from trajudge.trajectories.util.terminal import one_line
 
 def read_sources(config: ScoreConfig) -> Source:
     """Read runs and published judgments as one, cut to the split. Raises UserError."""
-    sources = [read_run(run) for run in config.runs]
+    sources = read_runs(config.runs)
     if config.judgments is not None:
         sources.append(
             read_published_folder(
@@ -80,8 +80,12 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
         report = about_process(report).model_copy(update={"faults": faults})
     if source.policies:
         report = report.model_copy(update={"label_policy": policy_name(source.policies)})
-    remarks = (*mixed_versions(source.versions), *report.remarks)
-    return report.model_copy(update={"remarks": remarks, "beside": source.beside})
+    more = {
+        "remarks": (*mixed_versions(source.versions), *report.remarks),
+        "beside": source.beside,
+        "unfinished": tuple(source.unfinished),
+    }
+    return report.model_copy(update=more)
 
 
 def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:

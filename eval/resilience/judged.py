@@ -21,7 +21,6 @@ from trajudge.eval.resilience.measures import (
     rate,
     with_width,
 )
-from trajudge.eval.resilience.reading import refuse_repeated
 from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
 from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
@@ -33,6 +32,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.goals import split_goals
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 
 @dataclass(frozen=True)

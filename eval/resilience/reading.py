@@ -28,6 +28,7 @@ from trajudge.judges.models.prices import KnownPrice, listed_price
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 
 ARMS = "resilience.json"
 # Errors of actions that say that the browser was too slow, not what the page did.
@@ -63,13 +64,6 @@ def read_experiment(config: ResilienceConfig) -> FaultExperiment:
     raise UserError(
         "name folders of  trajudge env record --faults , or --clean, --faulted and --outcomes"
     )
-
-
-def refuse_repeated(folders: Sequence[Path]) -> None:
-    """Refuse a folder that is given more than once. Raises UserError."""
-    resolved = [folder.resolve() for folder in folders]
-    if twice := [f for place, f in enumerate(folders) if resolved[place] in resolved[:place]]:
-        raise UserError(f"{twice[0]}: is given twice: give each folder once")
 
 
 def read_recordings(folders: Sequence[Path], price_of: PriceOf) -> FaultExperiment:

@@ -82,5 +82,8 @@ def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> S
     missing = missing_policy(runs[0].run.protocol)
     training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
     scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
-    beside = paid_in_all(result.scores.beside for result in results)
-    return scores.model_copy(update={"beside": beside})
+    more = {
+        "beside": paid_in_all(result.scores.beside for result in results),
+        "unfinished": tuple(run for result in results for run in result.scores.unfinished),
+    }
+    return scores.model_copy(update=more)

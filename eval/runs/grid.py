@@ -16,7 +16,7 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.data.index.keys import are_equal
 from trajudge.eval.data.inputs import MEMORY, DataSource, find_source
 from trajudge.eval.runs.judge_options import judge_options
-from trajudge.eval.runs.members import member_fields, models_of
+from trajudge.eval.runs.members import member_fields, models_of, no_judge_asks
 from trajudge.eval.runs.plan import RunPlan, make_plan
 from trajudge.eval.runs.settings import (
     ROLES,
@@ -24,7 +24,6 @@ from trajudge.eval.runs.settings import (
     JudgeConfig,
     RunConfig,
     RunRequest,
-    no_judge_asks,
 )
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences.options import OF_PROMPTS

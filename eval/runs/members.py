@@ -83,6 +83,39 @@ def member_fields(config: JudgeConfig) -> set[str]:
     return {field for name in members for field in find_judge(name).options_class.model_fields}
 
 
+def without_effect(
+    judges: Sequence[str], models: Sequence[str], judge: JudgeConfig, calls: CallConfig
+) -> list[str]:
+    """Name the options that say which model answers, or how, where no judge or member asks one, in
+    a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
+    from trajudge.eval.runs.settings import OF_ANSWERS, ROLES  # noqa: PLC0415 - slow
+
+    roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
+    answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
+    given = [*(["model"] if models else []), *roles, *answers]
+    if not given or any(_asks(judge.model_copy(update={"judge": name})) for name in judges):
+        return []
+    options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+    return [f"{_none_asks(judges)} a model: without effect: {options}"]
+
+
+def _asks(config: JudgeConfig) -> bool:
+    """Tell whether the judge asks a model; a composed one by its members, where they are named."""
+    entry = find_judge(config.judge)
+    if not entry.composed or not config.members:
+        return entry.needs_model or entry.composed
+    return any(find_judge(name).needs_model for name, _ in named_members(config))
+
+
+def no_judge_asks(judges: Sequence[str]) -> str:
+    """Say that none of these judges asks a model, and what to do with an option of calls."""
+    return f"{_none_asks(judges)} a model, so that there are no requests: leave it out"
+
+
+def _none_asks(judges: Sequence[str]) -> str:
+    return "no judge here asks" if len(judges) > 1 else f"judge {judges[0]} does not ask"
+
+
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""

@@ -228,6 +228,7 @@ def request_of(options: argparse.Namespace) -> RunRequest:
     """Return the typed settings of parsed options, those that a parser has not at their default.
     Raises UserError."""
     from trajudge.eval.batches.settings import BatchConfig  # noqa: PLC0415 - --help needs none
+    from trajudge.eval.runs.members import without_effect  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
         DataConfig,
         JudgeConfig,
@@ -253,4 +254,6 @@ def request_of(options: argparse.Namespace) -> RunRequest:
         full=options.full,
     )
     check_request(request)
+    for line in without_effect(judges, request.models, first, request.calls):
+        sys.stderr.write(f"warning: {line}\n")
     return request

@@ -22,7 +22,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport
+from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
@@ -47,6 +47,9 @@ def write_results(
     missing = missing_policy(planned.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     scores = scores.model_copy(update={"beside": beside})
+    if (judged := len(judgments)) < planned.total:
+        cut = UnfinishedRun(judge=plan.judge_id, judged=judged, due=planned.total)
+        scores = scores.model_copy(update={"unfinished": (cut,)})
     scores = write_scores(plan.folder, scores, plan.manifest.annotations)
     if planned.run.export:
         _export(planned, planned.run.export[1], judgments)

@@ -6,8 +6,6 @@ The fields are named as the options of ``trajudge judge``; a default here is the
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +23,7 @@ Split = Literal["dev", "test", "all"]
 # Models beside the judge's own; each is named with --ROLE-model.
 ROLES = ("captioner", "describer", "light")
 # The fields of CallConfig that say whose answers come, and how they are made.
-_OF_ANSWERS = (
+OF_ANSWERS = (
     *("adapter", "script", "base_url", "wait", "context", "temperature", "max_tokens"),
     *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
 )
@@ -166,31 +164,3 @@ def check_request(request: RunRequest) -> None:
                 raise UserError(f"--{name} goes with --judge panel or cascade")
     if request.data.stratified and not request.data.limit:
         raise UserError("--stratified goes with --limit N")
-    warn_of_unused(request.judges, request.models, judge, calls)
-
-
-def warn_of_unused(
-    judges: Sequence[str], models: Sequence[str], judge: JudgeConfig, calls: CallConfig
-) -> None:
-    """Name the options that say which model answers, or how, where no judge asks one: a loop over
-    judges may give them to all. Limits on calls hold there, too."""
-    roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
-    answers = [name for name in _OF_ANSWERS if name in calls.model_fields_set]
-    given = [*(["model"] if models else []), *roles, *answers]
-    if not given:
-        return
-    from trajudge.judges.registry import find_judge  # noqa: PLC0415 - where there is something to check
-
-    entries = [find_judge(name) for name in judges]
-    if not any(entry.needs_model or entry.composed for entry in entries):
-        options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
-        sys.stderr.write(f"warning: {_none_asks(judges)} a model: without effect: {options}\n")
-
-
-def no_judge_asks(judges: Sequence[str]) -> str:
-    """Say that none of these judges asks a model, and what to do with an option of calls."""
-    return f"{_none_asks(judges)} a model, so that there are no requests: leave it out"
-
-
-def _none_asks(judges: Sequence[str]) -> str:
-    return "no judge here asks" if len(judges) > 1 else f"judge {judges[0]} does not ask"

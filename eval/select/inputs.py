@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
 from trajudge.annotations.model import Annotation
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.acceptance.names import current_names
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import MANIFEST, read_labels, read_manifest
 from trajudge.eval.data.sources import (
@@ -22,9 +23,11 @@ from trajudge.eval.data.sources import (
     representation_name,
 )
 from trajudge.eval.scoring.training import trained_on, without_training
+from trajudge.eval.select.plan import SelectionPlan
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 from trajudge.trajectories.util.terminal import count_of, one_line
 
 
@@ -37,7 +40,8 @@ class Inputs(NamedTuple):
 
 def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     """Read the judgments, and how their judges were configured. Raises UserError if there is
-    none."""
+    none, and for a run that is given twice."""
+    refuse_repeated(runs)
     manifests: list[dict[str, Any] | None] = [_manifest(run) for run in runs]
     sources = [
         _held_out(run, manifest or {}) for run, manifest in zip(runs, manifests, strict=True)
@@ -54,6 +58,28 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
         for judge, name in names.items()
     }
     return Inputs(judgments, configurations)
+
+
+def as_planned(inputs: Inputs, plan: SelectionPlan) -> Inputs:
+    """Give a composed judge that a frozen plan knows by another release's name that name: a frozen
+    plan is not changed. Raises UserError where no judge of the plan judged."""
+    judged = inputs.configurations
+    planned = {judge for family in plan.families for judge in family.rule.judges}
+    now = current_names(judged)
+    names = {now[one]: one for one in planned if one in now and now[one] not in planned}
+    if not planned & {names.get(judge, judge) for judge in judged}:
+        raise UserError(
+            f"the plan's candidates are of {', '.join(sorted(planned))}, while the runs are of "
+            f"{', '.join(sorted(judged))}: give runs of the plan's judges, or freeze another plan"
+        )
+    if not names:
+        return inputs
+    judgments = [
+        each.model_copy(update={"judge": names[each.judge]}) if each.judge in names else each
+        for each in inputs.judgments
+    ]
+    renamed = {names.get(name, name): judge for name, judge in judged.items()}
+    return Inputs(judgments, renamed)
 
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:

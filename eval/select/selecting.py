@@ -8,7 +8,7 @@ from typing import NamedTuple
 from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.inputs import read_all_labels, read_inputs
+from trajudge.eval.select.inputs import as_planned, read_all_labels, read_inputs
 from trajudge.eval.select.measures.scores import judgments_hash
 from trajudge.eval.select.measures.selection_data import gather
 from trajudge.eval.select.measures.under_attack import UnderAttack, read_threat
@@ -46,8 +46,9 @@ def freeze_plan(config: SelectConfig) -> FrozenPlan:
     """Make or open the plan and write it. Reads no label; raises UserError."""
     if config.out:
         check_is_folder(config.out, "--out")
-    judgments, configurations = read_inputs(config.runs, config.judgments)
-    plan = open_plan(config) if config.candidates else make_plan(config.plan, judgments)
+    inputs = read_inputs(config.runs, config.judgments)
+    plan = open_plan(config) if config.candidates else make_plan(config.plan, inputs.judgments)
+    judgments, configurations = as_planned(inputs, plan)
     folder = config.out or Path("selections") / plan.hash[:8]
     freeze(folder / FILE, plan)
     is_stale = plan.judgments not in ("", judgments_hash(judgments))

@@ -32,6 +32,7 @@ from trajudge.judges.adapters.litellm_errors import (
     own_kind,
     server_answer,
     unread_completion,
+    without_provider,
 )
 from trajudge.judges.adapters.overflow import with_numbers
 from trajudge.judges.adapters.protocols.chat import read_chat, turn
@@ -234,6 +235,8 @@ class LiteLLMAdapter:
 
     def _mapped(self, error: Exception, answer: ServerAnswer) -> CallFailed:
         """Map one of litellm's errors to one of ours."""
+        if unknown := without_provider(answer, self._model):
+            return unknown
         if kind := own_kind(error, answer, self._sdk.exceptions):
             sentence = f"{self._where} {_SENTENCES[kind]}"
             message = answer.error.message if kind is ContextOverflow else ""

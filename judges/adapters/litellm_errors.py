@@ -13,6 +13,7 @@ from trajudge.judges.adapters.errors import (
     CallFailed,
     ContextOverflow,
     Refused,
+    UnknownModel,
     Unreachable,
     causes,
 )
@@ -20,6 +21,7 @@ from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
 from trajudge.judges.adapters.protocols.failures import kind_of
 from trajudge.judges.adapters.protocols.json_body import json_object
 
+_NO_PROVIDER = "LLM Provider NOT provided"
 _NO_CONNECTION = re.compile(r"Connection error|Cannot connect to host")
 
 
@@ -73,6 +75,17 @@ def is_unreached(error: Exception, answer: ServerAnswer, kinds: Any) -> bool:
         return False
     words = answer.error.message
     return isinstance(error, kinds.APIConnectionError) or bool(_NO_CONNECTION.search(words))
+
+
+def without_provider(answer: ServerAnswer, model: str) -> UnknownModel | None:
+    """Return the error for a model of which litellm does not know whom to ask, so that it asks
+    nobody; None for another error."""
+    if answer.is_whole or _NO_PROVIDER not in answer.error.message:
+        return None
+    return UnknownModel(
+        f"litellm knows no provider of {model}: name it before the model, as --model "
+        f"openai/{model} where the server speaks OpenAI's protocol"
+    )
 
 
 def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:

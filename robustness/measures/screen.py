@@ -77,7 +77,8 @@ def _is_asking(name: str) -> bool:
 
 def _worst(threat: str, worst: WorstCase, rejected: Collection[str]) -> str:
     if not worst.attacks:
-        return f"against the {threat}: nothing was tried"
+        why = "no attack was tried on a failure" if worst.precision else "there is none to lower"
+        return f"against the {threat}: {why}"
     if not any(attack.name in rejected for attack in worst.attacks):
         return (
             f"against the {threat}: not told, every failure that {len(worst.attacks)} attacks were "
@@ -96,7 +97,9 @@ def _worst(threat: str, worst: WorstCase, rejected: Collection[str]) -> str:
 def _table(judge: JudgeRobustness, *, full: bool) -> Table:
     rates = sorted(judge.rates, key=_by_success)
     tried = {attack.name for worst in judge.worst.values() for attack in worst.attacks}
-    attacks = [one for one in rates if one.name in tried and one.attack_success.trials]
+    attacks = [one for one in rates if one.name in tried]
+    if not any(one.attack_success.trials for one in attacks):
+        attacks = []
     rows = [
         (
             one.name,
@@ -114,7 +117,7 @@ def _table(judge: JudgeRobustness, *, full: bool) -> Table:
 
 def _by_success(one: PerturbationRates) -> tuple[float, float, str]:
     success, flips = one.attack_success.estimate, one.flips.estimate
-    return (-1.0 if success is None else -success, -(flips or 0.0), one.name)
+    return (1.0 if success is None else -success, -(flips or 0.0), one.name)
 
 
 def _attacker(name: str) -> str:

@@ -68,12 +68,14 @@ class _Counts(NamedTuple):
 def worst_case(
     attacks: Sequence[PerturbedPairs], base: PerturbedPairs, rng: np.random.Generator
 ) -> WorstCase:
-    """Measure precision under each attack.
+    """Measure precision under each attack that was tried on a failure: one that denies successes
+    has no part in it.
 
     How many runs are successes, and how many of either are accepted, is that of ``base``, runs as
     they were; to the share of failures that are accepted an attack adds what it adds on the
     failures that it can be tried on, which may be others. A run without a verdict is not accepted.
     """
+    attacks = [one for one in attacks if (one.truth == 0).any()]
     runs = [base, *attacks]
     counts = _counts(attacks, base, [one.cluster for one in runs])
     accepted, false = counts.accepted.sum(), counts.false.sum()

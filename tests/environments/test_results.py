@@ -264,7 +264,8 @@ def test_a_folder_that_is_given_twice_is_refused(
     again.symlink_to(folder)
     words = [str(folder), str(again), "--cases", str(cases), "--save", str(tmp_path / "r.json")]
     assert main(words) == USAGE_ERROR
-    assert f"{again}: is given twice: give each folder once" in capsys.readouterr().err
+    told = f"{again}: is the folder {folder}, which is given twice: give each folder once"
+    assert told in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["file.txt", "nowhere", "empty"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,10 @@ class TestMistakes:
             ),
             (["--model", "gpt-4o", "--captioner-model", "m"], "effect: --model, --captioner-model"),
             (["--judge", "rule-based", "--base-url", "http://x/v1"], "no judge here asks a model"),
+            (
+                ["--judge", "panel", "--members", "heuristic,rule-based", "--model", "m"],
+                "no judge here asks a model: without effect: --model",
+            ),
         ],
     )
     def test_what_a_loop_over_judges_gives_to_one_that_asks_no_model_is_said(
@@ -65,6 +70,13 @@ class TestMistakes:
         shown = capsys.readouterr().err
         assert shown.count("warning: ") == 1
         assert sentence in on_one_line(shown)
+
+    def test_a_member_that_asks_has_a_use_for_them(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ["--members", "heuristic,simplified", "--model", "gpt-4o", "--temperature", "1"]
+        assert run("--judge", "panel", *words, "--limit", "2", "--dry-run") == 0
+        assert "without effect" not in capsys.readouterr().err
 
     def test_limits_on_calls_hold_for_a_judge_that_makes_none(self) -> None:
         limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]
@@ -142,3 +154,28 @@ def test_a_trajectory_without_its_screenshot_is_skipped_not_guessed(damaged: Pat
     assert first.status is Status.SKIPPED
     assert "screenshot" in first.detail
     assert first.success is None
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_spec("litellm") is None, reason="the extra litellm is not installed")
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        (
+            "nope",
+            "error: litellm knows no provider of nope: name it before the model, as --model "
+            "openai/nope where the server speaks OpenAI's protocol",
+        ),
+        ("openai/nope", "does not serve openai/nope (404: The model does not exist): check"),
+    ],
+)
+def test_a_model_that_is_not_served_ends_the_run_in_one_sentence(
+    name: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One without a provider failed judgment by judgment, as "answered 400" by a server that had
+    not been asked."""
+    with LlmServer(script=always("404")) as server:
+        assert model(server, "--adapter", "litellm", "--limit", "3", name=name) == 2
+    shown = on_one_line(capsys.readouterr().err)
+    assert sentence in shown and shown.count("error: ") == 1
+    assert "provider_error" not in shown

@@ -157,6 +157,18 @@ def test_warnings_name_parameters_too() -> None:
         tj.judge(tj.load()[:2], model="gpt-4o-mini", base_url=f"{server.url}/v1")
 
 
+@pytest.mark.parametrize("judge", ["heuristic", tj.panel("heuristic", "rule-based")])
+def test_what_has_no_effect_is_a_warning_that_names_parameters(
+    judge: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It stood on standard error, as the command line spells it; of a panel nothing was said."""
+    with pytest.warns(UserWarning, match="without effect: model=.*, temperature=") as caught:
+        tj.judge(tj.load()[:2], judge, "gpt-4o", temperature=0.5)
+    assert caught[0].filename == __file__
+    assert "--" not in str(caught[0].message)
+    assert "without effect" not in capsys.readouterr().err
+
+
 def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments) -> None:
     found = tj.score(one, {})
     for shown in (str(found), found._repr_html_().partition("<details>")[0]):

@@ -16,6 +16,7 @@ from trajudge.eval.data.inputs import in_memory
 from trajudge.eval.data.sources import read_run
 from trajudge.eval.runs.execution import run_all
 from trajudge.eval.runs.grid import plan_runs, say_sources
+from trajudge.eval.runs.members import without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
 from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import (
@@ -224,7 +225,7 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
             data = in_memory(given, request.data.annotations)
         [planned] = runs = await asyncio.to_thread(plan_runs, request, data)
         say_sources(runs)
-        weakened = []
+        weakened = without_effect(request.judges, request.models, request.judge, request.calls)
         if is_unlimited(request, runs):
             weakened += _check_cost(await predict(runs))
         [result] = await run_all(runs, stop)
@@ -280,7 +281,8 @@ def _check_cost(cost: float | None) -> list[str]:
 
 def _judgments(done: _Done, call: _Call) -> Judgments:
     """Read what the run's folder holds now; warn of everything that weakens it."""
-    options = {name: name for name in (*JudgeSettings.__annotations__, *call.settings)}
+    names = ("model", *JudgeSettings.__annotations__, *call.settings)
+    options = {name: name for name in names}
     values = {**call.settings, **flags(JudgeSettings.__annotations__)}
     for warning in done.warnings:
         warnings.warn(in_parameters(one_line(warning), options, values), stacklevel=4)

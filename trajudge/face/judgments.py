@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
@@ -21,6 +21,7 @@ from trajudge.face.settings import one_or_several, settings
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.folders import refuse_repeated
 from trajudge.trajectories.util.tables import Table
 
 if TYPE_CHECKING:
@@ -75,7 +76,9 @@ class Judgments(Sequence[Judgment]):
         return len(self._source.judgments)
 
     def __add__(self, other: Judgments) -> Judgments:
-        """Join two sets of judgments; a judge that both have is told apart by its folder."""
+        """Join two sets of judgments; a judge that both have is told apart by its folder. Raises
+        UserError for a run that both hold."""
+        refuse_repeated([*self.folders, *other.folders])
         both = sources.combine([self._source, other._source])
         return Judgments(both, [*self.folders, *other.folders])
 
@@ -184,6 +187,7 @@ def _source(
     wanted = "judgments or folders of runs"
     given = one_or_several(call, judgments, Judgment | Judgments | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
+    refuse_repeated(_folders(given))
     whole = sources.combine(
         [
             *(one._source for one in given if isinstance(one, Judgments)),
@@ -202,11 +206,17 @@ def _source(
     return whole
 
 
+def _folders(given: Iterable[Judged]) -> Iterator[Path]:
+    for one in given:
+        if isinstance(one, str | Path):
+            yield Path(one)
+        elif isinstance(one, Judgments):
+            yield from one.folders
+
+
 def _nothing(call: str, given: Sequence[Judged]) -> UserError:
     """Say that what is to be scored holds no judgment: an empty list, or runs without any."""
-    runs = [str(one) for one in given if isinstance(one, str | Path)]
-    runs += [str(one) for part in given if isinstance(part, Judgments) for one in part.folders]
-    if runs:
+    if runs := [str(folder) for folder in _folders(given)]:
         return UserError(f"{call}: {', '.join(runs)}: no judgment was made yet: judge first")
     return UserError(f"{call}: judgments is empty: give at least one judgment")
 

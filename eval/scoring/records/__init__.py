@@ -29,6 +29,7 @@ from trajudge.eval.scoring.records.names import (
 )
 from trajudge.eval.scoring.records.report import (
     ScoreReport,
+    UnfinishedRun,
 )
 from trajudge.eval.scoring.records.scores import (
     Coverage,
@@ -77,5 +78,6 @@ __all__ = [
     "ScoreReport",
     "StageUsage",
     "SuccessRate",
+    "UnfinishedRun",
     "UsageTotals",
 ]

@@ -10,6 +10,14 @@ from trajudge.eval.scoring.records.spending import JudgeUsage, PaidBeside
 from trajudge.trajectories.model import Record
 
 
+class UnfinishedRun(Record):
+    """A run of ``judge`` that was cut short, or goes on: ``judged`` of the ``due`` judgments."""
+
+    judge: str
+    judged: int
+    due: int
+
+
 class ScoreReport(Record):
     """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
     asked for: no interval needs them today, but without resamples judges are not compared.
@@ -18,7 +26,7 @@ class ScoreReport(Record):
     page, and ``equal_recall`` what judges reach beyond them. ``faults``: where the
     question is the process, how judges find and place faults. ``label_policy`` made one label of
     several opinions, "" where a run has its one label. ``beside``: what the runs paid beside what
-    the ``spending`` of their judgments tells."""
+    the ``spending`` of their judgments tells. ``unfinished`` are the runs that lack judgments."""
 
     missing: Missing
     resamples: int
@@ -36,6 +44,7 @@ class ScoreReport(Record):
     faults: tuple[FaultScore, ...] = ()
     label_policy: str = ""
     beside: PaidBeside = PaidBeside()
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
     def titled(self, title: str) -> str:
         """Head a table: with the policy that made the labels, if it is one of several."""

@@ -46,7 +46,7 @@ def evaluation_screen(
     whole = summary.overall
     finding = f"{summary.mode}: {whole.passed} of {whole.runs} runs passed"
     if whole.success is not None:
-        finding += f", success {_rate(whole)} (%, 95 % interval)"
+        finding += f", success {_rate(whole)} ({_unit(_limits_of(whole))})"
     if whole.unknown:
         finding += f"; {whole.unknown} unknown, which count as not passed"
     sites = [("all", whole), *(summary.sites.items() if len(summary.sites) > 1 else ())]
@@ -67,8 +67,16 @@ def _short_row(site: str, macro: Macro) -> tuple[str, ...]:
 
 
 def _rate(macro: Macro) -> str:
+    return _share(macro.success, _limits_of(macro))
+
+
+def _limits_of(macro: Macro) -> tuple[float, float] | None:
     low, high = macro.success_low, macro.success_high
-    return _share(macro.success, None if low is None or high is None else (low, high))
+    return None if low is None or high is None else (low, high)
+
+
+def _unit(limits: tuple[float, float] | None) -> str:
+    return "%" if limits is None else "%, 95 % interval"
 
 
 def _share(share: float | None, limits: tuple[float, float] | None) -> str:
@@ -91,8 +99,8 @@ def _notes(summary: Summary) -> Iterator[str]:
     macro = summary.site_macro
     if macro.mean is not None and macro.sites > 1:
         limits = _limits(macro.mean, macro.half_width)
-        unit = "%" if limits is None else "%, 95 % interval"
-        yield f"site macro: {_share(macro.mean, limits)} over {macro.sites} sites ({unit})"
+        share = _share(macro.mean, limits)
+        yield f"site macro: {share} over {macro.sites} sites ({_unit(limits)})"
     rows = (summary.overall, *summary.sites.values())
     if any(_limits(row.template_macro, row.half_width) is None for row in rows if row.runs):
         yield (
@@ -127,11 +135,9 @@ def _reasons(results: Sequence[TaskResult], most: int) -> list[str]:
 def _row(site: str, macro: Macro) -> tuple[object, ...]:
     shares = (macro.success, macro.template_macro)
     success, mean = ("" if share is None else f"{share:.1%}" for share in shares)
-    low, high = macro.success_low, macro.success_high
-    limits = None if low is None or high is None else (low, high)
     spread = _limits(macro.template_macro, macro.half_width)
     counts = (site, macro.runs, macro.passed, macro.unknown)
-    return (*counts, success, _range(limits), macro.templates, mean, _range(spread))
+    return (*counts, success, _range(_limits_of(macro)), macro.templates, mean, _range(spread))
 
 
 def _range(limits: tuple[float, float] | None) -> str:

@@ -53,4 +53,4 @@ def test_a_trajectory_that_is_gone_is_said(tmp_path: Path) -> None:
     (tmp_path / "data" / "trajectories.jsonl").unlink()
     shown = content(run)
     assert [one.evidence for one in shown.cases] == [None, None]
-    assert any("2 of 2 cases are shown without goal" in line for line in shown.warnings)
+    assert any("2 of 2 cases are shown without goal" in line for line in shown.warnings())

@@ -15,10 +15,8 @@ from tests.eval.judge_command import run
 from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.reporting.caveats import notes, warnings_of
 from trajudge.eval.reporting.paper_tables import paper_table
 from trajudge.eval.reporting.summary import summary
-from trajudge.eval.reporting.tables import plain
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import OVERALL, EqualRecall, PaidBeside, ScoreReport
@@ -142,7 +140,7 @@ def test_no_part_of_the_cost_is_cut_on_a_narrow_screen() -> None:
     shown = summary(scores, seconds=1234.5, width=60)
     words = " ".join(shown.split())
     assert "34,268,000 output tokens; $0.2939 more for failed attempts" in words
-    assert "wall time: 1234.5 s" in words
+    assert "wall time of this session: 1234.5 s" in words
 
 
 def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:
@@ -155,131 +153,12 @@ def test_without_labels_there_are_verdicts_and_coverage_and_no_table() -> None:
     assert summary(score([], {}, rewards={}), width=100)
 
 
-def test_failed_judgments_come_first_among_the_warnings() -> None:
-    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
-    judgments = [*(said(n, True) for n in range(9)), failed(9, Status.REFUSED)]
-    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
-    warnings = [line for line in lines if line.startswith("warning: ")]
-    assert warnings[0] == "warning: 1 failed judgment of judge counted as not accepted"
-
-
-def test_what_judges_left_open_is_told_label_by_label_where_it_differs() -> None:
-    """The count of one label, whichever came last, stood for all of them."""
-    labels = {key(n): label(n, n % 2 == 0, side_effect=None if n else True) for n in range(10)}
-    judgments = [*(said(n, True, side_effect=False) for n in range(2, 10))]
-    judgments += [failed(n, Status.REFUSED) for n in (0, 1)]
-    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
-    assert (
-        "warning: 2 failed judgments (success) and 1 failed judgment (side effect) of judge "
-        "counted as not accepted"
-    ) in text
-
-
-def test_judges_of_different_numbers_of_trajectories_are_headed_by_both() -> None:
-    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
-    judgments = [said(n, True, judge="a") for n in range(10)]
-    judgments += [said(n, True, judge="b") for n in range(7)]
-    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
-    assert lines[0] == "2 judges on 7 to 10 trajectories of WebArena"
-
-
-def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
-    """A run that was stopped after 10 of 30 read "on 10 trajectories of 3 benchmarks"."""
-    names = ("webarena", "assistantbench", "workarena")
-    labels = {
-        key(n, name): label(n, n % 2 == 0, benchmark=name) for name in names for n in range(10)
-    }
-    of_one = [said(n, True) for n in range(10)]
-    rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 1.0)
-    for more, named in (
-        ([], "10 trajectories of WebArena"),
-        (names[1:2], "20 trajectories of 2 b"),
-    ):
-        judgments = of_one + [said(n, True, benchmark=name) for name in more for n in range(10)]
-        scored = score(judgments, labels, rewards=rewards)
-        assert summary(scored, width=100).startswith(f"judge on {named}")
-
-
-@pytest.mark.parametrize(
-    ("accepted", "precision"),
-    [
-        (range(0), "–"),
-        (range(2, 3), "100.0 (%)"),
-        (range(8), "50.0 [17.2, 82.8] (%, 95 % interval)"),
-    ],
-)
-def test_the_finding_speaks_of_an_interval_where_there_is_one(
-    accepted: range, precision: str
-) -> None:
-    """An undefined precision read "– (%, 95 % interval)"."""
-    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
-    scored = score([said(n, n in accepted) for n in range(12)], labels, rewards={})
-    assert summary(scored, width=100).splitlines()[1] == f"Success: precision {precision}"
-
-
-def test_a_label_that_the_labels_do_not_hold_is_not_spoken_of() -> None:
-    """Labels of success alone read "few positive labels (side effect) … 0", and "40 unsure"."""
-    labels = {key(n): label(n, n % 2 == 0) for n in range(40)}
-    judgments = [said(n, True, side_effect=False, repetition=False) for n in range(40)]
-    scored = score(judgments, labels, rewards={})
-    for text in (summary(scored, width=100), "\n".join(notes(scored)), plain(scored)):
-        assert not re.search("side effect|repetition|unsure", text.lower())
-    half = labels | {key(n): label(n, True, side_effect=n == 0) for n in range(20)}
-    assert "only 1 positive label (side effect" in " ".join(
-        warnings_of(score(judgments, half, rewards={}))
-    )
-
-
-def test_labels_that_all_leave_success_open_are_not_said_to_be_missing() -> None:
-    judgments = [said(n, True) for n in range(3)]
-    for count, sentence in (
-        (1, "The expert label of these trajectories leaves success open: none is scored"),
-        (3, "All 3 expert labels of these trajectories leave success open: none is scored"),
-    ):
-        labels = {key(n): label(n, None) for n in range(count)}
-        assert sentence in summary(score(judgments, labels, rewards={}), width=100)
-
-
-def test_precision_on_one_task_says_why_it_has_no_interval() -> None:
-    labels = {key(n): label(n, True) for n in range(4)}
-    judgments = [said(n, n == 0) for n in range(4)]
-    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
-    assert (
-        "precision without an interval (success, WebArena): it counts runs of one task only"
-    ) in text
-
-
 def test_a_single_one_is_no_plural() -> None:
     labels = {key(n): label(n, True if n else None) for n in range(30)}
     judgments = [said(n, True, calls=(call(),) if not n else ()) for n in range(30)]
     text = summary(score(judgments, labels, rewards=dict.fromkeys(labels)), width=100)
     assert "; 1 unsure success label\n" in text
     assert ", 1 call, " in text
-
-
-def test_what_failed_of_many_judges_is_one_warning() -> None:
-    labels = {key(n): label(n, n % 2 == 0) for n in range(10)}
-    judgments = [
-        one
-        for judge in "abcdef"
-        for one in (
-            *(said(n, True, judge=judge) for n in range(9)),
-            failed(9, Status.REFUSED, judge=judge),
-        )
-    ]
-    text = " ".join(summary(score(judgments, labels, rewards={}), width=100).split())
-    assert text.count("failed judgment") == 4
-    assert "1 failed judgment of d, of 2 more judges counted as not accepted" in text
-
-
-@pytest.mark.parametrize(("failing", "kind"), [(0, "2 undecided"), (1, "3 failed or undecided")])
-def test_a_judge_that_leaves_the_label_open_did_not_fail(failing: int, kind: str) -> None:
-    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
-    judgments = [said(n, True) for n in range(9)] + [said(n, None) for n in (9, 10)]
-    judgments += [failed(11, Status.REFUSED)] * failing
-    lines = summary(score(judgments, labels, rewards={}), width=100).splitlines()
-    warnings = [line for line in lines if line.startswith("warning: ")]
-    assert warnings[0] == f"warning: {kind} judgments of judge counted as not accepted"
 
 
 @pytest.mark.slow
@@ -336,16 +215,6 @@ def test_a_table_that_is_asked_for_and_agents_take_one_screen(
     whole = capsys.readouterr().out.splitlines()
     assert sum("scripted-p" in line for line in whole) > 8
     assert max(map(len, whole)) <= width
-
-
-def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:
-    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
-    choosy = [said(n, n == 2, judge="choosy") for n in range(12)]
-    wide = [said(n, n < 8, judge="wide") for n in range(12)]
-    shown = warnings_of(score([*choosy, *wide], labels, rewards={}))
-    assert any("an interval (success; choosy on WebArena" in line for line in shown), shown
-    shown = warnings_of(score(choosy, labels, rewards={}))
-    assert any("an interval (success, WebArena" in line for line in shown), shown
 
 
 @cache
@@ -415,53 +284,3 @@ def test_a_warning_of_many_judges_names_the_first_and_counts_the_others(width: i
     text = screens.on_one_line(summary(beaten, width=width))
     assert re.search(r"at equal recall: \S+ \(70\.0 %\) than tfidf-answer \(80\.0 %\)", text)
     assert re.search(r"and \d more: a judge that does not beat these at equal recall", text)
-
-
-def test_a_precision_that_is_not_defined_has_no_place_in_the_ranking() -> None:
-    lines = summary(mostly_failed(2, 2), width=1000).splitlines()
-    assert lines[1].startswith("Every judgment of a-00, a-01 failed: the rates say nothing about")
-    assert lines[2:4] == [
-        "Precision: z-0 = z-1; undefined: a-00, a-01, never",
-        "No difference in precision is significant (Holm, α = .05)",
-    ]
-    assert lines[1].endswith("these judges")
-    third = summary(mostly_failed(2, 3), width=1000).splitlines()[2]
-    assert third == "Precision: z-0 = z-1 = z-2; undefined: a-00, a-01, never"
-    assert "Precision: z-0; undefined: never" in summary(mostly_failed(0, 1)).splitlines()
-    labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
-    silent = [said(n, False, judge=judge) for judge in ("never", "nor I") for n in range(12)]
-    found = summary(score(silent, labels, rewards={})).splitlines()
-    assert "Precision: undefined: never, nor I" in found
-
-
-def errs(judge: str, wrong: int, *, tasks: int = 120) -> list[Judgment]:
-    """A judge that errs on the first ``wrong`` of 120 tasks, half of them successes, and accepts
-    the ones behind them, all successes."""
-    return [said(n, n >= 120 or (n % 2 == 0) != (n < wrong), judge=judge) for n in range(tasks)]
-
-
-def finding_of(*judges: list[Judgment]) -> list[str]:
-    labels = {key(n): label(n, n >= 120 or n % 2 == 0) for n in range(720)}
-    said_all = [judgment for judge in judges for judgment in judge]
-    return summary(score(said_all, labels, rewards={}), width=1000).splitlines()[1:3]
-
-
-def test_the_order_by_precision_is_not_taken_back_by_the_ties_behind_it() -> None:
-    """It read "good > as good; ties: good = as good"."""
-    assert finding_of(errs("good", 4), errs("as good", 6), errs("bad", 60)) == [
-        "Precision: good > as good > bad",
-        "Not significantly different (Holm, α = .05): good and as good",
-    ]
-    assert finding_of(errs("good", 4), errs("bad", 60)) == [
-        "Precision: good > bad",
-        "Every difference in precision is significant (Holm, α = .05)",
-    ]
-
-
-def test_a_difference_against_the_order_is_told_with_it() -> None:
-    """The order is by what each was scored on, differences are on what both judged."""
-    assert finding_of(errs("with easy ones", 30, tasks=720), errs("better", 4)) == [
-        "Precision: with easy ones > better",
-        "Every difference in precision is significant (Holm, α = .05); "
-        "but on the trajectories that both judged, significantly: better > with easy ones",
-    ]

@@ -44,7 +44,7 @@ def test_coverage_and_spending_are_shown() -> None:
     assert "ok 49, refused 1" in text
     assert "$0.4900" in text
     assert "5,880" in text
-    assert "wall time: 12.3 s" in text
+    assert "wall time of this session: 12.3 s" in text
     assert "judge, Success: 1 failed judgment counted as not accepted" in text
 
 

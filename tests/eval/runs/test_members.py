@@ -1,19 +1,17 @@
-"""Panels, cascades and users' own judges, as a user runs them against a server on loopback."""
+"""Panels and cascades, as a user runs them against a server on loopback."""
 
 from __future__ import annotations
 
-import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
-from tests.judges.runs import GOOD, mug_run
+from tests.eval.runs.limited import BAD, OWN, judgments, run
+from tests.judges.runs import GOOD
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.tables import mistakes
-from trajudge.eval.data.index.columns import JudgmentColumns
 from trajudge.eval.data.manifest import RunManifest, default_folder
 from trajudge.eval.data.run_folder import (
     read_judgments,
@@ -22,30 +20,9 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
 )
 from trajudge.eval.judge import main
-from trajudge.eval.scoring.stability import flip_rate, stability_notes
-from trajudge.judges.model import Judgment, Status
+from trajudge.judges.model import Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")
-
-BAD = GOOD.replace("Successful", "Unsuccessful")
-OWN = '''"""Success if the agent said anything."""
-from trajudge.judges.model import Verdict
-
-needs_model = False
-
-
-async def judge(trajectory, ask):
-    return Verdict(success=bool(trajectory.answer))
-'''
-
-
-def run(server: LlmServer | None, *words: str) -> int:
-    where = ["--base-url", server.url + "/v1"] if server else []
-    return main(["--data", "sample", "--out", "run", "--limit", "4", *where, *words])
-
-
-def judgments() -> list[Judgment]:
-    return read_judgments(Path("run"))
 
 
 def by_model(**texts: str) -> LlmServer:
@@ -259,88 +236,3 @@ def test_mistakes_are_said(
     assert sentence in told
     assert len(told.strip().splitlines()) == 1
     assert "{" not in told
-
-
-def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
-    asked: Counter[str] = Counter()
-
-    def second_differs(incoming: Incoming) -> str:
-        asked[incoming.prompt] += 1
-        return BAD if asked[incoming.prompt] == 2 else GOOD
-
-    with LlmServer(text=second_differs) as server:
-        assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
-    flipped, repeated = flip_rate(JudgmentColumns.of(judgments()))
-    assert (flipped, repeated) == (4, 4)
-    shown = on_one_line(capsys.readouterr().out)
-    assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in shown
-
-
-def test_failed_samples_are_no_flips() -> None:
-    key = mug_run().key
-    made = [
-        Judgment(key=key, judge="j", sample=n, status=status, success=success)
-        for n, (status, success) in enumerate(
-            [(Status.OK, True), (Status.UNPARSABLE, None), (Status.OK, True)]
-        )
-    ]
-    assert flip_rate(JudgmentColumns.of(made)) == (0, 1)
-    assert stability_notes(JudgmentColumns.of(made[:2]), 1) == []
-
-
-def test_a_judge_from_a_file() -> None:
-    Path("my_judge.py").write_text(OWN)
-    assert run(None, "--judge", "my_judge.py") == 0
-    assert judgments()[0].judge == "my_judge"
-    Path("my_judge.py").write_text(OWN.replace("bool(", "not bool("))
-    assert run(None, "--judge", "my_judge.py") == 2  # another judge is another run
-
-
-def test_a_judge_from_a_file_asks_a_model_and_takes_options() -> None:
-    Path("asking.py").write_text(
-        "from trajudge.judges.model import Message, Text, Verdict\n"
-        "from trajudge.trajectories.model import Record\n\n\n"
-        "class Options(Record):\n    word: str = 'yes'\n\n\n"
-        "def judge(options):\n"
-        "    async def judged(trajectory, ask):\n"
-        "        parts = (Text(text=f'Done: {trajectory.goal}?'),)\n"
-        "        reply = await ask([Message(role='user', parts=parts)])\n"
-        "        return Verdict(success=options.word in reply.text)\n"
-        "    return judged\n"
-    )
-    with LlmServer(text="ja") as server:
-        words = ["--judge", "asking.py", "--model", "m-a", "--judge-option", "word=ja"]
-        assert run(server, *words) == 0
-        assert server.stats.requests > 0
-    assert [j.success for j in judgments()] == [True] * 4
-
-
-def test_a_judge_from_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    site = tmp_path / "site"
-    (site / "theirs-1.0.dist-info").mkdir(parents=True)
-    (site / "their_judge.py").write_text(OWN)
-    (site / "theirs-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
-    entry = "[trajudge.judges]\ntalkative = their_judge\n"
-    (site / "theirs-1.0.dist-info" / "entry_points.txt").write_text(entry)
-    monkeypatch.syspath_prepend(str(site))
-    assert run(None, "--judge", "talkative") == 0
-    assert judgments()[0].judge == "talkative"
-    sys.modules.pop("their_judge", None)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (None, "No such file"),
-        ("x = 1\n", "must define"),
-        ("def (\n", "cannot be loaded"),
-        ("1 / 0\n", "division by zero"),
-    ],
-)
-def test_a_file_that_is_no_judge_is_said(
-    content: str | None, said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    if content is not None:
-        Path("wrong.py").write_text(content)
-    assert run(None, "--judge", "wrong.py") == 2
-    assert said in capsys.readouterr().err

@@ -1,1 +1,1 @@
-"""This machine: its cache folder, environments, Chromium, threads, who reaches an address."""
+"""This machine: its folders, cache, environments, Chromium, threads, who reaches an address."""

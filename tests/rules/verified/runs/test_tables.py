@@ -57,6 +57,13 @@ def test_templates_that_do_not_differ_show_no_spread(passes: Sequence[Sequence[b
     assert "it does not show the spread over templates" in screen(results).replace("\n  ", " ")
 
 
+def test_the_finding_speaks_of_an_interval_where_there_is_one() -> None:
+    """Runs of one task read "100.0 (%, 95 % interval)"."""
+    assert "1 of 1 runs passed, success 100.0 (%)" in screen(batch([True]))
+    shown = screen(batch([True, False], [True, True], [False, True]))
+    assert "success 66.7 [" in shown and "] (%, 95 % interval)" in shown
+
+
 def test_the_mean_over_sites_is_a_share_too() -> None:
     results = [*batch([True], [True]), *batch([False], [True], site="gitlab")]
     assert "site macro: 75.0 [0.0, 100.0] over 2 sites (%, 95 % interval)" in screen(results)

@@ -1,0 +1,93 @@
+"""A run that was cut says so in its first sentence: its figures are of what was judged alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.eval.cases import key, label, said
+from tests.eval.judge_command import model, run
+from tests.eval.test_max_cost import PRICES, Till
+from tests.llm_server import LlmServer
+from tests.screens import on_one_line
+from trajudge.eval.cli import main
+from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.summary import summary
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.records import UnfinishedRun
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+WORDS = ("--limit", "20", "--prices", "prices.toml", "--max-tokens", "8000", "--concurrency", "4")
+
+
+@pytest.fixture
+def server() -> Iterator[LlmServer]:
+    Path("prices.toml").write_text(PRICES)
+    with LlmServer(text=Till()) as running:
+        yield running
+
+
+def first(shown: str) -> str:
+    return on_one_line(shown).partition(" Success: ")[0]
+
+
+def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
+    server: LlmServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert model(server, *WORDS, "--max-cost", "0.6") == 1
+    told = first(capsys.readouterr().out)
+    made = len(Path("run", JUDGMENTS).read_bytes().splitlines())
+    assert 0 < made < 20
+    sentence = (
+        f"simplified-axtree:gpt-4o on {made} trajectories of shop; the run is not finished: "
+        f"{made} of 20 judgments"
+    )
+    assert told == sentence
+    assert main(["score", "run"]) == 0
+    assert first(capsys.readouterr().out) == sentence
+    assert main(["report", "run", "--out", "page.html"]) == 0
+    assert first(capsys.readouterr().out) == sentence
+    assert f"{made} of 20 judgments" in on_one_line(Path("page.html").read_text())
+    assert main(["score", "run", "--full"]) == 0
+    assert f"warning: not finished: simplified-axtree:gpt-4o ({made} of 20 judgments)" in (
+        on_one_line(capsys.readouterr().out)
+    )
+    cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
+    assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut
+    assert model(server, *WORDS, "--max-cost", "100") == 0
+    shown = on_one_line(capsys.readouterr().out)
+    assert first(shown) == "simplified-axtree:gpt-4o on 20 trajectories of shop"
+    # The cost beside it is that of both sessions.
+    assert "20 calls" in shown and "; wall time of this session: " in shown
+    assert "unfinished" not in json.loads(Path("run/results.json").read_text())
+
+
+def test_samples_that_are_missing_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every trajectory has a verdict, so that coverage says nothing of it."""
+    assert run("--judge", "heuristic", "--limit", "10", "--samples", "2") == 0
+    whole = Path("run", JUDGMENTS)
+    whole.write_bytes(b"".join(whole.read_bytes().splitlines(keepends=True)[:-3]))
+    capsys.readouterr()
+    assert main(["score", "run"]) == 0
+    told = first(capsys.readouterr().out)
+    assert told.endswith("; the run is not finished: 17 of 20 judgments")
+
+
+def test_of_several_judges_those_that_are_not_finished_are_named(
+    server: LlmServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--judge", "simplified", "--judge", "insta", "--max-cost", "0.6")
+    assert model(server, *WORDS, *words) == 1
+    told = first(capsys.readouterr().out)
+    assert "; not finished: simplified-axtree:gpt-4o (" in told
+    assert told.endswith("insta:gpt-4o (0 of 20 judgments)")
+    scored = score([said(1, True)], {key(1): label(1, True)}, rewards={})
+    cut = [UnfinishedRun(judge=f"judge-{n}", judged=n, due=9) for n in range(9)]
+    scored = scored.model_copy(update={"unfinished": tuple(cut)})
+    assert "(0 of 9 judgments), judge-1" in on_one_line(summary(scored, width=60))
+    assert notes(scored)[0].startswith("warning: not finished: judge-0 (0 of 9 judgments), ")

@@ -1,0 +1,45 @@
+"""Several samples of a judgment: how often they disagree."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.eval.runs.limited import BAD, judgments, run
+from tests.judges.runs import GOOD, mug_run
+from tests.llm_replies import Incoming
+from tests.llm_server import LlmServer
+from tests.screens import on_one_line
+from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.scoring.stability import flip_rate, stability_notes
+from trajudge.judges.model import Judgment, Status
+
+pytestmark = pytest.mark.usefixtures("own_folder")
+
+
+def test_samples_report_their_flip_rate(capsys: pytest.CaptureFixture[str]) -> None:
+    asked: Counter[str] = Counter()
+
+    def second_differs(incoming: Incoming) -> str:
+        asked[incoming.prompt] += 1
+        return BAD if asked[incoming.prompt] == 2 else GOOD
+
+    with LlmServer(text=second_differs) as server:
+        assert run(server, "--model", "m-a", "--samples", "3", "--concurrency", "1") == 0
+    flipped, repeated = flip_rate(JudgmentColumns.of(judgments()))
+    assert (flipped, repeated) == (4, 4)
+    shown = on_one_line(capsys.readouterr().out)
+    assert "samples disagree on 4 of 4 trajectories (flip rate 100.0 %)" in shown
+
+
+def test_failed_samples_are_no_flips() -> None:
+    key = mug_run().key
+    made = [
+        Judgment(key=key, judge="j", sample=n, status=status, success=success)
+        for n, (status, success) in enumerate(
+            [(Status.OK, True), (Status.UNPARSABLE, None), (Status.OK, True)]
+        )
+    ]
+    assert flip_rate(JudgmentColumns.of(made)) == (0, 1)
+    assert stability_notes(JudgmentColumns.of(made[:2]), 1) == []
