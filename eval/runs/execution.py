@@ -73,17 +73,38 @@ async def run_until_interrupted(
 
 
 def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
-    """Score the runs beside each other; those of a single run are known already."""
+    """Score the runs beside each other; those of a single run are known already. Judges of one
+    name, as two files may have, are told apart by their folders."""
     if len(results) == 1:
         return results[0].scores.model_copy(update={"label_policy": ""})
-    *others, last = [result.judgments for result in results]
+    named = [*zip(results, _names(results), strict=True)]
+    *others, last = [
+        result.judgments.renamed({result.planned.plan.judge_id: name}) for result, name in named
+    ]
     rewards = {key: reward for result in results for key, reward in result.rewards.items()}
     labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
-    training = {judge: keys for planned in runs for judge, keys in planned.plan.training.items()}
+    training = {
+        name: keys for result, name in named for keys in result.planned.plan.training.values()
+    }
     scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
     more = {
         "beside": paid_in_all(result.scores.beside for result in results),
-        "unfinished": tuple(run for result in results for run in result.scores.unfinished),
+        "unfinished": tuple(
+            run.model_copy(update={"judge": name})
+            for result, name in named
+            for run in result.scores.unfinished
+        ),
     }
     return scores.model_copy(update=more)
+
+
+def _names(results: Sequence[RunResult]) -> list[str]:
+    plans = [result.planned.plan for result in results]
+    judges = [plan.judge_id for plan in plans]
+    return [
+        f"{plan.judge_id} ({plan.folder.name})"
+        if judges.count(plan.judge_id) > 1
+        else plan.judge_id
+        for plan in plans
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -19,6 +20,19 @@ def test_a_judge_from_a_file() -> None:
     assert judgments()[0].judge == "my_judge"
     Path("my_judge.py").write_text(OWN.replace("bool(", "not bool("))
     assert run(None, "--judge", "my_judge.py") == 2  # another judge is another run
+
+
+def test_judges_of_one_name_are_rows_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """They were taken for two samples of one judge, of which the last counted."""
+    for folder, rule in (("v1", "True"), ("v2", "False")):
+        Path(folder).mkdir()
+        Path(folder, "my_judge.py").write_text(OWN.replace("bool(trajectory.answer)", rule))
+    both = ("--judge", "v1/my_judge.py", "--judge", "v2/my_judge.py")
+    assert run(None, *both) == 0
+    shown = capsys.readouterr().out
+    recall = dict(re.findall(r"(my_judge \(my_judge-\w+\)).* ([\d.]+) +\S+ +4$", shown, re.M))
+    assert sorted(recall.values()) == ["0.0", "100.0"]
+    assert "flip rate" not in shown
 
 
 def test_a_judge_from_a_file_asks_a_model_and_takes_options() -> None:
