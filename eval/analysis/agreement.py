@@ -56,12 +56,13 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
     """Measure agreement label by label, over all benchmarks and, where there are several, in each.
 
     The primary opinion comes first, the others in the order given; what was adjudicated is no
-    opinion of its own. Empty where no trajectory has two opinions.
+    opinion of its own, nor is what the annotator of a primary one corrected
+    (``annotations.model.primary_labels``). Empty where no trajectory has two opinions.
     """
     opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
         if annotation.role is not Role.ADJUDICATED:
-            opinions[annotation.key].append(annotation)
+            _add(opinions[annotation.key], annotation)
     repeated = {key: _in_order(labels) for key, labels in opinions.items() if len(labels) > 1}
     present = {benchmark_of(key) for key in repeated}
     known = [name for name in BENCHMARKS if name in present]
@@ -72,6 +73,14 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
         for group in (*(ordered if len(ordered) > 1 else ()), OVERALL)
         if repeated
     ]
+
+
+def _add(opinions: list[Annotation], later: Annotation) -> None:
+    for place, earlier in enumerate(opinions):
+        if later.role is earlier.role is Role.PRIMARY and later.annotator == earlier.annotator:
+            opinions[place] = later
+            return
+    opinions.append(later)
 
 
 def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:

@@ -36,6 +36,14 @@ def test_only_pairs_without_an_unsure_label_count() -> None:
     assert (found.label, found.n, found.unsure, found.raw) == ("success", 2, 1, 0.5)
 
 
+def test_who_corrects_a_label_does_not_disagree_with_it() -> None:
+    first = opinion("1", Role.PRIMARY, True)
+    by_another = first.model_copy(update={"annotator": "y", "success": False})
+    corrected = [first, by_another, first.model_copy(update={"success": False})]
+    found = label_agreements(corrected)[0]
+    assert (found.n, found.raw) == (1, 1.0)
+
+
 def test_of_one_benchmark_there_is_one_row_a_label_and_of_several_one_more() -> None:
     annotations = [opinion("1", role, True) for role in Role]
     assert [a.benchmark for a in label_agreements(annotations)] == ["overall"] * 4
