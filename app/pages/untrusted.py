@@ -29,6 +29,18 @@ def visible(text: str, limit: int = CUT) -> Markup:
     return Markup("<bdi>{}</bdi>{}").format(_boxed(shown), more if rest > 0 else "")
 
 
+def unfolding(text: str, limit: int = CUT) -> Markup:
+    """Show ``text`` as ``visible`` does, with what is behind ``limit`` characters to be unfolded:
+    a block, for what somebody judges by and has to be able to read whole."""
+    first, rest = text[:limit], text[limit:]
+    if not rest:
+        return visible(text, limit)
+    fold = Markup(
+        '<details class="fold"><summary class="cut">… {} more characters</summary>{}</details>'
+    )
+    return visible(first, limit) + fold.format(f"{len(rest):,}", visible(rest, len(rest)))
+
+
 def _boxed(text: str) -> Markup:
     if text.isascii() and not _ASCII_CONTROLS.search(text):
         return escape(text)

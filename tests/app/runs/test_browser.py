@@ -9,10 +9,12 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.app.browsing import check_accessible, launched, opened
+from tests.app.browsing import check_accessible, launched, opened, unfolded_goal
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
+from tests.eval.cases import key as key_of
+from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.security.access import new_token
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import write_manifest
@@ -53,6 +55,17 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
 ) -> None:
     for path in PAGES:
         check_accessible(browser, site.address + path, scheme, width)
+
+
+def test_a_long_goal_can_be_read_whole(browser: Browser, tmp_path: Path) -> None:
+    goal = "Buy a mug. " * 900 + "It must be green."
+    task = Task("1", True, True, goal)
+    with served(open_workspace([write_run(tmp_path, [task])])) as site:
+        for path in ("/run/judge/judgment/0", trajectory_link(key_of(task.name))):
+            page, events = opened(browser, site.address + path)
+            assert unfolded_goal(page) == goal
+            assert events == []
+            page.context.close()
 
 
 def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:
