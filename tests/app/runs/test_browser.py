@@ -17,7 +17,14 @@ from tests.eval.cases import key as key_of
 from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.security.access import new_token
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.data.run_folder import write_manifest
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    read_labels,
+    write_labels,
+    write_manifest,
+)
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -66,6 +73,27 @@ def test_a_long_goal_can_be_read_whole(browser: Browser, tmp_path: Path) -> None
             assert unfolded_goal(page) == goal
             assert events == []
             page.context.close()
+
+
+def of_agents(run: Path) -> Path:
+    """Give each trajectory of a run an agent of its own, right and wrong ones in turn."""
+    judgments, labels = read_judgments(run), read_labels(run)
+    keys = {j.key: j.key.model_copy(update={"agent": f"agent-{j.key.task_id}"}) for j in judgments}
+    moved = [judgment.model_copy(update={"key": keys[judgment.key]}) for judgment in judgments]
+    (run / JUDGMENTS).write_bytes(b"".join(map(judgment_line, moved)))
+    write_labels(run, [label.model_copy(update={"key": keys[k]}) for k, label in labels.items()])
+    return run
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_axe_finds_nothing_in_a_run_on_many_agents(
+    browser: Browser, tmp_path: Path, scheme: str, width: int
+) -> None:
+    with served(open_workspace([of_agents(write_run(tmp_path, TASKS))])) as site:
+        site.ask("/run/judge", Accept="application/json")  # waits for the scores
+        shaded = site.ask("/run/judge").text
+        assert all(f'class="heat-{shade}"' in shaded for shade in "04")
+        check_accessible(browser, f"{site.address}/run/judge", scheme, width)
 
 
 def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:
