@@ -208,8 +208,8 @@ def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bo
 def _few_sentence(label: str, places: tuple[tuple[str, int], ...], most: int | None) -> str:
     if len(places) == 1:
         place, count = places[0]
-        few = count_of(count, "positive label")
-        return f"warning: only {few} ({label}, {place}); estimates are unreliable"
+        few = f"only {count_of(count, 'positive label')}" if count else "no positive label"
+        return f"warning: {few} ({label}, {place}); estimates are unreliable"
     counts = listed([f"{place} {count}" for place, count in places], most)
     return f"warning: few positive labels ({label}): {counts}; estimates are unreliable"
 

@@ -22,6 +22,7 @@ from trajudge.eval.data.run_folder import (
     judgment_line,
     read_judgments,
     read_labels,
+    read_manifest,
     write_labels,
     write_manifest,
 )
@@ -94,6 +95,20 @@ def test_axe_finds_nothing_in_a_run_on_many_agents(
         shaded = site.ask("/run/judge").text
         assert all(f'class="heat-{shade}"' in shaded for shade in "04")
         check_accessible(browser, f"{site.address}/run/judge", scheme, width)
+
+
+def test_the_list_of_runs_is_whole_on_a_common_screen(browser: Browser, tmp_path: Path) -> None:
+    names = ("webvoyager-claude-sonnet-4-5", "simplified-gpt-4o-2024-11-20")
+    runs = [write_run(tmp_path / name, TASKS[:2], judge=name) for name in names]
+    for run in runs:
+        settings = {"model": "claude-sonnet-4-5-20250929", "data": "trajudge:" + "/folder" * 12}
+        write_manifest(run, {**read_manifest(run), **settings, "selection": {"split": "test"}})
+    with served(open_workspace(runs)) as site:
+        size = {"width": 1280, "height": 800}
+        page, _ = opened(browser, site.address, viewport=size)
+        table = page.locator(".scroll").first
+        assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+        page.context.close()
 
 
 def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:
