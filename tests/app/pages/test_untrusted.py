@@ -55,6 +55,7 @@ def test_what_has_to_be_read_whole_is_unfolded() -> None:
         text[12:]
     )
     assert unfolding("short", 12) == visible("short")
+    assert unfolding("a mug that is green", 8).startswith("<bdi>a mug </bdi><details")
 
 
 @given(st.text(max_size=60) | st.sampled_from([*payloads()]))
