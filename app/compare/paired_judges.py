@@ -1,21 +1,118 @@
-"""Two judges on the same trajectories, counted over those that a filter keeps."""
+"""Two judges on the same trajectories, as ``trajudge score`` compares them, counted over those that
+a filter keeps."""
 
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
-from trajudge.app.compare.query import VOTE, CompareQuery
-from trajudge.eval.comparison.two_by_two import PairedCounts, paired_counts
+import numpy as np
+
+from trajudge.app.compare.query import CompareQuery
+from trajudge.eval.comparison.two_by_two import (
+    PairedCounts,
+    compared_observations,
+    on_the_same,
+    paired_counts,
+)
+from trajudge.eval.data.index.columns import (
+    UNKNOWN,
+    VERDICTS,
+    JudgmentColumnsBuilder,
+    last_of_each,
+)
+from trajudge.eval.data.index.keys import KeyColumns
+from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
+from trajudge.eval.data.index.lines import JudgmentFields
+from trajudge.eval.reporting.caveats import FAILED
+from trajudge.eval.scoring.observations import Observations, Predictions
+from trajudge.eval.scoring.records import Missing
+from trajudge.eval.scoring.reference import ReferenceLabels
+from trajudge.judges.model import Status
+from trajudge.judges.training_set import key_hash
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.stored_lines import KeyFields
+from trajudge.trajectories.util.terminal import count_of
+
+_JUDGED = """
+select t.*, j.run, j.judge, j.sample, j.status, j.success
+from trajectory t join judgment j on j.trajectory = t.id
+where ({}) and t.expert in (0, 1) and j.judge in (?, ?) order by j.id
+"""
 
 
-def paired_judges(connection: sqlite3.Connection, query: CompareQuery) -> PairedCounts:
-    """Count the trajectories that the expert labelled and both judges answered, whatever the
-    preset."""
+class PairedJudges(NamedTuple):
+    """The counts, what a failed judgment was ``missing`` as, and the numbers of the trajectories on
+    which only the first judge was right."""
+
+    counts: PairedCounts
+    missing: Missing
+    only_first: tuple[int, ...]
+
+    @property
+    def counting(self) -> str:
+        """Say how many trajectories there are, and what judgments without an answer count as."""
+        counts = self.counts
+        sizes = ((counts.failed_first, "A"), (counts.failed_second, "B"))
+        failed = " and ".join(f"{size:,} of {name}" for size, name in sizes if size)
+        said = f"; judgments without an answer ({failed}) {FAILED[self.missing]}" if failed else ""
+        return f"{count_of(counts.n, 'trajectory')}{said}, as in trajudge score."
+
+
+def paired_judges(
+    connection: sqlite3.Connection, query: CompareQuery, manifests: Sequence[Mapping[str, Any]]
+) -> PairedJudges:
+    """Compare on the trajectories that the expert labelled and both judged, whatever the preset;
+    ``manifests`` are those of the index's runs."""
+    names = (query.first, query.second)
     clause = query.chosen.trajectories()
-    sql = f"select t.expert, {VOTE}, {VOTE} from trajectory t where ({clause.sql})"  # noqa: S608 - values are bound
-    parameters = (query.first, query.second, *clause.parameters)
-    return paired_counts(
-        (first == expert, second == expert)
-        for expert, first, second in connection.execute(f"{sql} and t.expert in (0, 1)", parameters)
-        if first is not None and second is not None
-    )
+    rows = connection.execute(_JUDGED.format(clause.sql), (*clause.parameters, *names)).fetchall()
+    trained = [frozenset(manifest.get("training_keys") or ()) for manifest in manifests]
+    missing = _missing({str(manifest.get("protocol", "default")) for manifest in manifests})
+    rows = [row for row in rows if not _is_trained_on(row, trained[row["run"]])]
+    first, second = on_the_same(*_observed(rows, names, missing))
+    only_first = first.index[first.right & ~second.right]
+    numbers = first.reference.keys.at(only_first).attempt
+    return PairedJudges(paired_counts(first, second), missing, tuple(numbers.tolist()))
+
+
+def _observed(
+    rows: Sequence[sqlite3.Row], names: Sequence[str], missing: Missing
+) -> list[Observations]:
+    """Observe the judges of these names. A key's attempt is the trajectory's number in the
+    index, and its names are empty: they tell nothing that is counted here."""
+    builder = JudgmentColumnsBuilder()
+    experts: dict[int, int] = {}
+    for row in rows:
+        experts[row["id"]] = row["expert"]
+        success = None if row["success"] is None else bool(row["success"])
+        fields = (_numbered(row["id"]), row["judge"], Status(row["status"]), row["sample"], success)
+        builder.add(JudgmentFields(*fields))
+    columns = builder.build()
+    columns = columns.at(last_of_each(columns))
+    verdicts = np.full((len(VERDICTS), len(experts)), UNKNOWN, dtype=np.int8)
+    verdicts[VERDICTS.index("success")] = [*experts.values()]
+    labels = LabelColumns(KeyColumns.of(map(_numbered, experts)), verdicts)
+    reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
+    observed = []
+    for name in names:
+        mine = np.array([columns.judges[each] == name for each in columns.judge.tolist()], bool)
+        predictions = Predictions.of(columns.at(mine), reference, reference.judged[mine])
+        observed.append(compared_observations(predictions, "success", missing))
+    return observed
+
+
+def _numbered(trajectory: int) -> KeyFields:
+    return KeyFields("", "", "", trajectory)
+
+
+def _missing(protocols: set[str]) -> Missing:
+    """Count failed judgments as the runs' one protocol does, which ``trajudge score`` goes by."""
+    return "agentrewardbench" if protocols == {"agentrewardbench"} else "negative"
+
+
+def _is_trained_on(row: sqlite3.Row, hashes: frozenset[str]) -> bool:
+    """Tell whether the judge was trained on the trajectory: such a verdict counts in no score."""
+    names = TrajectoryKey.model_fields
+    return bool(hashes) and key_hash(TrajectoryKey(**{n: row[n] for n in names})) in hashes

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+import orjson
 
 from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address
@@ -26,12 +28,6 @@ _CONDITIONS = {
     "unstable": "exists (select 1 from judgment j where j.trajectory = t.id and j.status = 'ok' "
     "group by j.judge having min(j.success) <> max(j.success))",
 }
-VOTE = (
-    "(select 2 * sum(j.success) > count(j.success) from judgment j where j.trajectory = t.id "
-    "and j.judge = ? and j.status = 'ok' and j.success is not null)"
-)
-"""What a judge says of ``trajectory t``: of several samples the strict majority of those that
-answered; NULL where none did."""
 
 
 class CompareQuery(NamedTuple):
@@ -60,14 +56,14 @@ class CompareQuery(NamedTuple):
         }
         return address("compare", **{**kept, **changes})
 
-    @property
-    def clause(self) -> Clause:
-        """The condition of the filter and the preset on ``trajectory t``."""
+    def clause(self, only_first: Sequence[int]) -> Clause:
+        """Make the condition of the filter and the preset on ``trajectory t``; ``only_first`` are
+        the numbers of those on which only the first judge was right."""
         clause = self.chosen.trajectories()
         if self.preset == "ab":
-            right = f"{VOTE} = t.expert and {VOTE} <> t.expert and t.expert in (0, 1)"
-            names = (self.first, self.second)
-            return Clause(f"({clause.sql}) and {right}", (*clause.parameters, *names))
+            among = "t.id in (select value from json_each(?))"
+            numbers = orjson.dumps(only_first).decode()
+            return Clause(f"({clause.sql}) and {among}", (*clause.parameters, numbers))
         extra = _CONDITIONS.get(self.preset)
         return Clause(f"({clause.sql}) and {extra}", clause.parameters) if extra else clause
 

@@ -49,6 +49,12 @@ def _as_json(view: ComparedJudges) -> dict[str, object]:
             for row in view.rows
         ],
         "pair": view.paired
-        and {**view.paired._asdict(), "a": view.query.first, "b": view.query.second},
+        and {
+            **view.paired.counts._asdict(),
+            "n": view.paired.counts.n,
+            "missing": view.paired.missing,
+            "a": view.query.first,
+            "b": view.query.second,
+        },
         "next": view.query.link(after=view.after) if view.after is not None else None,
     }

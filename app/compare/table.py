@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
-from trajudge.app.compare.paired_judges import paired_judges
+from trajudge.app.compare.paired_judges import PairedJudges, paired_judges
 from trajudge.app.compare.query import CompareQuery
 from trajudge.app.judgments.replies import TextPart, with_steps
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import Workspace
-from trajudge.eval.comparison.two_by_two import PairedCounts
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -76,7 +75,7 @@ class ComparedJudges(NamedTuple):
     total: int
     rows: tuple[ComparedRow, ...]
     after: int | None
-    paired: PairedCounts | None
+    paired: PairedJudges | None
     panel: SidePanel | None
 
     @property
@@ -94,10 +93,12 @@ def compare(workspace: Workspace, query: CompareQuery) -> ComparedJudges:
             row[0] for row in connection.execute("select distinct judge from judgment order by 1")
         ]
         query = _with_two(query, names)
-        shown, total, after = _trajectories(connection, query)
+        manifests = [workspace.run(name).manifest for name in combined.runs]
+        comparable = query.second and not query.problem
+        paired = paired_judges(connection, query, manifests) if comparable else None
+        shown, total, after = _trajectories(connection, query, paired)
         judges = names[:MOST_JUDGES]
         rows = tuple(_rows(connection, workspace, combined.runs, shown, judges))
-        paired = paired_judges(connection, query) if query.second and not query.problem else None
         panel = _panel(connection, workspace, combined.runs, query.show)
     return ComparedJudges(
         query, combined.runs, tuple(judges), tuple(names), total, rows, after, paired, panel
@@ -113,11 +114,11 @@ def _with_two(query: CompareQuery, names: Sequence[str]) -> CompareQuery:
 
 
 def _trajectories(
-    connection: sqlite3.Connection, query: CompareQuery
+    connection: sqlite3.Connection, query: CompareQuery, paired: PairedJudges | None
 ) -> tuple[list[sqlite3.Row], int, int | None]:
-    if query.problem or (query.preset == "ab" and not query.second):
+    if query.problem:
         return [], 0, None
-    clause = query.clause
+    clause = query.clause(paired.only_first if paired else ())
     count = f"select count(*) from trajectory t where {clause.sql}"  # noqa: S608 - values are bound
     (total,) = connection.execute(count, clause.parameters).fetchone()
     chosen = f"select t.* from trajectory t where ({clause.sql}) and t.id > ? order by t.id limit ?"  # noqa: S608

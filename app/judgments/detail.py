@@ -15,7 +15,7 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import OpenedRun, Workspace
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrary
-from trajudge.app.trajectories.verdicts import SaidVerdict, verdicts_on
+from trajudge.app.trajectories.verdicts import TrajectoryVerdicts, verdicts_on
 from trajudge.eval.data.run_folder import record_path
 from trajudge.eval.data.run_index.listing import judgments_beside, parse_sorting
 from trajudge.judges.model import Call, Judgment, Picture, Text
@@ -78,7 +78,7 @@ class JudgmentDetail(NamedTuple):
     rebuilt: RebuiltPrompt
     calls: tuple[ShownCall, ...]
     not_shown: tuple[str, ...]
-    others: tuple[SaidVerdict, ...]
+    others: TrajectoryVerdicts
     record: str
     listed: ListedPlace
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from trajudge.app.pages.untrusted import visible
+from trajudge.app.pages.untrusted import unfolding, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -18,7 +18,8 @@ _ROOM = "trajudge.app"
 
 @cache
 def templates() -> Environment:
-    """Make the environment; ``visible`` is the filter for text that we did not write."""
+    """Make the environment; ``visible`` is the filter for text that we did not write, ``unfolding``
+    that for such text as has to be read whole."""
     from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - --help needs none
 
     environment = Environment(
@@ -28,7 +29,7 @@ def templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["visible"] = visible
+    environment.filters |= {"visible": visible, "unfolding": unfolding}
     return environment
 
 

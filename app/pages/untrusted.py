@@ -14,6 +14,8 @@ from markupsafe import Markup, escape
 CUT = 4_000
 """Characters of one text that a page shows, unless told otherwise."""
 
+_WORD = 80  # characters within which a text is cut between words, if it has a space there
+
 # Letters of no width that Unicode does not class as format characters.
 _BLANK = frozenset("\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 _MARKED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
@@ -27,6 +29,19 @@ def visible(text: str, limit: int = CUT) -> Markup:
     rest = len(text) - limit
     more = Markup('<span class="cut">… {} more characters</span>').format(f"{rest:,}")
     return Markup("<bdi>{}</bdi>{}").format(_boxed(shown), more if rest > 0 else "")
+
+
+def unfolding(text: str, limit: int = CUT) -> Markup:
+    """Show ``text`` as ``visible`` does, with what is behind ``limit`` characters, or behind their
+    last whole word, to be unfolded: a block, for what somebody judges by and has to read whole."""
+    if len(text) <= limit:
+        return visible(text, limit)
+    word = max(text.rfind(space, max(limit - _WORD, 0), limit) + 1 for space in " \n")
+    first, rest = text[: word or limit], text[word or limit :]
+    fold = Markup(
+        '<details class="fold"><summary class="cut">… {} more characters</summary>{}</details>'
+    )
+    return visible(first, limit) + fold.format(f"{len(rest):,}", visible(rest, len(rest)))
 
 
 def _boxed(text: str) -> Markup:

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.requests import Request
 
 from trajudge.app.server.problems import PageError
-from trajudge.eval.data.run_folder import MANIFEST, read_manifest
+from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest
 from trajudge.eval.data.run_index.combined import CombinedIndex
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.judges.model import Judgment
@@ -85,6 +85,11 @@ def open_workspace(
     for folder in dict.fromkeys(each.resolve() for each in folders):
         if not (folder / MANIFEST).is_file():
             raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+        if not (folder / JUDGMENTS).is_file():
+            raise UserError(
+                f"{folder}: has no {JUDGMENTS}: it was copied in part, or its run has not begun to "
+                "judge: copy it whole, or leave it out"
+            )
         name = _name(folder, runs)
         runs[name] = OpenedRun(name, folder, RunIndex(folder, annotations))
     return Workspace(runs, tuple(data), annotations, queues, search)

@@ -45,6 +45,13 @@ if (filter) {
   const count = document.getElementById("count");
   const cases = [...document.querySelectorAll(".case")];
   const texts = cases.map((one) => one.textContent.toLowerCase());
+  const folds = cases.map((one) => one.querySelector("details"));
+  const button = document.getElementById("unfold");
+  button.addEventListener("click", () => {
+    const open = folds.some((one) => !one.open);
+    for (const fold of folds) fold.open = open;
+    button.textContent = open ? "Fold all" : "Unfold all";
+  });
   const show = () => {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import Workspace
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 _MOST = 200
 
@@ -25,13 +26,28 @@ class SaidVerdict(NamedTuple):
     head: str = ""
 
 
-def verdicts_on(workspace: Workspace, key: TrajectoryKey) -> tuple[SaidVerdict, ...]:
-    """Collect the verdicts of all runs. Raises UserError for a run that cannot be read."""
-    if not workspace.runs:
-        return ()
-    combined = workspace.combined()
-    runs = [*workspace.runs]
-    with combined.reading() as connection:
+class TrajectoryVerdicts(NamedTuple):
+    """What is said of a trajectory; ``problems`` say which runs could not be read, and why."""
+
+    said: tuple[SaidVerdict, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def verdicts_on(workspace: Workspace, key: TrajectoryKey) -> TrajectoryVerdicts:
+    """Collect the verdicts of all runs that can be read: one that cannot takes none from the
+    others."""
+    runs, problems = [], []
+    for name, run in workspace.runs.items():
+        try:
+            run.index.refresh()
+            runs.append(name)
+        except UserError as error:
+            problems.append(str(error))
+    return TrajectoryVerdicts(_said(workspace, runs, key) if runs else (), tuple(problems))
+
+
+def _said(workspace: Workspace, runs: list[str], key: TrajectoryKey) -> tuple[SaidVerdict, ...]:
+    with workspace.combined(runs).reading() as connection:
         row = connection.execute(
             "select id, rule, reward, expert from trajectory where benchmark = ? and agent = ? "
             "and task_id = ? and attempt = ?",

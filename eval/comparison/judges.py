@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.comparison.paired import COMPARED, Paired, paired_differences
+from trajudge.eval.comparison.two_by_two import compared_observations, on_the_same
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.observations import Observations, Predictions
@@ -31,7 +32,7 @@ from trajudge.eval.scoring.records import (
     Ranking,
     Rate,
 )
-from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.judging.comparison import TaskRuns, holm, improvement, mcnemar
 from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns
 
@@ -84,7 +85,7 @@ def _comparison_groups(
     for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
         members = group.members(reference)
         judges = {
-            name: _observe(predicted, label, missing, members)
+            name: compared_observations(predicted, label, missing, members)
             for name, predicted in predictions.items()
             if label in predicted.predicted_labels()
         }
@@ -94,28 +95,12 @@ def _comparison_groups(
             yield ComparisonGroup(group.benchmark, label, judges)
 
 
-def _observe(
-    predictions: Predictions, label: Label, missing: Missing, members: Bools
-) -> Observations:
-    observations = predictions.observe(label, missing)
-    counted = (
-        observations.answered if missing == "exclude" else np.ones(len(observations), dtype=bool)
-    )
-    return observations.where(counted & members[observations.index])
-
-
 class _Pair:
     """Two judges' observations of the same trajectories, in one order."""
 
     def __init__(self, group: ComparisonGroup, first: str, second: str) -> None:
         self.first, self.second = first, second
-        one, other = group.judges[first], group.judges[second]
-        if one.trajectories != other.trajectories:
-            _, here, there = np.intersect1d(
-                one.index, other.index, assume_unique=True, return_indices=True
-            )
-            one, other = one.at(here), other.at(there)
-        self.one, self.other = one, other
+        self.one, self.other = on_the_same(group.judges[first], group.judges[second])
 
 
 def _differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:

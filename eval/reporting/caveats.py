@@ -42,11 +42,12 @@ _METRICS = {
 }
 
 SHOWN = 4  # warnings or names of one kind
-_FAILED = {
+FAILED = {
     "negative": "counted as not accepted",
     "exclude": "left out",
     "agentrewardbench": "counted as AgentRewardBench does",
 }
+"""What is said of failed judgments, by what they count as."""
 
 
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
@@ -125,7 +126,7 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -
     ]
     if len(named) > most:
         named[most:] = [f"of {count_of(len(named) - most, 'more judge')}"]
-    return [f"warning: {', '.join(named)} {_FAILED[scores.missing]}"]
+    return [f"warning: {', '.join(named)} {FAILED[scores.missing]}"]
 
 
 def _missing(score: Score, scores: ScoreReport) -> str:
@@ -213,8 +214,8 @@ def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bo
 def _few_sentence(label: str, places: tuple[tuple[str, int], ...], most: int | None) -> str:
     if len(places) == 1:
         place, count = places[0]
-        few = count_of(count, "positive label")
-        return f"warning: only {few} ({label}, {place}); estimates are unreliable"
+        few = f"only {count_of(count, 'positive label')}" if count else "no positive label"
+        return f"warning: {few} ({label}, {place}); estimates are unreliable"
     counts = listed([f"{place} {count}" for place, count in places], most)
     return f"warning: few positive labels ({label}): {counts}; estimates are unreliable"
 
@@ -291,7 +292,7 @@ def _left_out(score: Score, scores: ScoreReport) -> list[str]:
         return [f"rule-based beside {name}: {sentence}"] if score.without_reward else []
     lines = []
     if score.missing:
-        lines.append(f"{name}, {where}: {_missing(score, scores)} {_FAILED[scores.missing]}")
+        lines.append(f"{name}, {where}: {_missing(score, scores)} {FAILED[scores.missing]}")
     if score.unsure and is_labelled(score):
         lines.append(f"{name}, {where}: {count_of(score.unsure, 'unsure label')} left out")
     return lines

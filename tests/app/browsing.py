@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Dialog, Page, sync_playwright
+from playwright.sync_api import Browser, Dialog, Page, expect, sync_playwright
 
 
 @contextmanager
@@ -55,3 +55,15 @@ def check_accessible(browser: Browser, address: str, scheme: str, width: int = 1
     found = Axe().run(page)
     page.context.close()
     assert found.violations_count == 0, found.generate_report()
+
+
+def unfolded_goal(page: Page) -> str:
+    """Unfold the goal of a page by keyboard, see its end and the page as wide as the window, and
+    return the goal."""
+    end = page.locator(".goal bdi").last
+    assert not end.is_visible()
+    page.locator(".goal summary").press("Enter")
+    expect(end).to_be_visible()
+    wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+    assert page.evaluate(wide)
+    return "".join(page.locator(".goal bdi").all_text_contents())

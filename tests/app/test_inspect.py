@@ -12,6 +12,7 @@ from tests.app.made_runs import Task, write_run
 from tests.app.started import started
 from trajudge.app import inspect as command
 from trajudge.eval.cli import main as trajudge
+from trajudge.eval.data.run_folder import write_manifest
 
 TASKS = [Task(str(place), place > 3, place < 6) for place in range(9)]
 
@@ -32,6 +33,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
     [
         ([], "nothing to look at"),
         (["absent"], "is not the folder of a run"),
+        (["RUN", "HALF"], "half: has no judgments.jsonl: it was copied in part"),
         (["RUN", "--host", "0.0.0.0"], "--i-know-it-is-open"),
         (["RUN", "--auth", "--host", "no such host"], "cannot be listened on"),
         (["RUN", "--port", "70000"], "the highest port is 65535"),
@@ -50,12 +52,15 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
 def test_bad_input_is_one_sentence(
     words: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = write_run(tmp_path, TASKS)
+    run, half = write_run(tmp_path, TASKS), tmp_path / "half"
+    half.mkdir()
+    write_manifest(half, {"judge": "judge"})
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         known = {
             "RUN": str(run),
+            "HALF": str(half),
             "FILE": str(run / "manifest.json"),
             "TAKEN": str(taken.getsockname()[1]),
         }

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
@@ -95,12 +95,34 @@ def test_its_script_filters(browser: Browser, tmp_path: Path) -> None:
     shown = page.locator(".case:visible h3")
     page.get_by_label("and a").select_option("false negative")
     assert shown.all_inner_texts() == [
-        f"{number} webarena/agent/webarena.{task}" for number, task in ((6, 6), (7, 7), (8, 8))
+        f"{number} webarena/agent/webarena.{task} false negative"
+        for number, task in ((6, 6), (7, 7), (8, 8))
     ]
     page.get_by_label("Show the cases with").fill("kettle")
     assert page.locator("#count").inner_text() == "0 of 8"
     page.get_by_label("and a").select_option("wrong verdict")
     assert page.locator("#count").inner_text() == "1 of 8"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scripts", [True, False])
+def test_cases_are_folded_but_the_first(
+    browser: Browser, sample_report: Path, scripts: bool
+) -> None:
+    telephone = {"width": 390, "height": 800}
+    page, _ = watched(browser, sample_report, viewport=telephone, java_script_enabled=scripts)
+    bodies = page.locator(".case .two")
+    visible = "bodies => bodies.map(body => body.checkVisibility())"
+    assert bodies.evaluate_all(visible) == [True] + [False] * 19
+    page.goto(f"{sample_report.as_uri()}#case-7")  # an address that was sent unfolds its case
+    expect(bodies.nth(6)).to_be_visible()
+    assert bodies.evaluate_all(visible).count(True) == 2
+    if scripts:
+        for name, shown in (("Unfold all", 20), ("Fold all", 0)):
+            page.get_by_role("button", name=name).press("Enter")
+            assert bodies.evaluate_all(visible).count(True) == shown
+    page.emulate_media(media="print")
+    assert bodies.evaluate_all(visible) == [True] * 20
 
 
 @pytest.mark.browser

@@ -84,6 +84,15 @@ def test_printed_results_are_tables_and_scores_fill_one_screen(two: tj.Judgments
     assert not any("--full" in line for line in lines)
 
 
+def test_what_a_plain_prompt_shows_is_one_line(two: tj.Judgments) -> None:
+    """It was every record of the scores, 162 KB."""
+    assert repr(tj.score(two)) == (
+        "<Scores: 2 judges on 130 trajectories of 7 benchmarks; print() shows them>"
+    )
+    compared = repr(tj.compare(two))
+    assert compared == "<JudgeComparison: heuristic, rule-based; print() shows it>"
+
+
 def test_a_printed_comparison_fills_one_screen_the_finding_first(two: tj.Judgments) -> None:
     """Two judges took more than sixty lines."""
     for by in ("overall", "benchmark"):

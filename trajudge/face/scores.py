@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.caveats import SHOWN, notes
 from trajudge.eval.reporting.comparison_tables import comparison_screen, comparison_tables
+from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring import records
 from trajudge.face.html import folded_html, screen_html, tables_html
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.terminal import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +66,9 @@ class Scores(records.ScoreReport):
             raise UserError(f"plot {kind!r}: nothing is scored: give score the experts' labels")
         return axes
 
+    def __repr__(self) -> str:
+        return f"<Scores: {finding(self, None)[0]}; print() shows them>"
+
     def __str__(self) -> str:
         """Return the first screen of ``trajudge score``: finding, table, what weakens it."""
         rest, full = "All tables: to_frame()", "to_frame()"
@@ -91,6 +96,10 @@ class JudgeComparison(records.Comparison):
 
         columns = list(records.MetricDifference.model_fields)
         return DataFrame([one.model_dump() for one in self.differences], columns=columns)
+
+    def __repr__(self) -> str:
+        judges = sorted({name for one in self.differences for name in (one.first, one.second)})
+        return f"<JudgeComparison: {listed(judges, SHOWN)}; print() shows it>"
 
     def __str__(self) -> str:
         """Return one screen: the order of the judges, their differences overall, the warnings."""

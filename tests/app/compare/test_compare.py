@@ -17,6 +17,7 @@ from tests.app.browsing import complaints, launched
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
+from tests.eval.cases import key
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import (
@@ -26,7 +27,10 @@ from trajudge.eval.data.run_folder import (
     read_manifest,
     write_manifest,
 )
-from trajudge.judges.model import Judgment
+from trajudge.eval.rescoring.sources import read_sources, score_source
+from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.judges.model import Judgment, Status
+from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 COUNT = 104
@@ -98,15 +102,61 @@ def test_the_two_by_two_is_that_of_the_files(
 ) -> None:
     server, runs = shop
     (a, truth), (b, _) = raw(runs["uvw".index(first)]), raw(runs["uvw".index(second)])
-    right = [(a[t] == truth[t], b[t] == truth[t]) for t in truth if t in a and t in b]
+    # Every trajectory was judged by all; a judgment that failed counts as not accepted.
+    right = [(a.get(t, False) == truth[t], b.get(t, False) == truth[t]) for t in truth]
     pair = asked(server, f"a={first}&b={second}")["pair"]
     only = right.count((True, False)), right.count((False, True))
     assert pair == {
         "both_right": right.count((True, True)), "only_first": only[0], "only_second": only[1],
         "both_wrong": right.count((False, False)), "a": first, "b": second,
+        "failed_first": len(truth.keys() - a.keys()), "n": len(truth),
+        "failed_second": len(truth.keys() - b.keys()), "missing": "negative",
         "p": pytest.approx(binomtest(only[0], sum(only)).pvalue, rel=1e-12),
     }  # fmt: skip
     assert asked(server, f"a={first}&b={second}&preset=ab")["total"] == only[0]
+
+
+def refusing(folder: Path, name: str) -> Path:
+    """Write the run of a judge that refused ``none``, ``some`` or ``all`` of ten trajectories."""
+    refused = {"none": (), "some": (1, 8), "all": range(10)}[name]
+    tasks = [Task(f"t{at}", at < 5, None if at in refused else at % 3 == 0) for at in range(10)]
+    run = write_run(folder / name, tasks, judge=name)
+    status = {True: Status.REFUSED, False: Status.OK}
+    judgments = [
+        judgment.model_copy(update={"status": status[judgment.success is None]})
+        for judgment in read_judgments(run)
+    ]
+    (run / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    return run
+
+
+@pytest.mark.parametrize("protocol", ["default", "agentrewardbench"])
+def test_it_says_what_the_command_says(tmp_path: Path, protocol: str) -> None:
+    runs = [refusing(tmp_path, name) for name in ("none", "some", "all")]
+    for run in runs:
+        write_manifest(run, {**read_manifest(run), "protocol": protocol})
+    trained = key_hash(key("t9"))
+    write_manifest(runs[1], {**read_manifest(runs[1]), "training_keys": [trained]})
+    config = ScoreConfig(runs=tuple(runs))
+    scores = score_source(read_sources(config), config)
+    tests = [test for test in scores.comparison.discordances if test.label == "success"]
+    assert [(test.n, test.first, test.second) for test in tests] == [
+        (10, "all", "none"), (9, "all", "some"), (9, "none", "some")
+    ]  # fmt: skip
+    with served(open_workspace(runs)) as server:
+        for test in tests:
+            query = f"a={test.first}&b={test.second}"
+            answer = server.ask(f"/compare?{query}", Accept="application/json")
+            pair = json.loads(answer.text)["pair"]
+            assert (pair["n"], pair["only_first"], pair["only_second"], pair["p"] or 1.0) == (
+                test.n, test.only_first_right, test.only_second_right, test.p
+            )  # fmt: skip
+            wanted = server.ask(f"/compare?{query}&preset=ab", Accept="application/json")
+            assert json.loads(wanted.text)["total"] == test.only_first_right
+        page = server.ask("/compare?a=all&b=some").text
+    counting = {"default": "not accepted", "agentrewardbench": "AgentRewardBench does"}
+    assert "9 trajectories; judgments without an answer (9 of A and 2 of B) counted as" in page
+    assert counting[protocol] in page
 
 
 def test_judges_without_a_common_trajectory_are_not_called_alike(

@@ -77,7 +77,7 @@ def test_it_shows_the_prompt_and_leads_on(browser: Browser, shop: Served) -> Non
     assert "= same: the request has the hash that the run recorded." in text
     assert "None of the 2 recorded screenshots was shown." in text
     asked = page.get_by_role("region", name="Message 2 of call 1").inner_text()
-    assert page.locator("p.goal").inner_text() in asked
+    assert page.locator(".goal").inner_text() in asked
     line = (RECORDED / "runs/simplified-axtree/judgments.jsonl").read_text().splitlines()[0]
     recorded = json.loads(line)
     assert recorded["calls"][0]["request"] in text

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.app.browsing import complaints, launched
+from tests.app.browsing import complaints, launched, unfolded_goal
 from tests.app.labelling.sites import Site, queue_site
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
@@ -276,6 +276,17 @@ def test_a_rule_is_audited_by_keyboard_beside_what_it_demands(
         with page.expect_navigation():
             page.keyboard.press("n")
         assert page.url.rpartition("/")[2] != number
+        assert events == []
+        page.context.close()
+
+
+def test_a_long_goal_is_read_whole_by_who_labels(browser: Browser, tmp_path: Path) -> None:
+    goal = "Buy a mug. " * 900 + "It must be green."
+    with queue_site(tmp_path, [TASKS[0]._replace(goal=goal)]) as site:
+        add_person(site.store, "Ann")
+        page, events = visited(browser, site, "Ann", viewport={"width": 390, "height": 800})
+        page.goto(site.served.address + "/queue/next")
+        assert unfolded_goal(page) == goal
         assert events == []
         page.context.close()
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.app.payloads import payloads
-from trajudge.app.pages.untrusted import visible
+from trajudge.app.pages.untrusted import unfolding, visible
 
 _BOX = re.compile(r'<span class="invisible" title="[^"<>]*">U\+([0-9A-F]{4,6})</span>')
 
@@ -44,6 +44,18 @@ def test_a_long_text_says_how_much_is_left_out() -> None:
     assert shown.startswith("<bdi>xxxxxxxxxx</bdi>")
     assert "4,999,990 more characters" in shown
     assert len(shown) < 200
+
+
+def test_what_has_to_be_read_whole_is_unfolded() -> None:
+    text = "<b>" + "a\u200bb" * 10
+    shown = unfolding(text, 12)
+    front, _, fold = shown.partition("<details")
+    assert "… 21 more characters</summary>" in fold
+    assert front + fold[fold.index("<bdi>") : -len("</details>")] == visible(text[:12]) + visible(
+        text[12:]
+    )
+    assert unfolding("short", 12) == visible("short")
+    assert unfolding("a mug that is green", 8).startswith("<bdi>a mug </bdi><details")
 
 
 @given(st.text(max_size=60) | st.sampled_from([*payloads()]))

@@ -9,13 +9,23 @@ from urllib.parse import urlencode
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.app.browsing import check_accessible, launched, opened
+from tests.app.browsing import check_accessible, launched, opened, unfolded_goal
 from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
+from tests.eval.cases import key as key_of
+from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.security.access import new_token
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.data.run_folder import write_manifest
+from trajudge.eval.data.run_folder import (
+    JUDGMENTS,
+    judgment_line,
+    read_judgments,
+    read_labels,
+    read_manifest,
+    write_labels,
+    write_manifest,
+)
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -53,6 +63,52 @@ def test_axe_finds_nothing_and_nothing_scrolls_sideways(
 ) -> None:
     for path in PAGES:
         check_accessible(browser, site.address + path, scheme, width)
+
+
+def test_a_long_goal_can_be_read_whole(browser: Browser, tmp_path: Path) -> None:
+    goal = "Buy a mug. " * 900 + "It must be green."
+    task = Task("1", True, True, goal)
+    with served(open_workspace([write_run(tmp_path, [task])])) as site:
+        for path in ("/run/judge/judgment/0", trajectory_link(key_of(task.name))):
+            page, events = opened(browser, site.address + path)
+            assert unfolded_goal(page) == goal
+            assert events == []
+            page.context.close()
+
+
+def of_agents(run: Path) -> Path:
+    """Give each trajectory of a run an agent of its own, right and wrong ones in turn."""
+    judgments, labels = read_judgments(run), read_labels(run)
+    keys = {j.key: j.key.model_copy(update={"agent": f"agent-{j.key.task_id}"}) for j in judgments}
+    moved = [judgment.model_copy(update={"key": keys[judgment.key]}) for judgment in judgments]
+    (run / JUDGMENTS).write_bytes(b"".join(map(judgment_line, moved)))
+    write_labels(run, [label.model_copy(update={"key": keys[k]}) for k, label in labels.items()])
+    return run
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
+def test_axe_finds_nothing_in_a_run_on_many_agents(
+    browser: Browser, tmp_path: Path, scheme: str, width: int
+) -> None:
+    with served(open_workspace([of_agents(write_run(tmp_path, TASKS))])) as site:
+        site.ask("/run/judge", Accept="application/json")  # waits for the scores
+        shaded = site.ask("/run/judge").text
+        assert all(f'class="heat-{shade}"' in shaded for shade in "04")
+        check_accessible(browser, f"{site.address}/run/judge", scheme, width)
+
+
+def test_the_list_of_runs_is_whole_on_a_common_screen(browser: Browser, tmp_path: Path) -> None:
+    names = ("webvoyager-claude-sonnet-4-5", "simplified-gpt-4o-2024-11-20")
+    runs = [write_run(tmp_path / name, TASKS[:2], judge=name) for name in names]
+    for run in runs:
+        settings = {"model": "claude-sonnet-4-5-20250929", "data": "trajudge:" + "/folder" * 12}
+        write_manifest(run, {**read_manifest(run), **settings, "selection": {"split": "test"}})
+    with served(open_workspace(runs)) as site:
+        size = {"width": 1280, "height": 800}
+        page, _ = opened(browser, site.address, viewport=size)
+        table = page.locator(".scroll").first
+        assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
+        page.context.close()
 
 
 def test_axe_finds_nothing_where_one_signs_in(browser: Browser) -> None:

@@ -12,12 +12,14 @@ import pytest
 
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
+from tests.eval.cases import key
 from tests.waiting import wait_until
 from trajudge.app.runs import scoring
+from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.run_folder import write_labels
+from trajudge.eval.data.run_folder import JUDGMENTS, write_labels
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.results import results_json
 from trajudge.trajectories.util.errors import UserError
@@ -159,3 +161,23 @@ def test_a_run_without_labels_says_so(tmp_path: Path) -> None:
         page = site.ask("/run/judge").text
     assert "No expert labels belong to these trajectories" in page
     assert "wrong yes" not in page
+
+
+@pytest.mark.parametrize("content", [None, b"torn\n"])
+def test_a_run_that_cannot_be_read_takes_nothing_from_the_others(
+    tmp_path: Path, content: bytes | None
+) -> None:
+    task = Task("1", True, False)
+    runs = [write_run(tmp_path / name, [task], judge=name) for name in ("whole", "lost")]
+    with served(open_workspace(runs)) as site:
+        journal = runs[1] / JUDGMENTS
+        journal.unlink()  # while the pages are served
+        if content is not None:
+            journal.write_bytes(content)
+        for path in (trajectory_link(key(task.name)), "/run/whole/judgment/0"):
+            answer = site.ask(path)
+            assert answer.status == 200
+            assert 'href="/run/whole/judgment/0">' in answer.text
+            assert f"{journal}" in answer.text
+        assert site.ask("/run/lost").status == 422
+        assert "1970" not in site.ask("/").text

@@ -54,6 +54,8 @@ def test_few_positives_are_warned_of() -> None:
         "warning: only 15 positive labels (success, WebArena); estimates are unreliable"
     ]
     assert not [note for note in notes(scored(50)) if "positive labels (success" in note]
+    none = score([said(1, True)], {key(1): label(1, False)}, rewards={})
+    assert "warning: no positive label (success, WebArena)" in "".join(notes(none))
 
 
 def test_an_unknown_price_is_said() -> None:
