@@ -84,6 +84,7 @@ def parse_labels(spec: str) -> LabelSpec:
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
+        DOOR.warn_of_namesake(kind)
         return LabelSpec(kind, _known(kind, policy), Path(path) if path else None)
     place = Path(spec)
     if not place.exists() and (named := DOOR.split(spec)):
@@ -92,7 +93,7 @@ def parse_labels(spec: str) -> LabelSpec:
             raise UserError(f"--annotations {spec}: there is no file or folder {path!r}")
         return LabelSpec(kind, None, Path(path))
     if not place.exists():
-        kinds = ", ".join([*KINDS, *(name for name, _ in DOOR.installed())])
+        kinds = ", ".join(DOOR.names(KINDS))
         raise UserError(
             f"{spec}: no such file, and none of the kinds of annotations ({kinds}): write KIND:PATH"
         )
@@ -100,7 +101,8 @@ def parse_labels(spec: str) -> LabelSpec:
         if _source(kind).detect(place):
             return LabelSpec(kind, _known(kind, ""), place)
     raise UserError(
-        f"{spec}: holds no annotations of a known kind ({', '.join(KINDS)}): write KIND:PATH"
+        f"{spec}: holds no annotations of a known kind ({', '.join(DOOR.names(KINDS))}): write "
+        "KIND:PATH"
     )
 
 

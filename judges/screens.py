@@ -12,12 +12,12 @@ from trajudge.judges.cards import card_of
 from trajudge.judges.cards.fidelity import HEAD as FIDELITY_HEAD
 from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.entry import JudgeEntry
-from trajudge.judges.plugins import DOOR
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.judges.show import (
     HEAD,
     defence_lines,
     full_table,
+    installed_rows,
     need_lines,
     option_lines,
     rows,
@@ -46,8 +46,7 @@ def list_screen(*, full: bool = False) -> str:
         return full_table(HEAD, rows())
     ours = [(name, entry) for name, entry in JUDGES.items() if not entry.label]
     shown = [(name, _model(entry), _calls(name, entry), entry.summary) for name, entry in ours]
-    theirs = DOOR.installed()
-    shown += [(name, "", "", f"a judge of the package {package}") for name, package in theirs]
+    shown += [(name, "", "", what) for name, what in installed_rows()]
     asking = sum(entry.needs_model for _, entry in ours)
     finding = f"{count_of(len(shown), 'judge')}, of which {asking} ask a model"
     head, width = ("judge", "model", "calls", "what it asks or reads"), screen_width()

@@ -37,11 +37,16 @@ def rows() -> list[JudgeRow]:
         for name, entry in JUDGES.items()
         if (card := card_of(name, entry)) is not None
     ]
-    theirs = [
-        (name, "", "", f"a judge of the package {package}", "")
+    return [*ours, *((name, "", "", what, "") for name, what in installed_rows())]
+
+
+def installed_rows() -> list[tuple[str, str]]:
+    """Return name and origin of the judges that installed packages bring."""
+    taken = ", whose name trajudge has: rename it"
+    return [
+        (name, f"a judge of the package {package}{taken if name in JUDGES else ''}")
         for name, package in DOOR.installed()
     ]
-    return [*ours, *theirs]
 
 
 def full_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

@@ -78,8 +78,7 @@ def in_parameters(text: str, options: Mapping[str, str], values: Mapping[str, ob
 
 
 def _in_parameter(text: str, option: str, parameter: str, value: object) -> str:
-    given = value if isinstance(value, list | tuple) else [value]
-    words = [re.escape(str(one)) for one in given if one is not True and isinstance(one, _PLAIN)]
+    words = [re.escape(str(one)) for one in _plain_parts(value) if one is not True]
     known = [rf"{word}(?![\w-])" for word in words if word]
     wording = re.compile(rf"--{re.escape(option)}(?![\w-])(?: ({'|'.join([*known, _VALUE])}))?")
 
@@ -90,6 +89,15 @@ def _in_parameter(text: str, option: str, parameter: str, value: object) -> str:
     pieces = _COMMAND.split(text)
     pieces[::2] = [wording.sub(named, piece) for piece in pieces[::2]]
     return "".join(pieces)
+
+
+def _plain_parts(value: object) -> Iterator[str | int | float | Path]:
+    """Yield a plain value, or those of a list, or of a panel's members."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _plain_parts(part)
+    elif isinstance(value, _PLAIN):
+        yield value
 
 
 def _literal(word: str) -> str:
