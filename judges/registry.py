@@ -126,12 +126,12 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
     if entry.function is not None:
         return plugins.explained(entry.label, entry.function)
     factory = getattr(import_module(entry.module), entry.judge)
-    judge: Judge
     if not entry.label:
-        judge = factory(options) if entry.options else factory
+        judge: Judge = factory(options) if entry.options else factory
         return judge
     with mistakes_said(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
-        judge = factory(options) if entry.options else factory
+        made = factory(options) if entry.options else factory
+    judge = plugins.checked(entry.label, made, made=bool(entry.options))
     return plugins.explained(entry.label, judge)
 
 

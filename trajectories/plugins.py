@@ -154,6 +154,13 @@ class Door(NamedTuple):
         return module
 
 
+def refuse_async(named: str, function: Callable[..., object], write: str) -> None:
+    """Raise UserError, with what to ``write``, where users' code that is called is a coroutine
+    function: what it gives would be awaited by nobody."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{named}: {function.__name__} is async: write  {write}")
+
+
 @cache
 def _packages(group: str, path: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the packages that bring each name of the group; ``path`` is where they are looked
