@@ -68,7 +68,7 @@ class LabelSpec(NamedTuple):
 def open_annotations(spec: str) -> list[Annotation]:
     """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
     a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``. Raises UserError."""
-    named = parse_labels(resolve_sample(spec, "labels.jsonl"))
+    named = parse_labels(spec)
     if named.kind not in KINDS and named.path is not None:
         return load_with(named.kind, named.path)
     if named.policy is None:
@@ -77,10 +77,12 @@ def open_annotations(spec: str) -> list[Annotation]:
 
 
 def parse_labels(spec: str) -> LabelSpec:
-    """Parse an ``--annotations`` value, with the kind's default policy where it names none.
+    """Parse an ``--annotations`` value, with the kind's default policy where it names none;
+    ``sample`` is the bundled one's.
 
     Raises UserError for a path, a kind or a policy that is not there.
     """
+    spec = resolve_sample(spec, "labels.jsonl")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,9 @@ def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.
         tj.score(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: labels is of type list: give annotations by"):
         tj.score(one, [])  # type: ignore[arg-type]
+    for wrong in ({one[0].key: True}, {one[0].key: None}, {1: next(iter(one.labels.values()))}):
+        with pytest.raises(TypeError, match=r"score: labels has .* for .*: give an Annotation by"):
+            tj.score(one, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: 5 is of type int: give trajectories"):
         tj.score(one, runs=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is of type Trajectory: give judgments with their run"):
@@ -161,6 +165,7 @@ def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments)
     found = tj.score(one, {})
     for shown in (str(found), found._repr_html_().partition("<details>")[0]):
         assert "labels=KIND:PATH" in shown
+        assert "labels='sample'" in unescape(shown).replace("\n  ", " ")
         assert "--annotations" not in shown
 
 
