@@ -22,6 +22,7 @@ from trajudge.judges.show import (
     option_lines,
     rows,
     stages_of,
+    summary_line,
 )
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
@@ -64,16 +65,19 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     card = card_of(name, entry)
     fields = _card_fields(card) if card is not None else {}
     plain = [line for line in option_lines(name, entry, options) if " = {" not in line]
-    fields["options"] = "; ".join(plain)  # limits of pictures have fields of their own
+    fields["options"] = "; ".join(plain) or "none"  # limits of pictures have fields of their own
     fields["defences"] = "; ".join(defence_lines(name, entry, options))
     if judge is not None:
         fields["needs"] = "; ".join(need_lines(needs_of(name, options)))
         fields["prompts"] = ", ".join(stages_of(judge, trajectory))
     width = screen_width()
     lines = [line for each in fields.items() for line in _field(*each, width)]
-    rest = "The whole card, deviations with their reasons, and the prompts: --full"
-    above = [f"# {judge_id}", "", *folded(entry.summary, width), ""]
-    return "\n".join([*above, *lines, "", *folded(rest, width)]) + "\n"
+    rest = "The prompts: --full" if judge is not None else ""
+    if card is not None:
+        rest = "The whole card, deviations with their reasons, and the prompts: --full"
+    above = [f"# {judge_id}", "", *folded(summary_line(entry), width), ""]
+    below = ["", *folded(rest, width)] if rest else []
+    return "\n".join([*above, *lines, *below]) + "\n"
 
 
 def fidelity_screen(name: str | None, *, full: bool = False) -> str:

@@ -98,6 +98,12 @@ def test_a_name_that_is_taken_is_listed_once(install: Install) -> None:
     assert taken in list_screen(full=True)
 
 
+def test_an_entry_point_of_a_function_is_told_what_to_name(install: Install) -> None:
+    install("theirs", "[trajudge.judges]\nasks = theirs.judge:judge\n")
+    with pytest.raises(UserError, match=r'names no module: write  asks = "theirs\.judge"$'):
+        find_judge("asks")
+
+
 def test_a_name_of_two_packages_is_refused(install: Install) -> None:
     for package in ("one", "other"):
         install(package, f"[trajudge.judges]\nasks = {package}.judge\n")

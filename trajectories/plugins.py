@@ -149,7 +149,8 @@ class Door(NamedTuple):
             ) from error
         if not isinstance(module, ModuleType):
             raise UserError(
-                f"{self.option} {point.name}: entry point {point.value} names no module"
+                f"{self.option} {point.name}: entry point {point.value} names no module: write  "
+                f'{point.name} = "{point.module}"'
             )
         return module
 
