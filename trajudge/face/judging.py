@@ -120,7 +120,9 @@ def judge(
     def`` that takes a trajectory and ``ask`` and returns a Verdict; ``model`` is the one that it
     asks. ``annotations`` names the experts' labels, KIND:PATH, where they do not lie beside the
     data. The run is kept in the folder ``out`` (None: ``runs/``, named by its settings), from which
-    the same call goes on; ``max_cost`` limits what it spends, in US dollars.
+    the same call goes on; ``max_cost`` limits what it spends, in US dollars. The other keywords are
+    the options of ``trajudge judge``, whose ``--help`` describes them; ``options`` are the judge's
+    own.
 
     Works inside a running event loop too. Raises UserError as the command ends with exit code 2,
     and KeyboardInterrupt at Ctrl-C, once what was under way is judged and kept. What weakens the
