@@ -68,7 +68,7 @@ class LabelSpec(NamedTuple):
 def open_annotations(spec: str) -> list[Annotation]:
     """Read annotations from ``KIND:PATH`` or ``KIND/POLICY:PATH``, a bare ``PATH`` (kind detected),
     a bare ``KIND`` (the source's own place), ``FILE.py:PATH`` or ``sample``. Raises UserError."""
-    named = parse_labels(resolve_sample(spec, "labels.jsonl"))
+    named = parse_labels(spec)
     if named.kind not in KINDS and named.path is not None:
         return load_with(named.kind, named.path)
     if named.policy is None:
@@ -77,13 +77,16 @@ def open_annotations(spec: str) -> list[Annotation]:
 
 
 def parse_labels(spec: str) -> LabelSpec:
-    """Parse an ``--annotations`` value, with the kind's default policy where it names none.
+    """Parse an ``--annotations`` value, with the kind's default policy where it names none;
+    ``sample`` is the bundled one's.
 
     Raises UserError for a path, a kind or a policy that is not there.
     """
+    spec = resolve_sample(spec, "labels.jsonl")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
+        DOOR.warn_of_namesake(kind)
         return LabelSpec(kind, _known(kind, policy), Path(path) if path else None)
     place = Path(spec)
     if not place.exists() and (named := DOOR.split(spec)):
@@ -92,7 +95,7 @@ def parse_labels(spec: str) -> LabelSpec:
             raise UserError(f"--annotations {spec}: there is no file or folder {path!r}")
         return LabelSpec(kind, None, Path(path))
     if not place.exists():
-        kinds = ", ".join([*KINDS, *(name for name, _ in DOOR.installed())])
+        kinds = ", ".join(DOOR.names(KINDS))
         raise UserError(
             f"{spec}: no such file, and none of the kinds of annotations ({kinds}): write KIND:PATH"
         )
@@ -100,7 +103,8 @@ def parse_labels(spec: str) -> LabelSpec:
         if _source(kind).detect(place):
             return LabelSpec(kind, _known(kind, ""), place)
     raise UserError(
-        f"{spec}: holds no annotations of a known kind ({', '.join(KINDS)}): write KIND:PATH"
+        f"{spec}: holds no annotations of a known kind ({', '.join(DOOR.names(KINDS))}): write "
+        "KIND:PATH"
     )
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.annotations.model import Annotation
-from trajudge.trajectories.plugins import Door, mistakes_said
+from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
 from trajudge.trajectories.util.errors import UserError
 
 DOOR = Door(group="trajudge.annotations", option="--annotations")
@@ -21,6 +21,7 @@ def load_with(name: str, path: Path) -> list[Annotation]:
             f"--annotations {name}: defines no source: write  def load(path)  that gives "
             "annotations"
         )
+    refuse_async(f"--annotations {name}", load, "def load(path)")
     with mistakes_said(f"--annotations {name}: the source failed", load, "correct it"):
         loaded = load(path)
         if not hasattr(loaded, "__iter__"):

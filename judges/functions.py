@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge
-from trajudge.judges.plugins import check_needs
+from trajudge.judges.plugins import check_needs, is_async
 from trajudge.trajectories.util.errors import UserError
 
 # Of this context alone: two calls that run at once may each have a judge of the same name.
@@ -56,7 +56,7 @@ def given_judges(
 
 
 def _entry(name: str, judge: Judge, needs_model: bool) -> JudgeEntry:
-    if not any(map(inspect.iscoroutinefunction, (judge, getattr(judge, "__call__", None)))):  # noqa: B004
+    if not is_async(judge):
         raise UserError(
             f"the judge {name!r} is no coroutine function: write  async def {name}(trajectory, "
             "ask)  that returns a Verdict"

@@ -11,8 +11,10 @@ it.
 from __future__ import annotations
 
 from functools import wraps
+from inspect import iscoroutine, iscoroutinefunction, unwrap
 from pathlib import Path
 from types import ModuleType
+from typing import cast
 
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge, ModelClient, Verdict
@@ -39,13 +41,26 @@ def describe(name: str, module: ModuleType) -> JudgeEntry:
         module=module.__name__,
         judge="judge",
         options="Options" if hasattr(module, "Options") else "",
-        needs_model=bool(getattr(module, "needs_model", True)),
+        needs_model=_flag(name, module),
         summary=str(getattr(module, "summary", module.__doc__ or "")).strip().split("\n")[0],
         representations=tuple(getattr(module, "representations", ())),
         label=Path(name).stem if name.endswith(".py") else name,
         digest=getattr(module, "__digest__", ""),
         needs=check_needs(name, module.needs) if hasattr(module, "needs") else None,
     )
+
+
+def _flag(name: str, module: ModuleType) -> bool:
+    asks: object = getattr(module, "needs_model", True)
+    if not isinstance(asks, bool):
+        raise UserError(f"--judge {name}: needs_model = {asks!r}: make it True or False")
+    return asks
+
+
+def is_async(judge: object) -> bool:
+    """Tell whether a judge, a function or an instance, is to be awaited."""
+    called = (unwrap(judge) if callable(judge) else judge, getattr(judge, "__call__", None))  # noqa: B004
+    return any(map(iscoroutinefunction, called))
 
 
 def check_needs(name: str, declared: object) -> Needs:
@@ -57,6 +72,20 @@ def check_needs(name: str, declared: object) -> Needs:
             "instance  Needs(screenshots=last(3))"
         )
     return declared
+
+
+def checked(name: str, judge: object, *, made: bool) -> Judge:
+    """Return the user's judge; ``made``: by its factory ``judge(options)``. Raises UserError if it
+    is none that can be awaited."""
+    if iscoroutine(judge):  # made by a coroutine function; nobody awaits it
+        judge.close()
+    if not is_async(judge):
+        write = "async def judge(trajectory, ask)"
+        if made:
+            gave = f"judge(options) gave {type(judge).__name__}"
+            raise UserError(f"--judge {name}: {gave}: let  def judge(options)  return an  {write}")
+        raise UserError(f"--judge {name}: judge is no coroutine function: write  {write}")
+    return cast(Judge, judge)
 
 
 def explained(name: str, judge: Judge) -> Judge:

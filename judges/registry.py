@@ -62,14 +62,16 @@ JUDGES: Mapping[str, JudgeEntry] = _Register()
 
 def find_judge(name: str) -> JudgeEntry:
     """Find the entry of a judge: a built-in one, a caller's function, of an installed package, or
-    in a file (``path.py``). Raises UserError for an unknown name."""
+    in a file (``path.py``). Raises UserError for an unknown name, and for a built-in judge's that a
+    package brings, too."""
     if name in JUDGES:
+        plugins.DOOR.refuse_namesake(name)
         return JUDGES[name]
     if given := given_entry(name):
         return given
     module = plugins.module_of(name)
     if module is None:
-        known = [*JUDGES, *(name for name, _ in plugins.DOOR.installed())]
+        known = plugins.DOOR.names(JUDGES)
         close = did_you_mean(name, known)
         raise UserError(f"--judge {name}: no such judge{close or ';'} there are {', '.join(known)}")
     return plugins.describe(name, module)
@@ -124,12 +126,12 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
     if entry.function is not None:
         return plugins.explained(entry.label, entry.function)
     factory = getattr(import_module(entry.module), entry.judge)
-    judge: Judge
     if not entry.label:
-        judge = factory(options) if entry.options else factory
+        judge: Judge = factory(options) if entry.options else factory
         return judge
     with mistakes_said(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
-        judge = factory(options) if entry.options else factory
+        made = factory(options) if entry.options else factory
+    judge = plugins.checked(entry.label, made, made=bool(entry.options))
     return plugins.explained(entry.label, judge)
 
 

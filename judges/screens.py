@@ -12,16 +12,17 @@ from trajudge.judges.cards import card_of
 from trajudge.judges.cards.fidelity import HEAD as FIDELITY_HEAD
 from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.entry import JudgeEntry
-from trajudge.judges.plugins import DOOR
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.judges.show import (
     HEAD,
     defence_lines,
     full_table,
+    installed_rows,
     need_lines,
     option_lines,
     rows,
     stages_of,
+    summary_line,
 )
 from trajudge.prompts.cards import Card
 from trajudge.trajectories.model import Trajectory
@@ -46,8 +47,7 @@ def list_screen(*, full: bool = False) -> str:
         return full_table(HEAD, rows())
     ours = [(name, entry) for name, entry in JUDGES.items() if not entry.label]
     shown = [(name, _model(entry), _calls(name, entry), entry.summary) for name, entry in ours]
-    theirs = DOOR.installed()
-    shown += [(name, "", "", f"a judge of the package {package}") for name, package in theirs]
+    shown += [(name, "", "", what) for name, what in installed_rows()]
     asking = sum(entry.needs_model for _, entry in ours)
     finding = f"{count_of(len(shown), 'judge')}, of which {asking} ask a model"
     head, width = ("judge", "model", "calls", "what it asks or reads"), screen_width()
@@ -65,16 +65,19 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     card = card_of(name, entry)
     fields = _card_fields(card) if card is not None else {}
     plain = [line for line in option_lines(name, entry, options) if " = {" not in line]
-    fields["options"] = "; ".join(plain)  # limits of pictures have fields of their own
+    fields["options"] = "; ".join(plain) or "none"  # limits of pictures have fields of their own
     fields["defences"] = "; ".join(defence_lines(name, entry, options))
     if judge is not None:
         fields["needs"] = "; ".join(need_lines(needs_of(name, options)))
         fields["prompts"] = ", ".join(stages_of(judge, trajectory))
     width = screen_width()
     lines = [line for each in fields.items() for line in _field(*each, width)]
-    rest = "The whole card, deviations with their reasons, and the prompts: --full"
-    above = [f"# {judge_id}", "", *folded(entry.summary, width), ""]
-    return "\n".join([*above, *lines, "", *folded(rest, width)]) + "\n"
+    rest = "The prompts: --full" if judge is not None else ""
+    if card is not None:
+        rest = "The whole card, deviations with their reasons, and the prompts: --full"
+    above = [f"# {judge_id}", "", *folded(summary_line(entry), width), ""]
+    below = ["", *folded(rest, width)] if rest else []
+    return "\n".join([*above, *lines, *below]) + "\n"
 
 
 def fidelity_screen(name: str | None, *, full: bool = False) -> str:

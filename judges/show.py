@@ -37,11 +37,16 @@ def rows() -> list[JudgeRow]:
         for name, entry in JUDGES.items()
         if (card := card_of(name, entry)) is not None
     ]
-    theirs = [
-        (name, "", "", f"a judge of the package {package}", "")
+    return [*ours, *((name, "", "", what, "") for name, what in installed_rows())]
+
+
+def installed_rows() -> list[tuple[str, str]]:
+    """Return name and origin of the judges that installed packages bring."""
+    taken = ", whose name trajudge has: rename it"
+    return [
+        (name, f"a judge of the package {package}{taken if name in JUDGES else ''}")
         for name, package in DOOR.installed()
     ]
-    return [*ours, *theirs]
 
 
 def full_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
@@ -57,7 +62,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     entry = find_judge(name)
     # A judge without a prompt may not be complete without a trained model or its members.
     judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
-    lines = [f"# {judge_id}", "", entry.summary, ""]
+    lines = [f"# {judge_id}", "", summary_line(entry), ""]
     card = card_of(name, entry)
     if card is not None:
         card_text = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
@@ -65,7 +70,7 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     lines += [
         "## Options",
         "",
-        *option_lines(name, entry, options),
+        *(list(option_lines(name, entry, options)) or ["none of its own"]),
         *defence_lines(name, entry, options),
         "",
     ]
@@ -79,6 +84,11 @@ def _row(name: str, entry: JudgeEntry, card: Card) -> JudgeRow:
     shown = " or ".join(entry.representations)
     without = "steps" if entry.needs_model else "the run's record"
     return (name, shown or without, card.calls, card.scale, card.paper)
+
+
+def summary_line(entry: JudgeEntry) -> str:
+    """Say what the judge asks; of a user's that says nothing, where it would."""
+    return entry.summary or "a judge of your own: the first line of its docstring would stand here"
 
 
 def option_lines(name: str, entry: JudgeEntry, given: Mapping[str, Any]) -> Iterator[str]:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -16,6 +17,8 @@ import pytest
 
 import trajudge
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+from trajudge.face.decisions import PlanSettings, TrainingSettings
+from trajudge.face.judging import JudgeSettings
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -44,6 +47,17 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
         module = isinstance(getattr(trajudge, name), ModuleType)
         heading = r"<h2 id=\"[^\"]*\">" if module else r"doc-heading\">"
         assert re.search(rf"{heading}\s*trajudge\.{name}\b", page), name
+
+
+@pytest.mark.slow
+def test_the_reference_lists_the_keywords_of_every_function(site: Path) -> None:
+    """Those of ``judge`` stood there as ``Unpack[JudgeSettings]`` only."""
+    page = (site / "reference" / "index.html").read_text(encoding="utf-8")
+    text = unescape(re.sub(r"<[^>]+>", "", page))
+    assert "Unpack" not in text
+    for kind in (JudgeSettings, PlanSettings, TrainingSettings):
+        for keyword in kind.__annotations__:
+            assert re.search(rf"^    {keyword}: ", text, flags=re.M), keyword
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from trajudge.eval.data.run_folder import read_judgments, read_labels, read_mani
 from trajudge.eval.judge import main
 from trajudge.eval.score import main as score
 from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.registry import make_judge
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
@@ -153,6 +154,8 @@ def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixt
     def load(path, want): yield {} | load gave dict where a Trajectory
     def load(path): return []      | the loader failed: TypeError: .*: correct it
     def load(path, want): yield 1/0 | ZeroDivisionError: division by zero .*bad.py:1\\)
+    async def load(path, want): return [] | load is async: write  def load\\(path, want\\)
+    async def load(path, want): yield 1 | load is async
     import nothing_of_that_name    | cannot be loaded
     """,
 )
@@ -173,6 +176,7 @@ def test_a_loader_that_cannot_work_is_one_sentence(
     def load(path): return 3    | load gave int, not annotations
     def load(path): return [{}] | load gave dict where an Annotation belongs
     def load(path): return 1/0  | the source failed: ZeroDivisionError: .*bad.py:1\\): correct it
+    async def load(path): return [] | load is async: write  def load\\(path\\)
     """,
 )
 def test_labels_that_cannot_work_are_one_sentence(
@@ -183,6 +187,37 @@ def test_labels_that_cannot_work_are_one_sentence(
         open_annotations("bad.py:said.txt")
     with pytest.raises(UserError, match="no file or folder 'absent'"):
         open_annotations("bad.py:absent")
+
+
+_FACTORY = "from trajudge.trajectories.model import Record as Options\n"
+
+
+@table(
+    "content sentence",
+    """
+    x = 1                                         | must define  async def judge(
+    def judge(run, ask): return 1                 | judge is no coroutine function: write  async
+    def judge(options): return print              | judge(options) gave builtin_function_or_method
+    async def judge(options): return 1            | judge(options) gave coroutine: let  def judge
+    needs_model = "no"; judge = print             | needs_model = 'no': make it True or False
+    """,
+)
+def test_a_judge_that_cannot_work_is_one_sentence_before_the_run(
+    folder: Path, content: str, sentence: str
+) -> None:
+    factory = _FACTORY if "(options)" in content else ""
+    (folder / "bad.py").write_text(f"{factory}{content}\n")
+    with pytest.raises(UserError, match=rf"^--judge bad(\.py)?: {re.escape(sentence)}"):
+        make_judge("bad.py")
+
+
+def test_an_async_judge_behind_a_decorator_is_one(folder: Path) -> None:
+    (folder / "fine.py").write_text(
+        "from functools import wraps\n\ndef shown(judge):\n"
+        "    return wraps(judge)(lambda *given: judge(*given))\n\n"
+        "@shown\nasync def judge(run, ask): ...\n"
+    )
+    assert make_judge("fine.py")[0] == "fine"
 
 
 @table(
@@ -208,6 +243,8 @@ def test_a_verdict_that_is_none_is_one_sentence(
     x = 1                                           | defines no adapter
     def adapter(model, **settings): return object() | no  async def send
     def adapter(model, **settings): return 1/0      | adapter() failed: ZeroDivisionError
+    def adapter(model, **settings): return dict     | adapter() gave the class dict: end it with
+    async def adapter(model, **settings): return 1  | adapter is async: write  def adapter(model
     """,
 )
 def test_an_adapter_that_cannot_work_is_one_sentence(

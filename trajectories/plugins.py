@@ -9,8 +9,9 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from hashlib import sha256
 from importlib import metadata, util
 from pathlib import Path
@@ -41,6 +42,33 @@ class Door(NamedTuple):
         points = metadata.entry_points(group=self.group)
         return sorted({(point.name, point.dist.name if point.dist else "") for point in points})
 
+    def names(self, ours: Collection[str]) -> list[str]:
+        """Return all names that can be given: ``ours``, then those of installed packages."""
+        theirs = {name for name, _ in self.installed()}
+        return [*ours, *sorted(theirs.difference(ours))]
+
+    def namesake(self, name: str) -> str:
+        """Name the installed packages that bring ``name``, "" for none. For a name of ours: such a
+        package's plug-in cannot be told from it."""
+        return " and ".join(_packages(self.group, tuple(sys.path)).get(name, ()))
+
+    def refuse_namesake(self, name: str) -> None:
+        """Raise UserError if an installed package brings ``name``, one of ours."""
+        if packages := self.namesake(name):
+            raise UserError(
+                f"{self.option} {name}: trajudge has one of that name, and so has an installed "
+                f"package ({packages}): rename its entry point in the group {self.group}, or "
+                "uninstall it"
+            )
+
+    def warn_of_namesake(self, name: str) -> None:
+        """Warn once if an installed package brings ``name``, one of ours, which is used."""
+        if packages := self.namesake(name):
+            _warn_once(
+                f"warning: {self.option} {name}: trajudge's own is used, not that of an installed "
+                f"package ({packages}): rename its entry point in the group {self.group}\n"
+            )
+
     def knows(self, name: str) -> bool:
         """Tell whether ``name`` is a Python file's or an entry point; imports neither."""
         return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))
@@ -61,7 +89,13 @@ class Door(NamedTuple):
         """
         if name.endswith(".py"):
             return self._from_file(Path(name), importing or (lambda _: nullcontext()))
-        for point in metadata.entry_points(group=self.group, name=name):
+        points = metadata.entry_points(group=self.group, name=name)
+        if len(packages := sorted({point.dist.name for point in points if point.dist})) > 1:
+            raise UserError(
+                f"{self.option} {name}: the installed packages {' and '.join(packages)} each bring "
+                "one of that name: uninstall one of them"
+            )
+        for point in points:
             return self._from_package(point)
         return None
 
@@ -115,9 +149,32 @@ class Door(NamedTuple):
             ) from error
         if not isinstance(module, ModuleType):
             raise UserError(
-                f"{self.option} {point.name}: entry point {point.value} names no module"
+                f"{self.option} {point.name}: entry point {point.value} names no module: write  "
+                f'{point.name} = "{point.module}"'
             )
         return module
+
+
+def refuse_async(named: str, function: Callable[..., object], write: str) -> None:
+    """Raise UserError, with what to ``write``, where users' code that is called is a coroutine
+    function: what it gives would be awaited by nobody."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        raise UserError(f"{named}: {function.__name__} is async: write  {write}")
+
+
+@cache
+def _packages(group: str, path: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return the packages that bring each name of the group; ``path`` is where they are looked
+    for."""
+    brought: dict[str, list[str]] = {}
+    for point in metadata.entry_points(group=group):
+        brought.setdefault(point.name, []).append(point.dist.name if point.dist else "")
+    return brought
+
+
+@cache
+def _warn_once(sentence: str) -> None:
+    sys.stderr.write(sentence)
 
 
 @contextmanager

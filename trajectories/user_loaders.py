@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trajudge.trajectories.loading import Loaded, Want
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.plugins import Door, mistakes_said
+from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
 from trajudge.trajectories.util.errors import UserError
 
 DOOR = Door(group="trajudge.loaders", option="--data")
@@ -31,6 +31,7 @@ def load_with(name: str, path: Path, want: Want) -> Loaded:
             f"--data {name}: defines no loader: write  def load(path, want)  that yields "
             "trajectories"
         )
+    refuse_async(f"--data {name}", load, "def load(path, want)")
     return _checked(name, _guarded(name, load, path, want), want)
 
 

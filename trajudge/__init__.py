@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
-    from trajudge.face.judging import ajudge, judge, panel
+    from trajudge.face.judging import ajudge, judge
     from trajudge.face.judgments import Judgments, compare, read_run, score
+    from trajudge.face.panels import panel
     from trajudge.face.scores import Scores
     from trajudge.judges.model import (
         Ask,
@@ -60,7 +61,7 @@ _HOMES = {
     "judge": "face.judging",
     "labels": "face.data",
     "load": "face.data",
-    "panel": "face.judging",
+    "panel": "face.panels",
     "read_run": "face.judgments",
     "score": "face.judgments",
     "select": "face.decisions",

@@ -22,7 +22,7 @@ from trajudge.eval.data.index.label_lines import read_label_columns
 from trajudge.eval.data.index.labels import StoredAnnotations
 from trajudge.eval.data.index.saved_labels import SavedKeys
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
-from trajudge.trajectories.loaders import open_source, parse_source
+from trajudge.trajectories.loaders import KINDS, open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
@@ -210,7 +210,7 @@ def open_spec(spec: str) -> str:
 def open_recorded(spec: str) -> str:
     """Open what a run's folder says of its data, as ``open_spec``. Raises UserError where that
     names a loader of the user's: code is run when the user names it, not when a folder does."""
-    if DOOR.split(spec):
+    if (named := DOOR.split(spec)) and named[0] not in KINDS:
         raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
     return open_spec(spec)
 

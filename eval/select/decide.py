@@ -216,13 +216,14 @@ def _yield(finding: CandidateResult, priced: bool) -> float:
 
 
 def _best_failing(findings: list[CandidateResult], tested: CandidateTests) -> int | None:
-    """Find, where none qualifies, the highest lower limit among those with trials enough to
-    pass."""
+    """Find, where none qualifies, the highest lower limit among those with trials enough to pass;
+    one that was shown to miss the target comes after all others."""
     able = [i for i, finding in enumerate(findings) if tested.testable[i]]
     able = able or [i for i, finding in enumerate(findings) if finding.rate.trials]
 
-    def limits(i: int) -> tuple[float, float, int]:
-        return (_limit_under_attack(findings[i]), findings[i].rate.low or 0.0, -i)
+    def limits(i: int) -> tuple[bool, float, float, int]:
+        one = findings[i]
+        return one.verdict != "below the target", _limit_under_attack(one), one.rate.low or 0.0, -i
 
     return max(able, key=limits, default=None)
 
@@ -245,8 +246,7 @@ def _tied(
     if chosen is not None:
         others = [i for i, f in enumerate(findings) if f.verdict == "qualifies" and i != chosen]
         clean = evidence.accepted & evidence.success[:, None]
-        spent = spending(evidence, plan.prices if priced else None)
-        ratio = Ratio(clean, spent)
+        ratio = Ratio(clean, spending(evidence, plan.prices if priced else None))
         return indistinguishable(evidence, ratio, chosen, others, alpha=alpha)
     if nearest is None:
         return []

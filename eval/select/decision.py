@@ -102,7 +102,8 @@ class Recertified(Record):
 
 class Decision(Record):
     """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
-    or where none does the one with the highest limit. With a threat the best is the one of the
+    or where none does the one with the highest limit of those that more labels may decide, if there
+    are any. With a threat the best is the one of the
     highest limit under attack, and qualifies only where that meets the target. Those ``tied`` with
     it could not be told from it: in ``compared``, paired over the same trajectories,
     Holm-corrected. ``binding`` is what it was certified for; None: an earlier version did not

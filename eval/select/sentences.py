@@ -10,12 +10,14 @@ from trajudge.eval.select.measures.selection_data import required_rate
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import THREATS
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, listed
 
 _CORRECTIONS = {
     "fixed-sequence": "fixed-sequence Learn-then-Test",
     "max-t": "a max-T bootstrap of whole tasks",
 }
+_OPEN = ("undecided", "too few")
+_NAMED = 4  # candidates in a sentence
 
 
 def leading(decision: Decision) -> CandidateResult | None:
@@ -39,7 +41,8 @@ def headline(decision: Decision) -> list[str]:
     ]
     if leader is None:
         return lines
-    return [*lines, f"Best that failed: {leader.name}.", *under_attack(plan, leader)]
+    best = "that is undecided" if leader.verdict in _OPEN else "that failed"
+    return [*lines, f"Best {best}: {leader.name}.", *under_attack(plan, leader)]
 
 
 def under_attack(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
@@ -61,8 +64,16 @@ def next_step(decision: Decision) -> list[str]:
     leader = leading(decision)
     if leader is None:
         return []
-    say = _missing if decision.chosen is None else _other_scope
-    return list(say(decision.plan, leader))
+    if decision.chosen is not None:
+        return list(_other_scope(decision.plan, leader))
+    return [*_missing(decision.plan, leader), *_left_open(decision, leader)]
+
+
+def _left_open(decision: Decision, leader: CandidateResult) -> Iterator[str]:
+    """Name what more labels may decide, where they would not help the one that came nearest."""
+    names = [one.name for one in decision.findings if one.verdict in _OPEN and one.rate.trials]
+    if leader.verdict not in _OPEN and names:
+        yield f"Undecided, with too few labels to qualify: {listed(names, _NAMED)}."
 
 
 def _target(plan: SelectionPlan) -> str:

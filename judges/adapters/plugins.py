@@ -13,7 +13,7 @@ from functools import wraps
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Request
-from trajudge.trajectories.plugins import Door, mistakes_said
+from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
 from trajudge.trajectories.util.errors import UserError
 
 Send = Callable[[Request], Awaitable[AdapterResponse]]
@@ -28,10 +28,16 @@ def adapter_factory(name: str) -> Callable[..., Adapter]:
             f"--adapter {name}: defines no adapter: write  def adapter(model, *, base_url, "
             "timeout, max_connections, dry_run)"
         )
+    refuse_async(f"--adapter {name}", make, "def adapter(model, *, base_url, ...)")
 
     def checked(model: str, **settings: object) -> Adapter:
         with mistakes_said(f"--adapter {name}: adapter() failed", make, "correct it"):
             made = make(model, **settings)
+        if isinstance(made, type):
+            raise UserError(
+                f"--adapter {name}: adapter() gave the class {made.__name__}: end it with  return "
+                f"{made.__name__}(...)"
+            )
         for part in ("send", "close"):
             if not inspect.iscoroutinefunction(getattr(made, part, None)):
                 raise UserError(f"--adapter {name}: has no  async def {part}: see Adapter")

@@ -84,9 +84,12 @@ def is_loopback(url: str) -> bool:
 
 
 def check_adapter(name: str) -> None:
-    """Raise UserError for a name that is none of ours, no installed adapter and no file's."""
-    if name not in NAMES and not plugins.DOOR.knows(name):
-        known = [*NAMES, *(name for name, _ in plugins.DOOR.installed())]
+    """Raise UserError for a name that is none of ours, no installed adapter and no file's, and for
+    one of ours that a package brings, too."""
+    if name in NAMES:
+        plugins.DOOR.refuse_namesake(name)
+    elif not plugins.DOOR.knows(name):
+        known = plugins.DOOR.names(NAMES)
         close = did_you_mean(name, known)
         raise UserError(
             f"--adapter {name!r} is unknown{close or ':'} choose from {', '.join(known)}, or name "

@@ -11,6 +11,7 @@ import pytest
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
 from trajudge.annotations import Annotation, store
+from trajudge.app.report import main as report
 from trajudge.eval.data.export import ExportSettings, export
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -19,6 +20,7 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
     write_rewards,
 )
+from trajudge.eval.judge import main as judge
 from trajudge.eval.score import main
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Trajectory
@@ -111,6 +113,21 @@ def test_labels_of_other_data_are_said_to_belong_to_other_trajectories(
         assert "No expert labels belong to these trajectories" in text
         told = f"KIND:PATH (not the 2 labels of others that were named, {key(7)} for one)"
         assert told in text
+
+
+def test_the_labels_of_the_sample_are_named_as_its_runs_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """``--annotations sample``, as ``trajudge judge`` takes it, was no such file here."""
+    run = tmp_path / "run"
+    assert judge(["--data", "sample", "--judge", "heuristic", "--out", str(run)]) == 0
+    capsys.readouterr()
+    scored = overall(capsys, run)
+    write_labels(run, [])
+    assert overall(capsys, run, "--annotations", "sample") == scored != overall(capsys, run)
+    page = tmp_path / "page.html"
+    assert report([str(run), "--annotations", "sample", "--out", str(page)]) == 0
+    assert page.is_file()
 
 
 def test_published_judgments_are_scored_beside_a_run(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 
 import pytest
 
 import trajudge as tj
 from tests.llm_server import LlmServer, always
+from tests.tables import mistakes
 from trajudge.face.parameters import in_parameters
 
 
@@ -109,10 +111,37 @@ def test_what_is_of_another_kind_is_a_type_error_that_says_what_to_give(one: tj.
         tj.score(5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: labels is of type list: give annotations by"):
         tj.score(one, [])  # type: ignore[arg-type]
+    for wrong in ({one[0].key: True}, {one[0].key: None}, {1: next(iter(one.labels.values()))}):
+        with pytest.raises(TypeError, match=r"score: labels has .* for .*: give an Annotation by"):
+            tj.score(one, wrong)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="score: 5 is of type int: give trajectories"):
         tj.score(one, runs=5)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="is of type Trajectory: give judgments with their run"):
         tj.audit(tj.load())  # type: ignore[arg-type]
+
+
+@mistakes(
+    """
+    => panel: name two judges or more, each once:  panel('NAME:MODEL', 'NAME:MODEL')
+    heuristic => panel: name two judges or more, each once
+    heuristic heuristic => panel('heuristic', 'heuristic'): name two judges or more, each once:  p
+    heuristic:m rule-based => panel('heuristic:m'): judge heuristic asks no model: leave m out
+    simplified rule-based => panel('simplified', 'rule-based'): a member asks a model: name it with
+    """
+)
+def test_the_members_of_a_panel_are_named_as_it_is_made(words: list[str], sentence: str) -> None:
+    """Messages named ``--members``, which Python has not."""
+    with pytest.raises(tj.UserError, match="^" + re.escape(sentence)):
+        tj.judge("sample", tj.panel(*words))
+
+
+def test_a_judge_made_of_others_is_not_told_by_its_name() -> None:
+    with pytest.raises(tj.UserError, match=r"members: write judge=panel\('NAME:MODEL', "):
+        tj.judge("sample", "panel")
+    with pytest.raises(tj.UserError, match=r"members: run  trajudge judge --judge cascade --mem"):
+        tj.judge("sample", "cascade")
+    with pytest.raises(tj.UserError, match=r"quorum=5 is more than the 2 members: lower it"):
+        tj.judge("sample", tj.panel("heuristic", "rule-based", quorum=5))
 
 
 def test_folders_of_runs_are_judgments(one: tj.Judgments) -> None:
@@ -173,6 +202,7 @@ def test_scores_without_labels_say_which_parameter_names_them(one: tj.Judgments)
     found = tj.score(one, {})
     for shown in (str(found), found._repr_html_().partition("<details>")[0]):
         assert "labels=KIND:PATH" in shown
+        assert "labels='sample'" in unescape(shown).replace("\n  ", " ")
         assert "--annotations" not in shown
 
 

@@ -119,6 +119,18 @@ def test_the_command_shows_a_judge_on_the_bundled_sample(
     assert "Agent Eval and Refine" in shown
 
 
+def test_a_judge_of_the_users_without_words_is_shown_without_empty_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text("needs_model = False\nasync def judge(trajectory, ask): ...\n")
+    for full in ([], ["--full"]):
+        assert main(["show", str(file), *full]) == 0
+        shown = capsys.readouterr().out
+        assert "first line of its docstring" in shown and "\n\n\n" not in shown
+        assert "none" in shown and "card" not in shown and not shown.endswith("\n\n")
+
+
 @mistakes(
     """
     nobody => no such judge

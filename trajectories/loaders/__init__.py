@@ -108,6 +108,7 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
     spec = split_goals(spec)[0]
     head, colon, tail = spec.partition(":")
     if head in KINDS and (colon or "/" not in spec):
+        user_loaders.DOOR.warn_of_namesake(head)
         if not colon:
             return head, None
         return head, _existing(spec, tail)
@@ -117,7 +118,7 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
     if named := user_loaders.DOOR.split(spec):
         kind, tail = named
         return kind, _existing(spec, tail)
-    kinds = ", ".join([*KINDS, *(name for name, _ in user_loaders.DOOR.installed())])
+    kinds = ", ".join(user_loaders.DOOR.names(KINDS))
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
     if close and "/" not in head:
         raise UserError(f"--data {spec!r}: no kind {head!r}, did you mean {close[0]!r}? ({kinds})")
@@ -158,7 +159,7 @@ def detect_kind(path: Path) -> str:
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
-        f"{', '.join(KINDS)}"
+        f"{', '.join(user_loaders.DOOR.names(KINDS))}"
     )
 
 

@@ -145,8 +145,9 @@ def select(
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
     The candidates are frozen in a file before a label is read; ``candidates`` is such a file, to
-    be used in place of ``plan``. ``out`` is the decision's folder (None: ``selections/``, named by
-    the plan). ``robustness`` are files of ``trajudge robust``, for a plan with a ``threat``.
+    be used in place of a plan, whose keywords are the options of ``trajudge select``. ``out`` is
+    the decision's folder (None: ``selections/``, named by the plan). ``robustness`` are files of
+    ``trajudge robust``, for a plan with a ``threat``.
     Raises UserError for judgments, labels or a plan that cannot be used.
     """
     check_keywords("select", plan, PlanSettings.__annotations__)

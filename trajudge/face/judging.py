@@ -30,6 +30,7 @@ from trajudge.eval.runs.settings import (
 )
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.face.judgments import Judgments
+from trajudge.face.panels import PanelSpec, check_members
 from trajudge.face.parameters import flags, in_parameters, in_python
 from trajudge.face.settings import check_keywords, one_or_several, settings
 from trajudge.face.threads import run_in_thread
@@ -99,31 +100,11 @@ class JudgeSettings(TypedDict, total=False):
     yes: bool
 
 
-class PanelSpec(NamedTuple):
-    """A panel of judges that vote, made by ``panel``."""
-
-    members: tuple[str | Judge, ...]
-    rule: Literal["majority", "unanimous", "mean"]
-    quorum: int | None
-    tie: Literal["success", "failure"]
+# Options of the command that have another name here, or are keywords of ``panel``.
+_RENAMED = {"data": "runs", "judge_option": "options", "rule": "rule", "quorum": "quorum"}
 
 
-def panel(
-    *members: str | Judge,
-    rule: Literal["majority", "unanimous", "mean"] = "majority",
-    quorum: int | None = None,
-    tie: Literal["success", "failure"] = "failure",
-) -> PanelSpec:
-    """Name a panel for ``judge``: members are judges, with a model of their own as
-    ``"NAME:MODEL"``, or functions.
-
-    ``rule`` decides from the votes, ``quorum`` is how many members must answer (None: most of
-    them), ``tie`` what half of the votes means.
-    """
-    return PanelSpec(members, rule, quorum, tie)
-
-
-@in_python(JudgeSettings, data="runs", judge_option="options")
+@in_python(JudgeSettings, **_RENAMED)
 def judge(
     runs: str | Path | Iterable[Trajectory],
     judge: str | Judge | PanelSpec = "simplified",
@@ -140,7 +121,9 @@ def judge(
     def`` that takes a trajectory and ``ask`` and returns a Verdict; ``model`` is the one that it
     asks. ``annotations`` names the experts' labels, KIND:PATH, where they do not lie beside the
     data. The run is kept in the folder ``out`` (None: ``runs/``, named by its settings), from which
-    the same call goes on; ``max_cost`` limits what it spends, in US dollars.
+    the same call goes on; ``max_cost`` limits what it spends, in US dollars. The other keywords are
+    the options of ``trajudge judge``, whose ``--help`` describes them; ``options`` are the judge's
+    own.
 
     Works inside a running event loop too. Raises UserError as the command ends with exit code 2,
     and KeyboardInterrupt at Ctrl-C, once what was under way is judged and kept. What weakens the
@@ -153,7 +136,7 @@ def judge(
     return _judgments(done, call)
 
 
-@in_python(JudgeSettings, data="runs", judge_option="options")
+@in_python(JudgeSettings, **_RENAMED)
 async def ajudge(
     runs: str | Path | Iterable[Trajectory],
     judge: str | Judge | PanelSpec = "simplified",
@@ -237,6 +220,8 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
 def _named(call: _Call) -> Iterator[dict[str, Any]]:
     """Give the judge's settings by name; functions have theirs inside the block only."""
     what = call.judge
+    if isinstance(what, str):
+        check_members(what)
     members = what.members if isinstance(what, PanelSpec) else (what,)
     functions = [one for one in members if not isinstance(one, str)]
     with given_judges(functions, needs_model=call.model is not None, taken=JUDGES) as names:

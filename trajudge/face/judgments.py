@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Literal, overload
 
-from trajudge.annotations.model import Labels
+from trajudge.annotations.model import Annotation, Labels
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
 from trajudge.eval.rescoring.sources import score_source
@@ -226,6 +227,13 @@ def _labels(call: str, labels: Labels | str | Path) -> Labels:
     if isinstance(labels, str | Path):
         return read_labels(labels)
     if isinstance(labels, Mapping):
+        for key, label in labels.items():
+            if not isinstance(key, TrajectoryKey) or not isinstance(label, Annotation):
+                raise TypeError(
+                    f"{call}: labels has {short(label)} for {short(key)}: give an Annotation by "
+                    "trajectory key, such as {key: Annotation(key=key, "
+                    "raw_task_id=key.task_id, annotator='me', success=True)}"
+                )
         return labels
     raise TypeError(
         f"{call}: labels is of type {type(labels).__name__}: give annotations by trajectory key, "

@@ -17,6 +17,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 # A command line stays as it is: the user types it in a shell, from Python too.
 _COMMAND = re.compile(r"(\btrajudge [a-z].*?(?:  |[;)]|$))")
 _VALUE = r"'[^']*'|[A-Z][A-Z:/]*(?![\w-])|\w+=[A-Z]+|\d+(?:\.\d+)?"
+# The members of a panel, in Python the arguments of a function.
+_MEMBERS = re.compile(r"(?:--judge panel )?--members (\S+?)(?=[:;]?(?:\s|$))")
 _PLAIN = str | int | float | Path
 
 
@@ -70,16 +72,24 @@ def in_parameters(text: str, options: Mapping[str, str], values: Mapping[str, ob
     """Write ``split='test'`` for ``--split test``, and ``split=...`` where no value follows.
 
     ``options`` gives the parameter of each option, ``values`` the value of a parameter; an option
-    that stands for no parameter is left.
+    that stands for no parameter is left. ``--members`` are those of ``panel(...)``.
     """
+    pieces = _COMMAND.split(text)
+    pieces[::2] = [_MEMBERS.sub(lambda match: panel_of(match[1]), piece) for piece in pieces[::2]]
+    text = "".join(pieces)
     for option, parameter in options.items():
         text = _in_parameter(text, option.replace("_", "-"), parameter, values.get(parameter))
     return text
 
 
+def panel_of(members: str) -> str:
+    """Write the members of ``NAME[:MODEL],NAME[:MODEL]`` as a call of ``panel``."""
+    names = re.sub(r"[][]", "", members).split(",")
+    return f"panel({', '.join(map(repr, names))})"
+
+
 def _in_parameter(text: str, option: str, parameter: str, value: object) -> str:
-    given = value if isinstance(value, list | tuple) else [value]
-    words = [re.escape(str(one)) for one in given if one is not True and isinstance(one, _PLAIN)]
+    words = [re.escape(str(one)) for one in _plain_parts(value) if one is not True]
     known = [rf"{word}(?![\w-])" for word in words if word]
     wording = re.compile(rf"--{re.escape(option)}(?![\w-])(?: ({'|'.join([*known, _VALUE])}))?")
 
@@ -90,6 +100,15 @@ def _in_parameter(text: str, option: str, parameter: str, value: object) -> str:
     pieces = _COMMAND.split(text)
     pieces[::2] = [wording.sub(named, piece) for piece in pieces[::2]]
     return "".join(pieces)
+
+
+def _plain_parts(value: object) -> Iterator[str | int | float | Path]:
+    """Yield a plain value, or those of a list, or of a panel's members."""
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _plain_parts(part)
+    elif isinstance(value, _PLAIN):
+        yield value
 
 
 def _literal(word: str) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SHOWN_BELOW = 7  # coverage, cost, and five warnings; the others stand with all tables
 
-_LABELS = "labels=KIND:PATH"
+_LABELS = "labels=KIND:PATH (of the sample's own trajectories: labels='sample')"
 
 
 class Scores(records.ScoreReport):

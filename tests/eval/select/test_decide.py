@@ -99,6 +99,26 @@ def test_a_judge_that_is_shown_to_miss_needs_no_more_labels() -> None:
     assert "more labels would not help" in text(found)
 
 
+def test_a_judge_that_more_labels_may_decide_is_nearer_than_one_that_was_shown_to_miss() -> None:
+    """Many accepted trajectories give the worse judge the higher limit."""
+    success, accepted = stacked((120, 60, 0), (14, 4, 0))
+    found = decide(plan((1.0,), (1.0,)), evidence(success, accepted))
+    assert [one.verdict for one in found.findings] == ["below the target", "undecided"]
+    assert (found.findings[0].rate.low or 0) > (found.findings[1].rate.low or 0)
+    assert found.nearest == 1
+    assert "Best that is undecided: judge 2" in text(found)
+    assert "more labels would not help" not in text(found)
+
+
+def test_candidates_of_too_few_labels_are_named_beside_one_that_was_shown_to_miss() -> None:
+    success, accepted = stacked((50, 60, 0), (5, 0, 0))
+    found = decide(plan((1.0,), (1.0,)), evidence(success, accepted))
+    assert [one.verdict for one in found.findings] == ["below the target", "too few"]
+    assert found.nearest == 0
+    said = " ".join(text(found).split())
+    assert "Undecided, with too few labels to qualify: judge 2" in said
+
+
 def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
     success, accepted = stacked((5, 0, 0))
     found = decide(plan((1.0,)), evidence(success, accepted))

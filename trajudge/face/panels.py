@@ -1,0 +1,50 @@
+"""``panel``: several judges as one, for ``judge``."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from trajudge.face.parameters import panel_of
+from trajudge.judges.model import Judge
+from trajudge.judges.registry import JUDGES
+from trajudge.trajectories.util.errors import UserError
+
+_EXAMPLE = panel_of("NAME:MODEL,NAME:MODEL")
+
+
+class PanelSpec(NamedTuple):
+    """A panel of judges that vote, made by ``panel``."""
+
+    members: tuple[str | Judge, ...]
+    rule: Literal["majority", "unanimous", "mean"]
+    quorum: int | None
+    tie: Literal["success", "failure"]
+
+
+def panel(
+    *members: str | Judge,
+    rule: Literal["majority", "unanimous", "mean"] = "majority",
+    quorum: int | None = None,
+    tie: Literal["success", "failure"] = "failure",
+) -> PanelSpec:
+    """Name a panel for ``judge``: members are judges, with a model of their own as
+    ``"NAME:MODEL"``, or functions.
+
+    ``rule`` decides from the votes, ``quorum`` is how many members must answer (None: most of
+    them), ``tie`` what half of the votes means. Raises UserError for less than two members.
+    """
+    if len(members) < 2:
+        raise UserError(f"panel: name two judges or more, each once:  {_EXAMPLE}")
+    return PanelSpec(members, rule, quorum, tie)
+
+
+def check_members(judge: str) -> None:
+    """Raise UserError for the name of a judge that is made of others, which a name does not tell:
+    a panel is made by ``panel``, others by the command alone."""
+    entry = JUDGES.get(judge)
+    if entry is None or not entry.composed:
+        return
+    write = f"write judge={_EXAMPLE}"
+    if judge != "panel":
+        write = f"run  trajudge judge --judge {judge} --members NAME:MODEL,NAME:MODEL"
+    raise UserError(f"judge={judge!r} does not tell its members: {write}")
