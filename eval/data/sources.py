@@ -191,18 +191,24 @@ def representation_name(shown: tuple[bool, bool]) -> str:
 
 def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
     """For each source its judges, with the name that tells them apart from the other sources'."""
-    judges = [_judges(source.judgments) for source in sources]
-    owners = Counter(judge for mine in judges for judge in mine)
+    return names_apart([(source.name, _judges(source.judgments)) for source in sources])
+
+
+def names_apart(places: Sequence[tuple[str, Collection[str]]]) -> list[dict[str, str]]:
+    """For each place, by its name and judges, the judges with the name that tells them apart from
+    the other places'."""
+    owners = Counter(judge for _, judges in places for judge in judges)
     return [
-        {judge: f"{judge} ({source.name})" if owners[judge] > 1 else judge for judge in mine}
-        for source, mine in zip(sources, judges, strict=True)
+        {judge: f"{judge} ({place})" if owners[judge] > 1 else judge for judge in judges}
+        for place, judges in places
     ]
 
 
 def combine(sources: Sequence[Source]) -> Source:
     """Combine all sources into one. A judge that several of them have is told apart by its
     source's name; of several labels of one trajectory the last counts."""
-    whole = Source("", [], _rewards(sources), _labels(sources))
+    rewards = known_rewards([source.rewards for source in sources])
+    whole = Source("", [], rewards, _labels(sources))
     renamed = judge_names(sources)
     whole.judgments = _behind_each_other([source.judgments for source in sources], renamed)
     for source, names in zip(sources, renamed, strict=True):
@@ -222,13 +228,16 @@ def combine(sources: Sequence[Source]) -> Source:
     return whole
 
 
-def _rewards(sources: Sequence[Source]) -> Mapping[TrajectoryKey, float | None]:
-    """Bring the rewards together; those of a single source are kept as they are, in columns."""
-    if len(sources) == 1:
-        return sources[0].rewards
+def known_rewards(
+    parts: Sequence[Mapping[TrajectoryKey, float | None]],
+) -> Mapping[TrajectoryKey, float | None]:
+    """Bring the rewards together, of several of a trajectory the first that is known; those of a
+    single part are kept as they are, in columns."""
+    if len(parts) == 1:
+        return parts[0]
     rewards: dict[TrajectoryKey, float | None] = {}
-    for source in sources:
-        for key, reward in source.rewards.items():
+    for part in parts:
+        for key, reward in part.items():
             if rewards.get(key) is None:
                 rewards[key] = reward
     return rewards

@@ -42,7 +42,7 @@ def finding(
     named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
     places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
     title = scores.titled(f"{named} on {_judged(whole)} of {places}")
-    lines = [title + _unfinished(scores, len(judges), most)]
+    lines = [title + _unfinished(scores, judges, most)]
     failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
     if failed:
         them = "the judge" if len(failed) == 1 else "these judges"
@@ -60,9 +60,9 @@ def finding(
     return lines
 
 
-def _unfinished(scores: ScoreReport, judges: int, most: int | None) -> str:
+def _unfinished(scores: ScoreReport, judges: list[str], most: int | None) -> str:
     """Say which runs the figures hold a part of, and how large a part; "" where all are whole."""
-    if len(scores.unfinished) == judges == 1:
+    if [run.judge for run in scores.unfinished] == judges and len(judges) == 1:
         (run,) = scores.unfinished
         return f"; the run is not finished: {run.judged:,} of {run.due:,} judgments"
     return f"; {named}" if (named := unfinished(scores, most)) else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from trajudge.eval.data.sources import known_rewards, names_apart
 from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
 from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.runs.session import RunResult, RunSession
@@ -77,34 +78,26 @@ def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> S
     name, as two files may have, are told apart by their folders."""
     if len(results) == 1:
         return results[0].scores.model_copy(update={"label_policy": ""})
-    named = [*zip(results, _names(results), strict=True)]
+    plans = [result.planned.plan for result in results]
+    renamed = names_apart([(str(plan.folder), [plan.judge_id]) for plan in plans])
     *others, last = [
-        result.judgments.renamed({result.planned.plan.judge_id: name}) for result, name in named
+        result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)
     ]
-    rewards = {key: reward for result in results for key, reward in result.rewards.items()}
+    rewards = known_rewards([result.rewards for result in results])
     labels = labels_of_runs(runs)
     missing = missing_policy(runs[0].run.protocol)
     training = {
-        name: keys for result, name in named for keys in result.planned.plan.training.values()
+        names[judge]: keys
+        for plan, names in zip(plans, renamed, strict=True)
+        for judge, keys in plan.training.items()
     }
     scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
     more = {
         "beside": paid_in_all(result.scores.beside for result in results),
         "unfinished": tuple(
-            run.model_copy(update={"judge": name})
-            for result, name in named
+            run.model_copy(update={"judge": names[run.judge]})
+            for result, names in zip(results, renamed, strict=True)
             for run in result.scores.unfinished
         ),
     }
     return scores.model_copy(update=more)
-
-
-def _names(results: Sequence[RunResult]) -> list[str]:
-    plans = [result.planned.plan for result in results]
-    judges = [plan.judge_id for plan in plans]
-    return [
-        f"{plan.judge_id} ({plan.folder.name})"
-        if judges.count(plan.judge_id) > 1
-        else plan.judge_id
-        for plan in plans
-    ]

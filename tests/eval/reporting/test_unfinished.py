@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import UnfinishedRun
@@ -83,7 +85,11 @@ def test_of_several_judges_those_that_are_not_finished_are_named(
 ) -> None:
     words = ("--judge", "simplified", "--judge", "insta", "--max-cost", "0.6")
     assert model(server, *WORDS, *words) == 1
-    told = first(capsys.readouterr().out)
+    shown = capsys.readouterr().out
+    told = first(shown)
+    # The second run read ahead of what it judged; of what it did not, it knows no reward.
+    judge, rule = (re.search(rf"^.*{name} .* (\d+)$", shown, re.M) for name in ("gpt-4o", "based"))
+    assert judge and rule and judge[1] == rule[1]
     assert "; not finished: simplified-axtree:gpt-4o (" in told
     assert told.endswith("insta:gpt-4o (0 of 20 judgments)")
     scored = score([said(1, True)], {key(1): label(1, True)}, rewards={})
@@ -91,3 +97,10 @@ def test_of_several_judges_those_that_are_not_finished_are_named(
     scored = scored.model_copy(update={"unfinished": tuple(cut)})
     assert "(0 of 9 judgments), judge-1" in on_one_line(summary(scored, width=60))
     assert notes(scored)[0].startswith("warning: not finished: judge-0 (0 of 9 judgments), ")
+
+
+def test_a_whole_run_beside_one_that_was_not_begun_is_not_called_unfinished() -> None:
+    scored = score([said(1, True)], {key(1): label(1, True)}, rewards={})
+    cut = UnfinishedRun(judge="other", judged=0, due=9)
+    told = finding(scored.model_copy(update={"unfinished": (cut,)}), "success")[0]
+    assert told.endswith("; not finished: other (0 of 9 judgments)")

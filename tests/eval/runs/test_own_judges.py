@@ -30,7 +30,7 @@ def test_judges_of_one_name_are_rows_of_their_own(capsys: pytest.CaptureFixture[
     both = ("--judge", "v1/my_judge.py", "--judge", "v2/my_judge.py")
     assert run(None, *both) == 0
     shown = capsys.readouterr().out
-    recall = dict(re.findall(r"(my_judge \(my_judge-\w+\)).* ([\d.]+) +\S+ +4$", shown, re.M))
+    recall = dict(re.findall(r"(my_judge \(\S+/my_judge-\w+\)).* ([\d.]+) +\S+ +4$", shown, re.M))
     assert sorted(recall.values()) == ["0.0", "100.0"]
     assert "flip rate" not in shown
 
