@@ -22,7 +22,7 @@ from trajudge.trajectories.model import TrajectoryKey
 _OF_THE_DATA = frozenset(
     {
         *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),
-        *("version", "protocol", "seed", "sent", "windows"),
+        *("version", "protocol", "seed", "sent", "windows", "prices"),
     }
 )
 

@@ -10,6 +10,7 @@ import pytest
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.trajectories.loaders.cua_made import release
+from trajudge.eval.data.run_folder import read_manifest, write_manifest
 from trajudge.eval.leaderboard.build import build_board
 from trajudge.eval.leaderboard.gather import gather_board
 from trajudge.eval.leaderboard.records import Board, BoardRow
@@ -88,6 +89,10 @@ def test_parts_of_a_submission_are_one_row_and_other_settings_another(tmp_path: 
         write_run(tmp_path / "first", first, LABELS[:20], data="trajudge:one"),
         write_run(tmp_path / "second", second, LABELS[20:], data="trajudge:two"),
     ]
+    # As two releases record the price of one model.
+    table = {"source": "table", "detail": "gpt-4o in 2025"}
+    for part, price in zip(parts, (table, {**table, "price": {"input": 2.5}}), strict=True):
+        write_manifest(part, read_manifest(part) | {"prices": {"gpt-4o": price}})
     found = rows(board(*parts))
     assert (list(found), found["judge"].score.n) == (["judge"], 40)
     other = write_run(tmp_path / "third", second, LABELS[20:], parameters={"temperature": 1})
