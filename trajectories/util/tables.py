@@ -169,8 +169,9 @@ def _cut_to(text: str, width: int, most: int) -> list[str]:
         if len(lines) <= most:
             return lines
     begin = _first_words(words, most * (width - 2) * 2 // 5)
+    last = _first_words(words[::-1], most * (width - 2))
     for room in range(most * (width - 2) * 3 // 5, -1, -1):
-        end = _first_words(words[::-1], room)[::-1]
+        end = _first_words(last, room)[::-1]
         lines = broken(" ".join([*begin, "…", *end]), width, indent="  ")
         if len(lines) <= most:
             break

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -93,3 +95,12 @@ def test_a_path_stays_whole_and_a_sentence_without_spaces_does_not() -> None:
     assert broken(f"see {path}", 20, indent="  ", whole=True) == ["see", f"  {path}"]
     assert broken("裁判官" * 5, 14, whole=True) == ["裁判官裁判官裁", "判官裁判官裁判", "官"]
     assert broken("judge-a-b-c-d", 9, whole=True) == ["judge-a-", "b-c-d"]
+
+
+@pytest.mark.parametrize("unit", ["x", "日", "e\u0301"])
+def test_a_word_that_is_very_long_is_broken_in_its_time(unit: str) -> None:
+    """Every line measured the whole rest of the word: a minute for what others wrote."""
+    begun = time.monotonic()
+    lines = broken(unit * 200_000, 80)
+    assert "".join(lines) == unit * 200_000
+    assert time.monotonic() - begun < 15

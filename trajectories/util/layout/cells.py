@@ -70,7 +70,8 @@ def _units(text: str) -> Iterator[str]:
     """Divide a text where a terminal could: marks and joined emoji stay together."""
     unit = ""
     for character in text:
-        if unit and cells(unit + character) - cells(unit) == cells(character) > 0:
+        size = cells(character)
+        if unit and size and cells(unit + character) - cells(unit) == size:
             yield unit
             unit = ""
         unit += character
@@ -91,16 +92,20 @@ def _first(units: Iterable[str], width: int) -> list[str]:
 
 def _pieces(word: str, width: int, later: int, *, whole: bool) -> list[str]:
     """Divide a word among lines: the first has ``width`` columns, those after it ``later``."""
+    left = cells(word)
+    if left <= width:
+        return [word]
     pieces: list[str] = []
-    units = list(_units(word)) if cells(word) > width else []
-    while cells(word) > width:
-        kept = _cut(units, width, whole=whole)
+    units, start = list(_units(word)), 0
+    while left > width:
+        # No more of them have room on the line, each but the first taking a column.
+        kept = _cut(units[start : start + max(width, 0) + 1], width, whole=whole)
         if not kept:
             break
-        pieces.append("".join(units[:kept]))
-        units = units[kept:]
-        word, width = "".join(units), later
-    return [*pieces, word]
+        pieces.append("".join(units[start : start + kept]))
+        start += kept
+        left, width = left - cells(pieces[-1]), later
+    return [*pieces, "".join(units[start:])]
 
 
 def _cut(units: list[str], width: int, *, whole: bool) -> int:
