@@ -17,6 +17,7 @@ from trajudge.eval.select.sentences import (
 )
 from trajudge.trajectories.util.layout.cells import broken
 from trajudge.trajectories.util.layout.lines import aligned, length_of, stacked, widths_of
+from trajudge.trajectories.util.terminal import one_line
 
 _HEAD = (
     "judge",
@@ -38,7 +39,7 @@ def text(decision: Decision, width: int | None = None) -> str:
     sentences = [part for part in (_conclusion(decision), transfer(decision)) if part]
     parts = [_wrapped(part, width) for part in sentences]
     columns = len(_HEAD) - (decision.plan.threat is None)
-    rows = [_row(finding)[:columns] for finding in decision.findings]
+    rows = [[*map(one_line, _row(finding)[:columns])] for finding in decision.findings]
     parts.append("Candidates\n" + "\n".join(_candidates(_HEAD[:columns], rows, width)))
     parts.append(_wrapped([" ".join(_how_to_read(decision))], width))
     if decision.notes:
@@ -49,7 +50,7 @@ def text(decision: Decision, width: int | None = None) -> str:
 def _wrapped(lines: Sequence[str], width: int | None) -> str:
     """Wrap sentences, a number with its unit; indented facts as they are where they fit."""
     made: list[str] = []
-    for line in lines:
+    for line in map(one_line, lines):
         if not line.startswith(" "):
             made += broken(line.replace(" %", "\xa0%"), width or 100, whole=True)
         elif width is None:

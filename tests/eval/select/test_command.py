@@ -56,6 +56,17 @@ def test_a_good_judge_is_chosen_and_everything_is_written(
     assert json.loads((out / "candidates.json").read_text())["target"]["rate"] == 0.8
 
 
+def test_nothing_in_a_judges_name_is_obeyed_by_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", "good\x1b[31m")
+    out = tmp_path / "out"
+    assert select(run, "--target-precision", 0.8, "--out", out, "--full") == 0
+    for shown in (capsys.readouterr().out, (out / "decision.txt").read_text()):
+        assert "good\\x1b[31m" in shown
+        assert "\x1b" not in shown
+
+
 def test_all_of_a_decision_is_folded_to_the_screen(
     tmp_path: Path, width: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
