@@ -31,7 +31,7 @@ class KeptOfShard(NamedTuple):
 
 class ShardReplies:
     """The replies of one shard; ``worker`` names the objects of this one, ``turn`` tells its turns
-    apart. ``payments`` are lines of what the worker has paid, which are taken out once they are in
+    apart. ``payments`` are lines of what the worker has paid, which are taken out as they go into
     the store."""
 
     def __init__(
@@ -51,11 +51,15 @@ class ShardReplies:
         """Keep replies; they are in the store when this returns. Raises UserError."""
         self._count += 1
         paid = [*self._payments]
+        self._payments.clear()  # before the wait, in which others come and are kept by others
         lines = [orjson.dumps([base64.b16encode(row[0]).decode(), *row[1:]]) for row in rows]
         name = f"{self._own}-{self._count:06}.jsonl.zst"
         content = zstandard.compress(b"".join(line + b"\n" for line in (*paid, *lines)))
-        await asyncio.to_thread(self._store.write, name, content)
-        del self._payments[: len(paid)]
+        try:
+            await asyncio.to_thread(self._store.write, name, content)
+        except BaseException:
+            self._payments[:0] = paid
+            raise
 
     async def keep_payments(self) -> None:
         """Keep what was paid since the last replies, if anything was. Raises UserError."""
