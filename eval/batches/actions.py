@@ -21,6 +21,7 @@ from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
+from trajudge.judges.model import Usage
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.terminal import count_of
@@ -117,10 +118,11 @@ def described(ledger: Ledger, rows: Sequence[BatchRow]) -> str:
     """Describe batches, a paragraph each, in the order of their submission."""
     if not rows:
         return "no batches\n"
-    return "".join(_described(ledger, row) for row in rows)
+    prices = RunPrices()
+    return "".join(_described(ledger, row, prices) for row in rows)
 
 
-def _described(ledger: Ledger, row: BatchRow) -> str:
+def _described(ledger: Ledger, row: BatchRow, prices: RunPrices) -> str:
     counts = ledger.counts(row.id)
     lines = ", ".join(f"{one.lines:,} {outcome}" for outcome, one in sorted(counts.items()))
     when = datetime.fromtimestamp(row.intent_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -128,16 +130,18 @@ def _described(ledger: Ledger, row: BatchRow) -> str:
     return (
         f"{row.provider_id or row.id}  {row.state}{f' ({row.note})' if row.note else ''}\n"
         f"  {row.model} at {row.endpoint}, {when}\n"
-        f"  {lines}{twice}; {_paid(row, [*counts.values()])}\n"
+        f"  {lines}{twice}; {_paid(row, [*counts.values()], prices)}\n"
         f"  run {row.run}\n"
     )
 
 
-def _paid(row: BatchRow, counts: Sequence[LineCounts]) -> str:
+def _paid(row: BatchRow, counts: Sequence[LineCounts], prices: RunPrices) -> str:
     """Say what a batch has cost, or may cost."""
     reserved, paid = sum(one.reserved for one in counts), sum(one.paid for one in counts)
-    if row.state != "collected":  # without a price nothing is reserved
-        return f"at most ${reserved:.4f}" if reserved else "at an unknown price"
+    if row.state != "collected":
+        # Nothing is reserved without a price, and where it is 0.
+        is_priced = reserved or prices.dollars(row, Usage()) is not None
+        return f"at most ${reserved:.4f}" if is_priced else "at an unknown price"
     unpriced = sum(one.unpriced for one in counts)
     known = [f"${paid:.4f} paid"] if paid or not unpriced else []
     unknown = [f"{count_of(unpriced, 'line')} paid at an unknown price"] if unpriced else []

@@ -86,6 +86,16 @@ def test_a_price_that_the_run_does_not_know_is_told_as_unknown(
     assert " more for " not in shown
 
 
+def test_a_model_that_costs_nothing_has_a_known_price(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is reserved for it, as for one of unknown price."""
+    Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 0.0\noutput = 0.0\n')
+    with BatchServer(seconds=0.0) as server:
+        words = ["--batch", "--batch-submit-only", "--prices", "prices.toml"]
+        assert judge(server, "batch", *words) == 130
+        assert main(["run", "batch", "status", "--cache", "batch.sqlite"]) == 0
+    assert "8 open; at most $0.0000" in capsys.readouterr().out
+
+
 def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
     prices: list[str],
 ) -> None:
