@@ -159,7 +159,8 @@ def refuse_async(named: str, function: Callable[..., object], write: str) -> Non
     """Raise UserError, with what to ``write``, where users' code that is called is a coroutine
     function: what it gives would be awaited by nobody."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
-        raise UserError(f"{named}: {function.__name__} is async: write  {write}")
+        name = getattr(function, "__name__", "it")
+        raise UserError(f"{named}: {name} is async: write  {write}")
 
 
 @cache

@@ -9,6 +9,8 @@ import pytest
 
 from tests.tables import table
 from trajudge.eval.judge import main
+from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import USAGE_ERROR
 
 WORDS = ["--data", "sample", "--limit", "8"]
@@ -119,3 +121,14 @@ def test_trajectories_that_fail_at_once_show_one_traceback(
 ) -> None:
     said(capsys, ALL_AT_ONCE, "--judge")
     assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+def test_a_loader_that_is_part_of_an_async_function_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has no name of its own."""
+    monkeypatch.chdir(tmp_path)
+    code = "from functools import partial\n\nasync def of(x, path, want): ...\n\n"
+    Path("mine.py").write_text(f"{code}load = partial(of, 1)\n")
+    with pytest.raises(UserError, match="mine\\.py: it is async: write  def load"):
+        list(open_source("mine.py:mine.py"))

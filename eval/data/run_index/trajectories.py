@@ -50,7 +50,7 @@ class KnownTrajectories:
 
 
 def put_labels(connection: sqlite3.Connection, labels: Iterable[Annotation]) -> None:
-    """Replace all labels; a trajectory's expert is the primary annotation that comes last."""
+    """Replace all labels; a trajectory's expert is that of ``primary_labels``."""
     labels = list(labels)
     known = KnownTrajectories(connection)
     connection.execute("delete from label")
