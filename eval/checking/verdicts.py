@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from trajudge.eval.checking.findings import RunFinding, error, note, warning
 from trajudge.eval.checking.recorded import CheckedRun
+from trajudge.eval.data.manifest import recorded_samples
 from trajudge.eval.data.run_folder import JUDGMENTS, unreadable_said
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of
@@ -23,7 +24,7 @@ def complete(run: CheckedRun) -> Iterator[RunFinding]:
     again = f"start the same command again, with --out {run.folder.name}"
     if run.torn:
         yield error("torn", f"the last line of the judgments was cut off: {again}")
-    samples = int(run.manifest.get("samples", 1))
+    samples = recorded_samples(run.manifest)
     selected = run.part("selection").get("trajectories")
     due = max(len(run.rewards), selected if isinstance(selected, int) else 0)
     missing = due * samples - len({(j.key, j.sample) for j in run.judgments})

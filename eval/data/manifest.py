@@ -101,6 +101,12 @@ def recorded_versions(manifest: Mapping[str, Any]) -> dict[str, int]:
     return {str(card["name"]): int(card.get("version", 1))} if card.get("name") else {}
 
 
+def recorded_samples(manifest: Mapping[str, Any]) -> int:
+    """Return the samples of each trajectory of a recorded run, 1 where it tells no number."""
+    samples = manifest.get("samples")
+    return samples if isinstance(samples, int) else 1
+
+
 def default_folder(manifest: RunManifest) -> Path:
     """``runs/JUDGE-HASH``: the same settings give the same folder, so that the same command
     goes on with a run that was interrupted."""

@@ -14,7 +14,7 @@ from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import last_of_each
 from trajudge.eval.data.index.judgments import PublishedJudgments, RunJudgments, read_run_judgments
 from trajudge.eval.data.index.keys import KeyColumns, places_among
-from trajudge.eval.data.manifest import recorded_versions
+from trajudge.eval.data.manifest import recorded_samples, recorded_versions
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     MANIFEST,
@@ -116,8 +116,9 @@ def read_run(folder: Path) -> Source:
 
 def _unfinished(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
     """Tell whether a run lacks judgments; of published verdicts nobody knows."""
-    selected = dict(manifest.get("selection") or {}).get("trajectories")
-    due = selected * int(manifest.get("samples", 1)) if isinstance(selected, int) else judged
+    selection = manifest.get("selection")
+    selected = selection.get("trajectories") if isinstance(selection, dict) else None
+    due = selected * recorded_samples(manifest) if isinstance(selected, int) else judged
     judge = str(manifest.get("judge"))
     return [UnfinishedRun(judge=judge, judged=judged, due=due)] if judged < due else []
 

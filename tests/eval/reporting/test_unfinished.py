@@ -15,7 +15,7 @@ from tests.eval.test_max_cost import PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
-from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.data.run_folder import JUDGMENTS, read_manifest, write_manifest
 from trajudge.eval.reporting.caveats import notes
 from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.summary import summary
@@ -78,6 +78,18 @@ def test_samples_that_are_missing_are_counted(capsys: pytest.CaptureFixture[str]
     assert main(["score", "run"]) == 0
     told = first(capsys.readouterr().out)
     assert told.endswith("; the run is not finished: 17 of 20 judgments")
+
+
+@pytest.mark.parametrize("damaged", [{"samples": None}, {"selection": "all"}, {"selection": [1]}])
+def test_settings_that_tell_no_number_are_no_reason_to_stop(
+    damaged: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("--judge", "heuristic", "--limit", "10") == 0
+    write_manifest(Path("run"), read_manifest(Path("run")) | damaged)
+    capsys.readouterr()
+    assert main(["score", "run"]) == 0
+    assert first(capsys.readouterr().out) == "heuristic on 10 trajectories of shop"
+    assert main(["run", "check", "run"]) in (0, 1)
 
 
 def test_of_several_judges_those_that_are_not_finished_are_named(
