@@ -110,12 +110,13 @@ def read_run(folder: Path) -> Source:
         versions={judge: recorded_versions(manifest) for judge in judges},
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
-        unfinished=_unfinished(manifest, len(judgments)),
+        unfinished=unfinished_runs(manifest, len(judgments)),
     )
 
 
-def _unfinished(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
-    """Tell whether a run lacks judgments; of published verdicts nobody knows."""
+def unfinished_runs(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
+    """Tell whether a run of so many judgments lacks some: it alone, or nothing. Of published
+    verdicts nobody knows."""
     selection = manifest.get("selection")
     selected = selection.get("trajectories") if isinstance(selection, dict) else None
     due = selected * recorded_samples(manifest) if isinstance(selected, int) else judged

@@ -21,6 +21,7 @@ from trajudge.eval.data.sources import (
     judge_names,
     read_last_judgments,
     representation_name,
+    unfinished_runs,
 )
 from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.eval.select.plan import SelectionPlan
@@ -91,6 +92,10 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
             f"{run}: no judgment was made yet: judge first, the command that made the folder goes "
             "on; or leave it out"
         )
+    notes += [
+        f"{run}: not finished: the decision is on {cut.judged:,} of {cut.due:,} judgments"
+        for cut in unfinished_runs(manifest, len(judgments))
+    ]
     sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():

@@ -59,6 +59,9 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     assert f"warning: not finished: simplified-axtree:gpt-4o ({made} of 20 judgments)" in (
         on_one_line(capsys.readouterr().out)
     )
+    main(["select", "run", "--target-precision", "0.5"])
+    said_first = f"note: run: not finished: the decision is on {made} of 20 judgments\n"
+    assert said_first in capsys.readouterr().err
     cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
     assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut
     assert model(server, *WORDS, "--max-cost", "100") == 0
