@@ -103,7 +103,8 @@ def test_of_several_judges_those_that_are_not_finished_are_named(
     shown = capsys.readouterr().out
     told = first(shown)
     # The second run read ahead of what it judged; of what it did not, it knows no reward.
-    judge, rule = (re.search(rf"^.*{name} .* (\d+)$", shown, re.M) for name in ("gpt-4o", "based"))
+    table = shown.partition("Success  ")[2]
+    judge, rule = (re.search(rf"^.*{name} .* (\d+)$", table, re.M) for name in ("gpt-4o", "based"))
     assert judge and rule and judge[1] == rule[1]
     assert "; not finished: simplified-axtree:gpt-4o (" in told
     assert told.endswith("insta:gpt-4o (0 of 20 judgments)")
