@@ -13,6 +13,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
@@ -62,10 +63,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     report.write_report(out, counted, produced)
     if not produced.cases:
         return FAILURES
-    console.print(
-        f"written to {out}; solve them in Chromium with\n  trajudge env validate --cases {out}",
-        soft_wrap=True,
-    )
+    solve = f"trajudge env validate --cases {quote(str(out))}"
+    console.print(f"written to {out}; solve them in Chromium with\n  {solve}", soft_wrap=True)
     return OK if len(produced.cases) == specification.count else FAILURES
 
 

@@ -183,7 +183,8 @@ def _check_distinct(runs: Sequence[PlannedRun]) -> None:
 
 def _say(results: Sequence[RunResult]) -> None:
     """Say what ended early, and why judgments failed; where the runs are, the screen tells."""
+    texts = dict.fromkeys(text for one in results for text in one.warnings)
+    sys.stderr.writelines(f"warning: {one_line(text)}\n" for text in texts)
     for one in results:
-        sys.stderr.writelines(f"warning: {one_line(text)}\n" for text in one.warnings)
         if one.code == INTERRUPTED:
             sys.stderr.writelines(f"{one_line(text)}\n" for text in one.notes[1:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from trajudge.environments.recording.campaign import CampaignResult, record, table
 from trajudge.environments.recording.fault_proxy import check_plan
@@ -38,7 +39,7 @@ def recording_screen(campaign: CampaignResult, out: Path) -> str:
     runs = sum(row["runs"] for row in campaign.counts.values())
     agents = count_of(len(campaign.counts), "agent")
     summary = [f"{count_of(runs, 'run')} recorded by {agents}", *_again(campaign.failed)]
-    rest = f"judge them with  trajudge judge --data trajudge:{out}"
+    rest = f"judge them with  trajudge judge --data {quote(f'trajudge:{out}')}"
     return first_screen(summary, [table(campaign.counts)], rest=rest, more="labels.jsonl")
 
 
@@ -52,7 +53,7 @@ def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:
     failed = [job for arm in arms for job in arm.recorded.failed]
     summary = [f"{len(arms)} arms recorded, the first without faults", *_again(failed)]
     head = ("arm", "runs", "success", "ambiguous")
-    rest = f"compare them with  trajudge proxy results {out}"
+    rest = f"compare them with  trajudge proxy results {quote(str(out))}"
     return first_screen(summary, [Table("Runs by arm", head, rows, names=1)], rest=rest)
 
 

@@ -273,7 +273,7 @@ def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Ca
     """Read the calibration of ``judge``, which may have ``others`` of its names there, from a file
     of ``write_calibrations``. Raises UserError."""
     try:
-        calibrations = Calibrations.model_validate_json(path.read_text(encoding="utf-8"))
+        calibrations = Calibrations.model_validate_json(path.read_bytes())
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:

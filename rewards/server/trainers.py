@@ -28,6 +28,9 @@ async def get_reward(request: web.Request) -> web.Response:
     labels = body.get("labels")
     if not isinstance(labels, list) or not labels:
         raise RequestRefused(400, '"labels" is a list with the id of each trajectory')
+    queries = body.get("query")
+    if isinstance(queries, list) and len(queries) != len(labels):
+        raise RequestRefused(400, f'"labels" has {len(labels)} ids for {len(queries)} in "query"')
     service = request.app[SERVICE]
     rewards = await service.rewards([named(label) for label in labels])
     values = [number(service, reward) for reward in rewards]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
+from trajudge.eval.reporting.formatting import probability
 from trajudge.eval.stats.judging.comparison import holm
 from trajudge.eval.stats.judging.exchange import exchange_test
 from trajudge.robustness.asking.pairing import judged_run
@@ -105,10 +106,12 @@ def drift_lines(found: Sequence[JudgeDrift]) -> list[str]:
 def _lines(one: JudgeDrift) -> list[str]:
     lines = [f"{one.judge}: no canary could be compared"]
     if one.between is not None and one.within is not None:
+        p = probability(one.p_adjusted)
+        p = p if p.startswith("<") else f"= {p}"
         told = "it answers otherwise than then" if one.has_drifted else "no more than noise"
         lines = [
             f"{one.judge}: {told}: {100 * one.between:.1f} % of verdicts differ from the frozen "
-            f"ones, {100 * one.within:.1f} % between draws of one time (p = {one.p_adjusted:.3f})",
+            f"ones, {100 * one.within:.1f} % between draws of one time (p {p})",
             f"  {one.compared} canaries: {100 * (one.accepted_then or 0):.1f} % accepted then, "
             f"{100 * (one.accepted_now or 0):.1f} % now",
         ]

@@ -36,6 +36,8 @@ def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
 def test_cases_are_written_with_a_summary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    tmp_path = tmp_path / "with a blank"
+    tmp_path.mkdir()
     code, out = run(tmp_path, "--domain", "consumer-transactions", "--level", "2", "--count", "9")
     assert code == 0
     cases = read_cases(out)
@@ -46,7 +48,9 @@ def test_cases_are_written_with_a_summary(
     tried = sum(entry["tried"] for entry in counted["scenarios"].values())
     rejected = sum(entry["count"] for entry in counted["rejects"])
     assert tried == counted["tried"] == 9 + rejected + counted["other_difficulty"]
-    assert f"9 cases of {tried:,} configurations tried" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"9 cases of {tried:,} configurations tried" in shown
+    assert f"  trajudge env validate --cases '{out}'" in shown, "it can be copied into a shell"
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from shlex import quote
 
 from trajudge.eval.labelling.options import build_parser
 from trajudge.trajectories.util.exits import OK, command
@@ -35,7 +36,9 @@ def main(options: argparse.Namespace) -> int:
         return OK
     items = write_queue(plan, config)
     checks = f", {items - drawn:,} hidden checks" if items > drawn else ""
-    sys.stdout.write(f"wrote {config.out}{checks}; next:  trajudge label {config.out}\n")
+    sys.stdout.write(
+        f"wrote {config.out}{checks}; next:  trajudge label {quote(str(config.out))}\n"
+    )
     return OK
 
 

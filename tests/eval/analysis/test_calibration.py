@@ -64,6 +64,9 @@ def test_the_map_is_fitted_on_dev_and_measured_on_test(
     )
     with pytest.raises(UserError, match="no calibration of other; there are judge"):
         read_calibration(out, "other")
+    out.write_text(out.read_text(), encoding="utf-16")
+    with pytest.raises(UserError, match="is not what --calibration-out writes"):
+        read_calibration(out, "judge")
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,7 @@ def test_a_picture_of_the_goal_is_asked_for_as_well(heuristic: Server) -> None:
         ("/v1/trajectories", {"id": "x"}, 400, 'there is no "trajectory"'),
         ("/v1/trajectories", {"id": "", "trajectory": {"format": 1}}, 400, "an id is a text"),
         ("/get_reward", {"query": ["x"]}, 400, '"labels" is a list'),
+        ("/get_reward", {"query": ["x", "y"], "labels": ["e"]}, 400, '1 ids for 2 in "query"'),
         ("/rm", {"label": 3}, 400, "an id is a text"),
         ("/v1/chat/completions", {"messages": []}, 400, "the last message holds the id"),
         ("/nowhere", {}, 404, "Not Found"),
