@@ -15,7 +15,7 @@ from trajudge.proxy.mitm.trust import chromium_flags, trusting
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.trajectories.util.exits import INTERRUPTED, OK, USAGE_ERROR
 from trajudge.trajectories.util.local.threads import users_environment
 
 _END_PATIENCE = 10.0  # seconds that an interrupted agent has to end by itself
@@ -55,8 +55,11 @@ class ProxyRun(NamedTuple):
         return self.code or (OK if self.unwatched is None else USAGE_ERROR)
 
 
-async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun:
-    """Run a command behind a proxy.
+async def run_agent(
+    settings: ProxySettings, command: Sequence[str], stop: asyncio.Event
+) -> ProxyRun:
+    """Run a command behind a proxy until it ends, or ``stop`` is set: then it has some seconds to
+    end by itself, and what it met until then is kept.
 
     Raises UserError for a command that cannot be started.
     """
@@ -69,11 +72,7 @@ async def run_agent(settings: ProxySettings, command: Sequence[str]) -> ProxyRun
             process = await asyncio.create_subprocess_exec(*command, env=environment)
         except OSError as error:
             raise UserError(_not_started(command, error.strerror)) from error
-        try:
-            code = await process.wait()
-        except asyncio.CancelledError:
-            await _end(process)
-            raise
+        code = await _waited(process, stop)
     # A signal's number is negative here, and 128 + N where a shell gives it.
     return _ended(proxy, code if code >= 0 else 128 - code)
 
@@ -85,6 +84,23 @@ def _not_started(command: Sequence[str], reason: str | None) -> str:
 def _ended(proxy: EmbeddedProxy, code: int = OK) -> ProxyRun:
     missed = proxy.watch is not None and not proxy.watch.attached
     return ProxyRun(proxy.context.tasks.summaries, proxy.settings.cdp if missed else None, code)
+
+
+async def _waited(process: asyncio.subprocess.Process, stop: asyncio.Event) -> int:
+    """Return the process's exit code, or that of an interruption."""
+    ending, stopping = (asyncio.ensure_future(one) for one in (process.wait(), stop.wait()))
+    try:
+        await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
+        if not stop.is_set():
+            return ending.result()
+        await _end(process)
+        return INTERRUPTED
+    except asyncio.CancelledError:
+        await _end(process)
+        raise
+    finally:
+        ending.cancel()
+        stopping.cancel()
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

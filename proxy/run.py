@@ -2,8 +2,8 @@
 
 The agent needs nothing but an HTTP proxy: HTTP_PROXY is set, and a browser takes it as
 proxy={"server": os.environ["TRAJUDGE_PROXY"]}. With --api its model calls are measured as well, by
-OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's, but 2
-for one that succeeded although no browser came to the port that --cdp names.
+OPENAI_BASE_URL and ANTHROPIC_BASE_URL. The exit code is the agent's, 130 after Ctrl-C (what it met
+is kept), and 2 for one that succeeded without a browser at --cdp.
 """
 
 from __future__ import annotations
@@ -30,16 +30,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent and show what it met and what it cost."""
     options = vars(parser().parse_args(arguments))
     import asyncio  # noqa: PLC0415
+    import signal  # noqa: PLC0415
 
-    from trajudge.proxy.agents import run_agent  # noqa: PLC0415
+    from trajudge.proxy.agents import ProxyRun, run_agent  # noqa: PLC0415
     from trajudge.proxy.mitm.trust import inherited_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
 
     command = options.pop("command")
     settings = proxy_settings(**options, one_task=True)
+
+    async def until_interrupted() -> ProxyRun:
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for name in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(name, stop.set)
+        return await run_agent(settings, command, stop)
+
     gc.freeze()  # as in trajudge.proxy.serve
-    run = asyncio.run(run_agent(settings, command))
+    run = asyncio.run(until_interrupted())
     sys.stdout.write(run_screen(settings.out, run, inherited_use(settings.backend)))
     write_summary(settings, run.tasks)
     return run.exit_code
