@@ -98,7 +98,7 @@ def pytest_collection() -> Iterator[None]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(20_000)
+        gc.set_threshold(5_000)  # a higher one would be taken for the user's own choice
         gc.enable()
 
 
