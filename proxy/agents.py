@@ -88,19 +88,14 @@ def _ended(proxy: EmbeddedProxy, code: int = OK) -> ProxyRun:
 
 async def _waited(process: asyncio.subprocess.Process, stop: asyncio.Event) -> int:
     """Return the process's exit code, or that of an interruption."""
-    ending, stopping = (asyncio.ensure_future(one) for one in (process.wait(), stop.wait()))
-    try:
-        await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
-        if not stop.is_set():
-            return ending.result()
-        await _end(process)
-        return INTERRUPTED
-    except asyncio.CancelledError:
-        await _end(process)
-        raise
-    finally:
-        ending.cancel()
-        stopping.cancel()
+    ending, stopping = asyncio.create_task(process.wait()), asyncio.create_task(stop.wait())
+    await asyncio.wait((ending, stopping), return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not stop.is_set():
+        return ending.result()
+    await _end(process)
+    ending.cancel()
+    return INTERRUPTED
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -30,21 +30,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the agent and show what it met and what it cost."""
     options = vars(parser().parse_args(arguments))
     import asyncio  # noqa: PLC0415
-    import signal  # noqa: PLC0415
 
     from trajudge.proxy.agents import ProxyRun, run_agent  # noqa: PLC0415
     from trajudge.proxy.mitm.trust import inherited_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
+    from trajudge.trajectories.util.local.interrupts import stop_event  # noqa: PLC0415
 
     command = options.pop("command")
     settings = proxy_settings(**options, one_task=True)
 
     async def until_interrupted() -> ProxyRun:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, stop.set)
-        return await run_agent(settings, command, stop)
+        return await run_agent(settings, command, stop_event())
 
     gc.freeze()  # as in trajudge.proxy.serve
     run = asyncio.run(until_interrupted())

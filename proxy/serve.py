@@ -34,21 +34,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve, and show on stderr what the tasks met and cost."""
     options = vars(parser().parse_args(arguments))
     import asyncio  # noqa: PLC0415
-    import signal  # noqa: PLC0415
 
     from trajudge.proxy.agents import ProxyRun, serve  # noqa: PLC0415
     from trajudge.proxy.mitm.trust import announced_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.local.interrupts import stop_event  # noqa: PLC0415
 
     with_stdin = options.pop("stop_with_stdin")
     settings = proxy_settings(**options)
 
     async def until_interrupted() -> ProxyRun:
-        stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        for name in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(name, stop.set)
+        stop = stop_event()
 
         def read_on() -> None:
             if not os.read(0, 4096):
@@ -56,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         if with_stdin:
             try:
-                loop.add_reader(0, read_on)
+                asyncio.get_running_loop().add_reader(0, read_on)
             except OSError as error:
                 raise UserError("--stop-with-stdin: standard input is a file, no pipe") from error
         return await serve(settings, stop)

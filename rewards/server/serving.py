@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import signal
 import sys
 from socket import socket
 
@@ -17,6 +15,7 @@ from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.interrupts import stop_event
 
 PAYMENTS = "payments.jsonl"
 
@@ -56,14 +55,7 @@ async def serve(config: RewardServerConfig, listening: socket) -> None:
         shown = f"[{host}]" if ":" in host else host
         sys.stdout.write(f"http://{shown}:{port}\n")
         sys.stdout.flush()
-        await _interrupted()
+        await stop_event().wait()
     finally:
         await runner.cleanup()
         payments.close()
-
-
-async def _interrupted() -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(name, stop.set)
-    await stop.wait()
