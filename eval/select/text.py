@@ -15,7 +15,7 @@ from trajudge.eval.select.sentences import (
     ties,
     transfer,
 )
-from trajudge.trajectories.util.layout.cells import broken
+from trajudge.trajectories.util.layout.cells import broken, loosened, stiff
 from trajudge.trajectories.util.layout.lines import aligned, length_of, stacked, widths_of
 from trajudge.trajectories.util.terminal import one_line
 
@@ -52,13 +52,12 @@ def _wrapped(lines: Sequence[str], width: int | None) -> str:
     made: list[str] = []
     for line in map(one_line, lines):
         if not line.startswith(" "):
-            made += broken(line.replace(" %", "\xa0%"), width or 100, whole=True)
+            made += broken(stiff(line), width or 100, whole=True)
         elif width is None:
             made.append(line)
         else:
-            kept = line.replace(" %", "\xa0%").replace(" of ", "\xa0of\xa0")
-            made += broken(kept, width, indent="      ")
-    return "\n".join(made).replace("\xa0", " ")
+            made += broken(stiff(line, " of "), width, indent="      ")
+    return loosened("\n".join(made))
 
 
 def _candidates(head: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> list[str]:

@@ -12,7 +12,7 @@ from io import StringIO
 from itertools import accumulate
 from typing import Literal, NamedTuple, get_args
 
-from trajudge.trajectories.util.layout.cells import broken, cells, elided
+from trajudge.trajectories.util.layout.cells import broken, cells, elided, loosened, stiff
 from trajudge.trajectories.util.layout.lines import (
     aligned,
     length_of,
@@ -27,7 +27,6 @@ WARNINGS = 5
 _LONGEST = 3  # lines that one sentence may take
 _FEWER_NAMES = (24, 16, 12, 8, 6, 5, 4, 3, 2, 1)
 _NARROWEST = 60
-_STIFF = "\xa0"  # a space where no line is broken
 
 Format = Literal["table", "csv", "markdown", "latex"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -153,11 +152,11 @@ def folded(text: str, width: int, *, most: int | None = None) -> list[str]:
     middle: sentences begin with what happened and end with the reason; names that are longer than
     a line are shortened first. Without ``most`` they stay whole, as paths that one copies.
     """
-    kept = one_line(text).replace(" %", f"{_STIFF}%").replace(" [", f"{_STIFF}[")
+    kept = stiff(one_line(text), " [")
     lines = broken(kept, width, indent="  ", whole=True) or [""]
     if most is not None and (len(lines) > most or max(map(cells, lines)) > width):
         lines = _cut_to(kept, width, most)
-    return [line.replace(_STIFF, " ") for line in lines]
+    return [loosened(line) for line in lines]
 
 
 def _cut_to(text: str, width: int, most: int) -> list[str]:

@@ -11,6 +11,8 @@ _NARROW = re.compile("[ -~\xa0-\u02ff\u0370-\u0482\u2010-\u2027\u2030-\u205e\u21
 _WORD = re.compile(r"[ \t\n]+|[^ \t\n]+")
 _JOINTS = "-_/:.,;|"  # after which a long word is broken rather than elsewhere
 
+STIFF = "\xa0"  # a space where no line is broken
+
 
 def cells(text: str) -> int:
     """Count the columns that a terminal gives a line of text."""
@@ -59,6 +61,19 @@ def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> l
             line = indent
         line += last
     return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def stiff(text: str, *parts: str) -> str:
+    """Keep a number and its percent sign on one line, and each of ``parts`` with what its spaces
+    part it from, until ``loosened``."""
+    for part in (" %", *parts):
+        text = text.replace(part, part.replace(" ", STIFF))
+    return text
+
+
+def loosened(text: str) -> str:
+    """Turn the spaces of ``stiff`` into ordinary ones."""
+    return text.replace(STIFF, " ")
 
 
 def hanging(label: str, text: str, width: int) -> list[str]:

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterable
 from textwrap import fill, wrap
 
-from trajudge.trajectories.util.layout.cells import broken
+from trajudge.trajectories.util.layout.cells import STIFF, broken, loosened
 from trajudge.trajectories.util.layout.screen import COLUMNS
 
 _MARGIN = 4
@@ -80,6 +80,6 @@ def _example(text: str, start: str, width: int) -> list[str]:
     words, mark, remark = text.partition(" # ")
     above = broken(f"{start}# {remark}", width, indent=f"{start}# ") if mark else []
     margin = start + " " * _MARGIN
-    kept = _VALUE.sub("\\1\xa0", start + words.rstrip())
+    kept = _VALUE.sub(rf"\1{STIFF}", start + words.rstrip())
     lines = broken(kept, width - len(" \\"), indent=margin, whole=True)
-    return [*above, *" \\\n".join(lines).replace("\xa0", " ").split("\n")]
+    return [*above, *loosened(" \\\n".join(lines)).split("\n")]

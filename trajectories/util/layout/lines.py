@@ -7,11 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from trajudge.trajectories.util.layout.cells import broken, cells, elided, padded
+from trajudge.trajectories.util.layout.cells import broken, cells, elided, loosened, padded, stiff
 
 GAP = 2
 NARROWEST = 8  # to which a column of words is shortened
-_STIFF = "\xa0"  # a space where no line is broken
 UNDEFINED = frozenset({"", "–"})
 
 Row = Sequence[str]
@@ -81,17 +80,12 @@ def wrapped(head: Row, rows: Sequence[Row], width: int) -> list[str]:
     return [line for row in (head, *rows) for line in _folded_row(row, widths, count)]
 
 
-def _kept(text: str) -> str:
-    """Keep a number and its percent sign together where lines are broken."""
-    return text.replace(" %", f"{_STIFF}%")
-
-
 def _longest_word(text: str) -> int:
-    return max(map(cells, _kept(text).split(" ")))
+    return max(map(cells, stiff(text).split(" ")))
 
 
 def _folded(cell: str, width: int) -> list[str]:
-    return [line.replace(_STIFF, " ") for line in broken(_kept(cell), width)] or [""]
+    return [loosened(line) for line in broken(stiff(cell), width)] or [""]
 
 
 def _folded_row(
