@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from wcwidth import wcswidth
 
 from tests.screens import one_screen
 from trajudge.eval.cli import main
+
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("own_folder")]
 
 # A wide name, and one longer than any line.
 LONG = "judge" + "-of-a-long-name" * 8
@@ -56,49 +60,38 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return made
 
 
+@pytest.fixture
 def shown(
-    words: list[str],
-    runs: list[str],
-    width: int,
-    capsys: pytest.CaptureFixture[str],
-) -> str:
+    runs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[[list[str], int], str]:
     """What a command shows on standard output; its folders have short names."""
-    capsys.readouterr()
-    words = [word.replace("OUT", f"out-{width}") for word in words]
-    place = words.index("RUNS") if "RUNS" in words else None
-    given = words if place is None else [*words[:place], *runs, *words[place + 1 :]]
-    assert main(given) in (0, 1)
-    return capsys.readouterr().out
 
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_folder")
-@pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_ends_with_one_screen(
-    name: str,
-    runs: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    for width in (100, 80, 60):
+    def show(words: list[str], width: int) -> str:
         monkeypatch.setenv("COLUMNS", str(width))
-        text = shown(COMMANDS[name], runs, width, capsys)
+        capsys.readouterr()
+        words = [word.replace("OUT", f"out-{width}") for word in words]
+        place = words.index("RUNS") if "RUNS" in words else None
+        given = words if place is None else [*words[:place], *runs, *words[place + 1 :]]
+        assert main(given) in (0, 1)
+        return capsys.readouterr().out
+
+    return show
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_ends_with_one_screen(name: str, shown: Callable[[list[str], int], str]) -> None:
+    for width in (100, 80, 60):
+        text = shown(COMMANDS[name], width)
         if width >= 80:
             one_screen(text, width)
         assert max(map(wcswidth, text.splitlines())) <= width, max(text.splitlines(), key=wcswidth)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("own_folder")
 @pytest.mark.parametrize("name", WHOLE)
 def test_everything_is_as_wide_as_the_screen(
-    name: str,
-    runs: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    name: str, shown: Callable[[list[str], int], str]
 ) -> None:
     for width in (100, 60):
-        monkeypatch.setenv("COLUMNS", str(width))
-        text = shown(WHOLE[name], runs, width, capsys)
+        text = shown(WHOLE[name], width)
         wide = [line for line in text.splitlines() if wcswidth(line) > width]
         assert not wide
