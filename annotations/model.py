@@ -87,4 +87,9 @@ def primary_labels(annotations: Iterable[Annotation]) -> Labels:
 def _counts(later: Annotation, earlier: Annotation | None) -> bool:
     if later.role is not Role.PRIMARY or earlier is None:
         return later.role is Role.PRIMARY
-    return earlier.role is Role.PRIMARY and later.annotator == earlier.annotator
+    return is_correction(later, earlier)
+
+
+def is_correction(later: Annotation, earlier: Annotation) -> bool:
+    """Tell whether an annotator's primary annotation takes the place of an earlier one."""
+    return later.role is earlier.role is Role.PRIMARY and later.annotator == earlier.annotator

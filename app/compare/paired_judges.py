@@ -26,6 +26,7 @@ from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
 from trajudge.eval.data.index.lines import JudgmentFields
 from trajudge.eval.reporting.caveats import FAILED
+from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.records import Missing
 from trajudge.eval.scoring.reference import ReferenceLabels
@@ -109,7 +110,7 @@ def _numbered(trajectory: int) -> KeyFields:
 
 def _missing(protocols: set[str]) -> Missing:
     """Count failed judgments as the runs' one protocol does, which ``trajudge score`` goes by."""
-    return "agentrewardbench" if protocols == {"agentrewardbench"} else "negative"
+    return missing_policy(next(iter(protocols)) if len(protocols) == 1 else "default")
 
 
 def _is_trained_on(row: sqlite3.Row, hashes: frozenset[str]) -> bool:

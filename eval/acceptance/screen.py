@@ -11,7 +11,6 @@ from trajudge.trajectories.util.terminal import count_of
 
 def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
     """Say on one screen what was accepted, why the others were not, and where all of it stands."""
-
     rejected = [(kind, str(count)) for kind, count in made.counts.items() if kind != "accepted"]
     total = sum(made.counts.values())
     finding = (

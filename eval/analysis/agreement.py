@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.model import Annotation, Role, is_correction
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
 from trajudge.eval.stats.interval import Interval
@@ -57,7 +57,7 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
 
     The primary opinion comes first, the others in the order given; what was adjudicated is no
     opinion of its own, nor is what the annotator of a primary one corrected
-    (``annotations.model.primary_labels``). Empty where no trajectory has two opinions.
+    (``is_correction``). Empty where no trajectory has two opinions.
     """
     opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
     for annotation in annotations:
@@ -77,7 +77,7 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
 
 def _add(opinions: list[Annotation], later: Annotation) -> None:
     for place, earlier in enumerate(opinions):
-        if later.role is earlier.role is Role.PRIMARY and later.annotator == earlier.annotator:
+        if is_correction(later, earlier):
             opinions[place] = later
             return
     opinions.append(later)
