@@ -34,7 +34,7 @@ COMMANDS = {
     "accept": ["accept", "--judge", "heuristic", "--threshold", "1", *SAMPLE, *OUT],
     "audit": ["audit", "RUNS", *OUT],
     "leaderboard": ["leaderboard", "RUNS", *OUT],
-    "report": ["report", "RUNS", "--out", "OUT.html"],
+    "report": ["report", "RUNS", "--show", "5", "--out", "OUT.html"],
     "run check": ["run", "check", "RUNS"],
     "label build": ["label", "build", "RUNS", "--budget", "20", *OUT],
     "judges list": ["judges", "list"],

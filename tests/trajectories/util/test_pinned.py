@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from trajudge.trajectories.util.local import pinned
 from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
 
 
@@ -42,7 +44,12 @@ def test_a_named_interpreter_is_tried(
 
 
 @pytest.mark.slow
-def test_what_cannot_be_installed_is_said(package: PinnedPackage) -> None:
+@pytest.mark.parametrize("pip", ["pip", "no_such_module"])
+def test_what_cannot_be_installed_is_said(
+    package: PinnedPackage, pip: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By our own pip, and by a new one where there is none beside us."""
+    monkeypatch.setattr(pinned, "find_spec", lambda name: find_spec(pip))
     package.pins.write_text("./no-such-package.whl\n")
     with pytest.raises(NoEnvironment, match=r"pins.txt could not be installed .*TEST_OWN_PYTHON"):
         package.python()

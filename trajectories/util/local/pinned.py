@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,11 +62,14 @@ class PinnedPackage(NamedTuple):
 
     def _install(self, folder: Path) -> None:
         shutil.rmtree(folder, ignore_errors=True)
-        pip = ("-m", "pip", "install", "--quiet", "--no-deps", "--retries", "1", "--timeout", "15")
-        commands: tuple[list[str | Path], ...] = (
-            [sys.executable, "-m", "venv", folder],
-            [folder / "bin" / "python", *pip, "-r", self.pins],
-        )
+        # Few of the modules are ever imported: Python compiles those then.
+        words = ["--quiet", "--no-compile", "--no-deps", "--retries", "1", "--timeout", "15"]
+        make: list[str | Path] = [sys.executable, "-m", "venv", folder]
+        pip: list[str | Path] = [folder / "bin" / "python", "-m", "pip"]
+        if find_spec("pip"):  # an own one takes longer to install than most of the packages
+            make.append("--without-pip")
+            pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python"]
+        commands = (make, [*pip, "install", *words, "-r", self.pins])
         for command in commands:
             ran = subprocess.run(  # noqa: S603 - words of ours
                 command, capture_output=True, text=True, check=False
