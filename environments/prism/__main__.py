@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
-    add.file("--save", "file to write", default=Path("prism.json"))
+    add.output_file("--save", "file to write", default=Path("prism.json"))
     add.number("--checked", "own configurations to check (default: 200)", default=200)
     add_seed(made)
     return made
@@ -49,10 +49,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.prism.own import own_report  # noqa: PLC0415 - not for --help
     from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
-    save = savable(options.save)
     read = [read_report(path) for path in options.reports]
     reports = read or [own_report(options.checked, options.seed)]
     graded = [grade(report) for report in reports]
@@ -60,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
     content = [_content(*pair) for pair in pairs]
     tables = [_table(report.name, grades) for report, grades in pairs]
     print_tables(tables)
-    save_result(save, content)
+    save_result(options.save, content)
     return OK if all(map(satisfied, graded)) else FAILURES
 
 
