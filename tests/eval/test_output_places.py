@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.eval.test_flags import parsers
+from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main
 from trajudge.trajectories.util.exits import Output
 
@@ -88,3 +90,52 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     words = ["judge", "--judge", "heuristic", "--data", "sample", "--limit", "1", "--dry-run"]
     assert main([*words, "--out", str(tmp_path / "a-file" / "run")]) == 0
     assert "judgments     1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "said"),
+    [
+        (["audit"], "audit.json", "official reward"),
+        (["leaderboard", "--split", "all"], "index.html", "heuristic"),
+    ],
+)
+def test_a_result_is_printed_where_its_file_cannot_be_written(
+    words: list[str], file: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    judge = ["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]
+    assert main(judge) == 0
+    (out / file).mkdir(parents=True)
+    capsys.readouterr()
+    assert main([*words, str(run), "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.out
+    assert shown.err.splitlines()[-1].startswith(f"error: --out {out}: cannot be written (")
+
+
+BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("words", "taken", "said"),
+    [
+        ("report missing", "report.html/x", "report.html: is a folder: name a file"),
+        ("rules evaluate --tasks tasks.json --runs missing", "evaluated", "evaluated is a file: "),
+        (f"{BLIND} --context 9999", "runs", "runs is a file: name a folder"),
+    ],
+)
+def test_a_default_place_is_looked_at_likewise(
+    words: str,
+    taken: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tasks.json").write_text(json.dumps(TASKS))
+    Path(taken).parent.mkdir(exist_ok=True)
+    Path(taken).touch()
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: --out ") and said in error
