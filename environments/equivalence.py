@@ -37,10 +37,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
 
-    save = savable(options.save)
     cases, tries = read_cases(options.cases), options.attempts
     tried = over_cases(
         cases, options.seed, "attempting", lambda recorder, case: attempts(recorder, case, tries)
@@ -54,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
     title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
     print_tables([table])
-    save_result(save, content)
+    save_result(options.save, content)
     return OK
 
 

@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge env export", description=__doc__, old=OLD)
     add = OptionAdder(made)
     add_cases(made)
-    add.folder("--out", "folder to write", default=Path("exported"))
+    add.output_folder("--out", "folder to write", default=Path("exported"))
     add.number("--pages", f"pages per copy (default: {PAGES})", default=PAGES)
     return made
 

@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     add.number("--count", "number of cases (default: 20)", default=20)
     add_seed(made)
     add.switch("--noise", "cookie bars, promotions, latency, errors to retry")
-    add.file("--save", "file to write", default=Path("cases.jsonl"))
+    add.output_file("--save", "file to write", default=Path("cases.jsonl"))
     add_wording_model(made)
     return made
 

@@ -21,7 +21,7 @@ def add_cases(parser: argparse.ArgumentParser) -> None:
 
 def add_save(parser: argparse.ArgumentParser, name: str) -> None:
     """Add ``--save``: the file to write, by default ``name``."""
-    OptionAdder(parser).file("--save", "file to write", default=Path(name))
+    OptionAdder(parser).output_file("--save", "file to write", default=Path(name))
 
 
 def add_seed(parser: argparse.ArgumentParser) -> None:

@@ -38,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add_cases(made)
-    add.folder("--out", "folder to write", default=Path("recorded"))
+    add.output_folder("--out", "folder to write", default=Path("recorded"))
     add(
         "--agent",
         nargs="+",

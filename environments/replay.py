@@ -32,15 +32,13 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
-    save = savable(options.save)
     outcomes = over_cases(read_cases(options.cases), options.seed, "replaying", replay)
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
     print_tables([table(rows)])
-    save_result(save, content)
+    save_result(options.save, content)
     return OK
 
 

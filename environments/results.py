@@ -40,11 +40,9 @@ def main(options: argparse.Namespace) -> int:
     )
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
-    save = savable(options.save)
     outcomes = read_outcomes(options.folders, options.cases)
     content = results(outcomes, options.seed)
     notes = [*without_success(outcomes), *agent_notes(content)]
@@ -54,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
     else:
         rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
         sys.stdout.write(screen(content, notes, rest=rest))
-    save_result(save, content)
+    save_result(options.save, content)
     return OK
 
 

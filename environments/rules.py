@@ -40,17 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     from trajudge.environments.specifications.report import report, screen, tables  # noqa: PLC0415
     from trajudge.rules.output import write_json  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
-    save = savable(options.save)
     cases = by_configuration(read_cases(options.cases))
     content = report(compare(recorded_runs(options.folders, cases)))
     if options.full:
         print_tables(tables(content))
     else:
-        sys.stdout.write(screen(content, rest=f"every difference, with reasons: {save}"))
-    write_json(save, content)
+        sys.stdout.write(screen(content, rest=f"every difference, with reasons: {options.save}"))
+    write_json(options.save, content)
     return OK
 
 

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env validate", description=__doc__, old=OLD)
     add = OptionAdder(made)
     add_cases(made)
-    add.folder("--out", "folder to write", default=Path("validated"))
+    add.output_folder("--out", "folder to write", default=Path("validated"))
     add.switch("--thorough", "every viewport with every noise")
     add_seed(made)
     add.number("--workers", "browsers at once (default: 1)", default=1)

@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         "--other-goals",
         "ask the checkers of N other instances of each task, and write what they say",
     )
-    add.file("--save", f"with --other-goals: file to write (default: {GOALS})")
+    add.output_file("--save", f"with --other-goals: file to write (default: {GOALS})")
     return made
 
 
@@ -40,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.environments.recheck.rechecking import other_goals, rechecked  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable, save_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import count_of, one_line  # noqa: PLC0415
 
@@ -48,7 +48,7 @@ def main(options: argparse.Namespace) -> int:
         raise UserError(
             f"--save {options.save}: only --other-goals N writes a file: give both, or neither"
         )
-    save = savable(options.save or Path(GOALS)) if options.other_goals else None
+    save = (options.save or Path(GOALS)) if options.other_goals else None
     wrong, goals = 0, list[bytes]()
     for folder in options.folders:
         runs = list(rechecked(folder))

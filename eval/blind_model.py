@@ -17,7 +17,7 @@ from pathlib import Path
 
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import INTERRUPTED, OK, command
-from trajudge.trajectories.util.options import count, read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,11 +31,10 @@ def parser() -> argparse.ArgumentParser:
         "its files, 130 interrupted (the same command goes on from there)",
     )
     add_task_options(made)
-    made.add_argument("--model", required=True, metavar="NAME", help="the model to ask")
-    made.add_argument("--limit", type=count, metavar="N", help="at most N tasks")
-    made.add_argument(
-        "--out", type=Path, metavar="DIR", help="the run's folder (default: runs/naive-MODEL)"
-    )
+    add = OptionAdder(made)
+    add.value("--model", "NAME", "the model to ask", required=True)
+    add.number("--limit", "at most N tasks")
+    add.output_folder("--out", "the run's folder (default: runs/naive-MODEL)")
     call_options(made.add_argument_group("the calls"))
     first = "tasks kind model base-url limit concurrency max-cost dry-run yes out"
     return made.show_first(*first.split())

@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
-    add.file("--save", "CSV of all tasks, hardness, and who is selected")
+    add.output_file("--save", "CSV of all tasks, hardness, and who is selected")
     add.value("--hard", "RATE", "reference success of a hard task", type=float, default=0.20)
     add.value("--easy", "RATE", "of a very easy category", type=float, default=0.85)
     add.number("--cap", "tasks of a category", default=3)

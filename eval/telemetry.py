@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
         default=0.85,
     )
     add.repeated("--without", "FEATURE", "leave a feature out", default=[])
-    add.file("--save", "the model, trained on all training data")
-    add.folder(
+    add.output_file("--save", "the model, trained on all training data")
+    add.output_folder(
         "--cross-fit",
         "write a run for trajudge score in which every trajectory is judged by a model that "
         "saw nothing of its task (one division into folds, that of --seed)",

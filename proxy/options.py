@@ -123,7 +123,7 @@ def add_proxy(parser: argparse.ArgumentParser) -> None:
     )
     _add_browser(add)
     add.number("--port", "port to listen on (default: any free)", port, default=0)
-    add.folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
+    add.output_folder("--out", "where events and traces go (default: a new one in proxy-runs/)")
 
 
 def _add_browser(add: OptionAdder) -> None:

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     gc.freeze()  # as in trajudge.proxy.serve
     run = asyncio.run(until_interrupted())
-    sys.stdout.write(run_screen(settings.out, run, inherited_use(settings.backend)))
+    sys.stdout.write(run_screen(settings, run, inherited_use(settings.backend)))
     write_summary(settings, run.tasks)
     return run.exit_code
 

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     gc.freeze()  # a request never waits for a search of all modules for garbage (28 ms)
     run = asyncio.run(until_interrupted())
-    sys.stderr.write(run_screen(settings.out, run, announced_use(settings.backend)))
+    sys.stderr.write(run_screen(settings, run, announced_use(settings.backend)))
     write_summary(settings, run.tasks)
     return run.exit_code
 

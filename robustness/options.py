@@ -12,7 +12,7 @@ from trajudge.eval.runs.options import (
 )
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import OptionAdder, count
 
 _DESCRIPTION = """\
 Compare a judge's verdicts on runs that were changed in known ways with those on the runs as they
@@ -52,7 +52,8 @@ def parser() -> argparse.ArgumentParser:
     )
     _change_options(made.add_argument_group("the changed runs"))
     call_options(made.add_argument_group("the calls"))
-    add = made.add_argument_group("the measurement").add_argument
+    measurement = made.add_argument_group("the measurement")
+    add = measurement.add_argument
     add("--samples", type=count, default=1, metavar="N", help="judgments per run (default: 1)")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
     add(
@@ -70,7 +71,8 @@ def parser() -> argparse.ArgumentParser:
         help="write the verdicts here; where FILE is there, ask again and say if they moved",
     )
     add("--full", action="store_true", help="all perturbations")
-    add("--out", type=Path, default=Path("robustness"), metavar="DIR", help="default: robustness")
+    about = "default: robustness"
+    OptionAdder(measurement).output_folder("--out", about, default=Path("robustness"))
     first = "judge model data suite perturbation limit max-cost dry-run attacked out"
     return made.show_first(*first.split())
 

@@ -29,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     add.repeated("--perturbation", "NAME", about)
     add.value("--limit", "N", "N of each, spread over tasks", type=count)
     add.value("--seed", "N", "seed of what is drawn (default: 0)", type=whole, default=0)
-    add.folder("--out", "folder to write", default=Path("attacked"))
+    add.output_folder("--out", "folder to write", default=Path("attacked"))
     return made
 
 

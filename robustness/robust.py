@@ -7,6 +7,7 @@ import sys
 
 from trajudge.eval.runs.options import request_of
 from trajudge.robustness.options import parser
+from trajudge.trajectories.util.atomic import check_file
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.local.folders import refuse_repeated
@@ -30,6 +31,8 @@ def main(options: argparse.Namespace) -> int:
         from trajudge.robustness.drift.checking import check_drift  # noqa: PLC0415
 
         return check_drift(request_of(options) if named else None, config)
+    if config.drift:
+        check_file(config.drift, "--drift")
     if not options.runs and not named:
         raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
     refuse_repeated(options.runs)

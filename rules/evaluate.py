@@ -33,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add_task_options(made)
     add.value("--runs", "PATH", "a folder, submission, study, or file", type=Path, required=True)
-    add.folder("--out", "where results go (default: below evaluated/)")
+    add.output_folder("--out", "where results go (default: below evaluated/)")
     add.repeated("--task", "ID", "only this task; may be repeated")
     add.value("--subset", "NAME|FILE", "only the tasks of this subset; checked by its sum")
     add_site_options(made)

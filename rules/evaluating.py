@@ -36,6 +36,7 @@ from trajudge.rules.verified.runs.submission import opened_runs
 from trajudge.rules.verified.runs.summary import Summary, summarise
 from trajudge.rules.verified.state import load_probes
 from trajudge.rules.verified.subsets import subset_ids
+from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.progress import progress_bar
 from trajudge.trajectories.util.terminal import one_line
@@ -92,6 +93,7 @@ def evaluate_runs(config: EvaluateConfig) -> Evaluation:
     mode = suite(kind).mode(config.mode)
     start = time.perf_counter()
     _refuse_options(config, kind)
+    check_folder(config.out or default_out(config, mode), "--out")
     tasks: Mapping[str, Task] = {}
     if kind == "webarena":
         originals = {str(task.task_id): task for task in webarena.load_tasks(config.tasks)}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trajudge.rules.options import KINDS, rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import whole
+from trajudge.trajectories.util.options import OptionAdder, whole
 from trajudge.trajectories.util.terminal import one_line
 
 # As rules.findings.Severity, which --help does not wait for.
@@ -43,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument(
         "--show", type=whole, default=3, metavar="N", help="findings shown (default: 3)"
     )
-    made.add_argument("--out", type=Path, metavar="DIR", help="write lint.json and lint.csv")
+    OptionAdder(made).output_folder("--out", "write lint.json and lint.csv")
     made.add_argument(
         "--fail-on-findings", action="store_true", help="exit with 1 if there are findings"
     )

@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.file("--tasks", "the task file", required=True)
     add.value("--runs", "PATH", "the runs: a folder or a file", type=Path, required=True)
-    add.file("--save", "file to write", required=True)
+    add.output_file("--save", "file to write", required=True)
     return made
 
 

@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
     add_site_options(made)
     add.number("--show", "misjudgments shown, five without --full (default: 10)", whole, default=10)
     add.switch("--full", "print all changes and --show misjudgments instead of one screen")
-    add.folder("--out", "write mutation.json and mutation.csv")
+    add.output_folder("--out", "write mutation.json and mutation.csv")
     return made
 
 

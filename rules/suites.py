@@ -21,7 +21,7 @@ from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verdict import Evaluator
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.util.tables import all_folded
 
 if TYPE_CHECKING:
     from trajudge.rules.mutation.testing import MutationSuite
@@ -102,8 +102,8 @@ def open_tasks(path: Path, kind: str | None = None, mode: str | None = None) -> 
     """
     rules = suite(kind or detected(path))
     tasks = rules.load(path)
-    for note in rules.notes(tasks):
-        sys.stderr.write(f"note: {one_line(f'{path.name}: {note}')}\n")
+    notes = all_folded(f"note: {path.name}: {note}" for note in rules.notes(tasks))
+    sys.stderr.writelines(f"{line}\n" for line in notes)
     return TaskSet(path, rules, rules.mode(mode), tasks)
 
 

@@ -27,7 +27,7 @@ from trajudge.trajectories.stored_lines import (
     add_warnings,
     read_stored,
 )
-from trajudge.trajectories.util.atomic import check_is_folder, replacing
+from trajudge.trajectories.util.atomic import check_folder, replacing
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
 from trajudge.trajectories.util.surrogates import without_surrogates
@@ -86,7 +86,7 @@ def check_target(folder: Path, source: Path | None, option: str) -> None:
     or that lies in the ``source`` that is read."""
     if source is not None and folder.resolve().is_relative_to(source.resolve()):
         raise UserError(f"{folder} lies in {source}, which is read: name another folder")
-    check_is_folder(folder, option)
+    check_folder(folder, option)
     if find_file(folder) is not None:
         raise UserError(f"{folder} exists and holds something: name another folder")
 

@@ -30,8 +30,8 @@ def parser() -> TextParser:
 
 def _page(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
-    add.file("--out", "the file to write (default: report.html)")
-    add.folder(
+    add.output_file("--out", "the file to write (default: report.html)")
+    add.output_folder(
         "--folder",
         "write DIR/index.html with every screenshot as a file in DIR/img, instead of one file",
     )

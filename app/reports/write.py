@@ -6,7 +6,7 @@ from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
-from trajudge.trajectories.util.atomic import make_folder, save_bytes
+from trajudge.trajectories.util.atomic import check_file, make_folder, save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import first_screen, fitted, screen_width
@@ -15,6 +15,8 @@ from trajudge.trajectories.util.tables import first_screen, fitted, screen_width
 def write_report(config: ReportConfig) -> str:
     """Write the report and return the screen's lines. Raises UserError for what cannot be read,
     scored or written; an earlier file then stays."""
+    if not config.folder:
+        check_file(config.out, "--out")
     with collection_paused():
         content = report_content(config)
     page = config.page

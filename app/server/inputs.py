@@ -10,7 +10,7 @@ from trajudge.eval.data.inputs import open_spec
 from trajudge.trajectories.goals import read_goals, split_goals
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.util.atomic import check_is_folder
+from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -39,7 +39,7 @@ def check_annotations(spec: str) -> None:
 def check_queues(folder: Path) -> None:
     """Refuse a folder of queues that could not be one. It is made with the first queue, but not
     the folder that it is to lie in: that one would be misspelt. Raises UserError."""
-    check_is_folder(folder, "--queues")
+    check_folder(folder, "--queues")
     if not folder.absolute().parent.is_dir():
         raise UserError(
             f"--queues {folder}: there is no folder {str(folder.parent)!r} to make it in: name a "

@@ -1,7 +1,8 @@
 """``trajudge env prism [REPORT ...]``: benchmarks against the five PRISM principles.
 
-A REPORT is a JSON file that answers the rubric (``environments.prism.report.Report``); without one
-the applications of this package are measured. Exit code 1 if a benchmark does not satisfy all five.
+A REPORT is a JSON file that answers the rubric (``environments.prism.report.Report``), or what this
+command saved; without one the applications of this package are measured. Exit code 1 if a benchmark
+does not satisfy all five.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import OptionAdder
 
 if TYPE_CHECKING:
-    from trajudge.environments.prism.report import Graded, Report
+    from trajudge.environments.prism.report import Graded
     from trajudge.trajectories.util.tables import Table
 
 
@@ -26,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
-    add.file("--save", "file to write", default=Path("prism.json"))
+    add.output_file("--save", "file to write", default=Path("prism.json"))
     add.number("--checked", "own configurations to check (default: 200)", default=200)
     add_seed(made)
     return made
@@ -38,29 +39,30 @@ def _table(name: str, graded: Sequence[Graded]) -> Table:
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
 
 
-def _content(report: Report, graded: Sequence[Graded]) -> dict[str, object]:
-    grades = {entry.principle: entry.grade for entry in graded}
-    return {"report": report.model_dump(mode="json"), "grades": grades}
-
-
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Grade the benchmarks; return 0 if all satisfy the five principles."""
     from trajudge.environments.prism.own import own_report  # noqa: PLC0415 - not for --help
-    from trajudge.environments.prism.report import grade, read_report, satisfied  # noqa: PLC0415
+    from trajudge.environments.prism.report import (  # noqa: PLC0415
+        GradedReport,
+        grade,
+        read_reports,
+        satisfied,
+    )
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import savable  # noqa: PLC0415
     from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
 
-    save = savable(options.save)
-    read = [read_report(path) for path in options.reports]
+    read = [report for path in options.reports for report in read_reports(path)]
     reports = read or [own_report(options.checked, options.seed)]
     graded = [grade(report) for report in reports]
     pairs = list(zip(reports, graded, strict=True))
-    content = [_content(*pair) for pair in pairs]
+    saved = [
+        GradedReport(report=report, grades={one.principle: one.grade for one in grades})
+        for report, grades in pairs
+    ]
     tables = [_table(report.name, grades) for report, grades in pairs]
     print_tables(tables)
-    save_result(save, content)
+    save_result(options.save, [one.model_dump(mode="json") for one in saved])
     return OK if all(map(satisfied, graded)) else FAILURES
 
 

@@ -6,17 +6,18 @@ answer that was not measured is left out and counts as not given.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import Field, RootModel, ValidationError
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.validation import read_record
 
 MEND = (
     "name a benchmark's answers to the rubric, such as those that  trajudge env prism  without a "
-    'REPORT writes under "report"'
+    "REPORT writes"
 )
 Grade = Literal["full", "partial", "none", "not shown"]
 Safeguard = Literal["every configuration", "initialisation", "none"]
@@ -82,6 +83,16 @@ class Report(Record):
     multifactorial: Multifactorial | None = None
 
 
+class GradedReport(Record):
+    """A report with the grade of each principle, as the command saves it."""
+
+    report: Report
+    grades: dict[str, Grade]
+
+
+_Saved = RootModel[Annotated[tuple[GradedReport, ...], Field(min_length=1)]]
+
+
 class Graded(NamedTuple):
     """A grade and the evidence it rests on."""
 
@@ -90,9 +101,12 @@ class Graded(NamedTuple):
     evidence: str
 
 
-def read_report(path: Path) -> Report:
-    """Read a report. Raises UserError that names the file and the field."""
-    return read_record(path, Report, MEND)
+def read_reports(path: Path) -> list[Report]:
+    """Read a report, or those that were saved with their grades. Raises UserError that names the
+    file and the field."""
+    with suppress(OSError, ValidationError):
+        return [one.report for one in _Saved.model_validate_json(path.read_bytes()).root]
+    return [read_record(path, Report, MEND)]
 
 
 def grade(report: Report) -> list[Graded]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import (
@@ -19,6 +19,13 @@ from trajudge.environments.model.payload import Payload, drawn
 from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.serving.noise import noise
 from trajudge.trajectories.util.errors import UserError
+
+FEWER: Mapping[Behaviour, str] = {
+    Behaviour.NEAR_MISS: "has one for each value of the task that can be mistaken for another",
+    Behaviour.SIDE_EFFECT: "needs a task with something else to change",
+    Behaviour.MISREADS: "needs a task that asks for an answer",
+}
+"""Why an agent has not one run of every case."""
 
 
 def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) -> list[Job]:

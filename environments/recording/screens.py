@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
-from trajudge.environments.recording.campaign import CampaignResult, record, table
+from trajudge.environments.agents.script import behaviour_of
+from trajudge.environments.model.variant import MARK
+from trajudge.environments.recording.campaign import CampaignResult, Counts, record, table
 from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import ArmResult, arms_of, record_arms
+from trajudge.environments.recording.jobs import FEWER
 from trajudge.environments.recording.pool import FailedJob
 from trajudge.environments.recording.recorder import run_name
 from trajudge.environments.recording.settings import RecordConfig, plan_of
@@ -40,7 +43,19 @@ def recording_screen(campaign: CampaignResult, out: Path) -> str:
     agents = count_of(len(campaign.counts), "agent")
     summary = [f"{count_of(runs, 'run')} recorded by {agents}", *_again(campaign.failed)]
     rest = f"judge them with  trajudge judge --data {quote(f'trajudge:{out}')}"
-    return first_screen(summary, [table(campaign.counts)], rest=rest, more="labels.jsonl")
+    tables, fewer = [table(campaign.counts)], _fewer(campaign.counts)
+    return first_screen(summary, tables, fewer, rest=rest, more="labels.jsonl")
+
+
+def _fewer(counts: Counts) -> list[str]:
+    """Say why agents have fewer runs than others."""
+    most = max((row["runs"] for row in counts.values()), default=0)
+    short = [agent.partition(MARK) for agent, row in counts.items() if row["runs"] < most]
+    known = {behaviour_of(base) for base, _, _ in short}
+    reasons = [f"{one} {why}" for one, why in FEWER.items() if one in known]
+    if any(variant for _, _, variant in short):
+        reasons.append("a variant needs a run that can end so")
+    return [f"fewer runs: {'; '.join(reasons)}"] if reasons else []
 
 
 def arms_screen(arms: Sequence[ArmResult], out: Path) -> str:

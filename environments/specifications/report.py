@@ -105,7 +105,8 @@ def _difference(one: RunComparison) -> dict[str, Any]:
 
 
 def tables(content: dict[str, Any]) -> list[Table]:
-    """Return errors, causes of differences, precision and recall, runs with a side effect."""
+    """Return errors, causes of differences, precision and recall, runs with a side effect, as far
+    as there are any."""
     rows = content["agreement"]
     errors = _errors(rows, lambda name: name, lambda rate: str(rate["shown"]))
     rates = [
@@ -119,12 +120,13 @@ def tables(content: dict[str, Any]) -> list[Table]:
         (row["kind"], row["mode"], str(row["runs"]), str(row["accepted"]))
         for row in content["side_effects"]
     ]
-    return [
+    made = [
         Table("Rules against the state", _ERRORS, errors),
         _table_of_causes(content, lambda name: name),
         Table("Precision and recall", _RATES, rates),
         Table("Successful runs with a side effect", _BESIDE, beside),
     ]
+    return [table for table in made if table.rows]
 
 
 def _errors(
@@ -191,5 +193,7 @@ def screen(content: dict[str, Any], *, rest: str, more: str = "--full") -> str:
     errors = Table(
         "Rules against the state", _ERRORS, _errors(content["agreement"], _short, _rounded)
     )
-    shown = [errors, _table_of_causes(content, _short)]
-    return first_screen(heading(content), shown, rest=rest, more=more)
+    causes = _table_of_causes(content, _short)
+    if causes.rows:
+        return first_screen(heading(content), [errors, causes], rest=rest, more=more)
+    return first_screen(heading(content), [errors], ["they differ nowhere"], rest=rest, more=more)

@@ -12,7 +12,7 @@ import orjson
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.specifications.tasks import write_tasks
 from trajudge.environments.stages import GenerationPlan, Produced, SuiteSpecification
-from trajudge.trajectories.util.atomic import savable, save_bytes
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import count_of
@@ -122,7 +122,7 @@ def check_place(out: Path) -> None:
     """Look at where the report is to be written, before the work. Raises UserError."""
     # /dev/stdout that goes to a file is one, too; /dev/shm is a folder for files.
     is_stream = out.absolute().parent in _OF_STREAMS
-    if (savable(out).exists() and not out.is_file()) or is_stream:
+    if (out.exists() and not out.is_file()) or is_stream:
         raise UserError(
             f"--save {out}: is a device or a pipe, and other files stand beside the cases: name a "
             "file"

@@ -57,8 +57,8 @@ def accept_parser() -> TextParser:
     add("--run", type=Path, action="append", default=[], help="folder of a run; may be repeated")
     add.folder("--judgments", "in AgentRewardBench's published layout")
     add.value("--data", "KIND:PATH", "the trajectories (default: those of the run)")
-    add.folder("--out", "default: accepted", default=Path("accepted"))
-    add.folder("--dataset", "the accepted ones as a datasets dataset, too")
+    add.output_folder("--out", "default: accepted", default=Path("accepted"))
+    add.output_folder("--dataset", "the accepted ones as a datasets dataset, too")
     add.choice("--page", ("pruned", "full", "none"), "accessibility tree", default="pruned")
     add.switch(
         "--without-observations",
@@ -116,7 +116,7 @@ def recertify_parser() -> argparse.ArgumentParser:
     )
     add.number("--size", "runs to label (default: planned, power 0.8)")
     add.number("--seed", "seed of the sample (default: 0)", whole, default=0)
-    add.folder("--out", "a new folder for the sample")
+    add.output_folder("--out", "a new folder for the sample")
     add.folder("--sample", "test this sample with --annotations")
     add.value("--annotations", "KIND:PATH", "labels of the sampled runs")
     return made

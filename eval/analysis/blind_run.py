@@ -13,6 +13,7 @@ from trajudge.rules.blind.scoring import BlindScore, compare
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.suites import TaskSet
+from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 from trajudge.trajectories.util.terminal import one_line
 
@@ -25,7 +26,7 @@ def ask_and_score(tasks: TaskSet, handle: ModelHandle, out: Path) -> int:
 
     Returns the exit code. Raises UserError for what ends the run as a whole.
     """
-
+    check_folder(out, "--out")
     answers = run_interruptible(ask_all(tasks, handle, _paid(out / "manifest.json")))
     write_json(out / "answers.json", answers.answers)
     write_json(out / "manifest.json", answers.manifest)

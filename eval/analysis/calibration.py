@@ -30,6 +30,7 @@ from trajudge.eval.stats.judging.calibration import (
 )
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.tables import Table
 
@@ -260,13 +261,7 @@ def with_configurations(
 def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
     """As JSON. Raises UserError for an unwritable file."""
     content = stable_dump(Calibrations(calibrations=tuple(calibrations)))
-    text = json.dumps(content, indent=2) + "\n"
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(
-            f"--calibration-out {path}: cannot be written ({error.strerror})"
-        ) from error
+    save_bytes(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
 def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Calibration:

@@ -7,6 +7,7 @@ likelihood, a stated approximation of the paper's sampling, or sampled (``fit`` 
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal
@@ -19,6 +20,7 @@ from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, 
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
 from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 from trajudge.trajectories.util.tables import Table, first_screen, render
 
@@ -142,19 +144,17 @@ def read_attempts(path: Path, budget: int) -> Attempts:
 
 
 def write_tasks(path: Path, runs: Attempts, subset: HardSubset) -> None:
-    """Write one line per task: site, hardness, reference success, agents, selected."""
+    """Write one line per task: site, hardness, reference success, agents, selected. Raises
+    UserError."""
     selected = set(subset.selected.tolist())
-    try:
-        file = path.open("w", encoding="utf-8", newline="")
-    except OSError as error:
-        raise UserError(f"--save {path}: cannot be written ({error}): check the folder") from error
-    with file:
-        writer = csv.writer(file)
-        writer.writerow(["task_id", "site", "hardness", "reference_success", "agents", "selected"])
-        for t, name in enumerate(runs.task_names):
-            numbers = (f"{subset.hardness[t]:.4f}", f"{subset.reference_success[t]:.4f}")
-            site = runs.site_names[runs.site[t]]
-            writer.writerow([name, site, *numbers, runs.agents_per_task[t], int(t in selected)])
+    file = io.StringIO()
+    writer = csv.writer(file)
+    writer.writerow(["task_id", "site", "hardness", "reference_success", "agents", "selected"])
+    for t, name in enumerate(runs.task_names):
+        numbers = (f"{subset.hardness[t]:.4f}", f"{subset.reference_success[t]:.4f}")
+        site = runs.site_names[runs.site[t]]
+        writer.writerow([name, site, *numbers, runs.agents_per_task[t], int(t in selected)])
+    save_bytes(path, file.getvalue().encode())
 
 
 def _describe(runs: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:

@@ -13,6 +13,7 @@ from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 
 LAST_STEPS = 3
@@ -79,10 +80,7 @@ def find_mismatches(
 def write_mismatches(path: Path, cases: Iterable[Mismatch]) -> None:
     """One JSON object a line. Raises UserError if the file cannot be written."""
     lines = [case.model_dump_json().encode("utf-8", "replace") + b"\n" for case in cases]
-    try:
-        path.write_bytes(b"".join(lines))
-    except OSError as error:
-        raise UserError(f"--mismatches {path}: cannot be written ({error.strerror})") from error
+    save_bytes(path, b"".join(lines))
 
 
 def _wrong(judgments: Iterable[Judgment], labels: Labels) -> list[Judgment]:

@@ -17,7 +17,7 @@ from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
 from trajudge.judges.methods.telemetry_training import fit
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import savable, save_bytes
+from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -56,9 +56,6 @@ def train_telemetry(config: TelemetryConfig) -> None:
     files that cannot be written.
     """
     _check(config)
-    if config.save:
-        with _naming_save():
-            savable(config.save)
     table = read_labelled(config.data, config.annotations)
     training = table.split(config.train_split) if config.train_split else table
     _require_both_kinds(training, config.folds)

@@ -26,8 +26,8 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(AuditConfig, options)
     report = audit(config)
-    _write(report, config.out)
     _show(report, config)
+    _write(report, config.out)
     sys.stderr.write(f"the audit is in {config.out}\n")
     return OK
 

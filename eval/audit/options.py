@@ -39,5 +39,5 @@ def parser() -> argparse.ArgumentParser:
     add.folder("--task-tables", "folder with webarena.csv and the like")
     add.file("--templates", "WebArena's tasks, for their templates")
     add.switch("--full", "print all tables and sentences instead of one screen")
-    add.folder("--out", "default: audit/", default=Path("audit"))
+    add.output_folder("--out", "default: audit/", default=Path("audit"))
     return made

@@ -11,7 +11,7 @@ def batch_options(group: Any) -> None:
     """Add the options. Their fields are those of ``eval.batches.settings.BatchConfig``."""
     add = OptionAdder(group)
     add.switch("--batch", "ask through the provider's batch interface (OpenAI, Azure, Anthropic)")
-    add.folder(
+    add.output_folder(
         "--batch-files",
         "write the requests into files for  vllm run-batch; started again, read its output",
     )

@@ -26,7 +26,7 @@ from trajudge.eval.scoring.protocol import percent
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
 from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.atomic import save_bytes
 
 FORMAT = "trajudge-submission"
 VERSION = 1
@@ -48,11 +48,7 @@ def write_submission(
     path: Path, scores: ScoreReport, judgments: Sequence[Judgment], labels: Labels, split: str
 ) -> None:
     """Write the file. Raises UserError if it cannot be written."""
-    content = orjson.dumps(submission(scores, judgments, labels, split))
-    try:
-        path.write_bytes(content + b"\n")
-    except OSError as error:
-        raise UserError(f"--submission {path}: cannot be written ({error.strerror})") from error
+    save_bytes(path, orjson.dumps(submission(scores, judgments, labels, split)) + b"\n")
 
 
 def submission(

@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge data verdicts", description=_DESCRIPTION)
     add = OptionAdder(made)
     add.value("source", "KIND:PATH", "the data that the verdicts were published with")
-    add.folder("--out", "gets a folder for each judge", required=True)
+    add.output_folder("--out", "gets a folder for each judge", required=True)
     add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
     add.choice(
         "--aborted",

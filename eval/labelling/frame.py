@@ -47,8 +47,10 @@ class Frame:
 
     @cached_property
     def evaluators(self) -> list[str]:
-        """Name the judges and, where there are official rewards, the rule."""
-        return [*self.judges, *([RULE] if (~np.isnan(self.rule)).any() else [])]
+        """Name the judges and, where there are official rewards that are not one's verdicts, the
+        rule."""
+        beside = RULE not in self.judges and (~np.isnan(self.rule)).any()
+        return [*self.judges, *([RULE] if beside else [])]
 
     @cached_property
     def votes(self) -> Floats:

@@ -85,7 +85,7 @@ def _draw(group: argparse._ArgumentGroup) -> None:
 
 def _queue(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
-    add.folder("--out", "folder of the queue (default: queue)", default=Path("queue"))
+    add.output_folder("--out", "folder of the queue (default: queue)", default=Path("queue"))
     add.repeated(
         "--data", "KIND:PATH", "the trajectories (default: those of the runs); may be repeated"
     )

@@ -20,14 +20,14 @@ def main(options: argparse.Namespace) -> int:
             "nothing to compare: give folders of runs, --published DIR or --data KIND:PATH"
         )
     from trajudge.eval.leaderboard.gather import gather_board  # noqa: PLC0415 - --help needs none
-    from trajudge.eval.leaderboard.output.page import write_board  # noqa: PLC0415
+    from trajudge.eval.leaderboard.output.page import PAGE, write_board  # noqa: PLC0415
     from trajudge.eval.leaderboard.output.screen import leaderboard_screen  # noqa: PLC0415
     from trajudge.eval.leaderboard.settings import LeaderboardConfig  # noqa: PLC0415
 
     config = read_settings(LeaderboardConfig, options)
     board = gather_board(config)
-    page = write_board(board, config.out)
-    sys.stdout.write(leaderboard_screen(board, page))
+    sys.stdout.write(leaderboard_screen(board, config.out / PAGE))
+    write_board(board, config.out)
     return FAILURES if board.left_out else OK
 
 

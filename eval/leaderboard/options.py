@@ -48,5 +48,5 @@ def parser() -> argparse.ArgumentParser:
         "of the annotations that have splits (default: test)",
         default="test",
     )
-    add.folder("--out", "default: board/", default=Path("board"))
+    add.output_folder("--out", "default: board/", default=Path("board"))
     return made

@@ -143,14 +143,14 @@ def _output(group: Any) -> None:
         "fit judges' scores, or verdicts, to the labels on the dev split and show their "
         "reliability on test; auto takes what the split is large enough for",
     )
-    add.file("--calibration-out", "write map and reliability as JSON")
-    add.folder("--plots", "write plots, PNG and SVG")
-    add.file("--submission", "write the leaderboard's fields, hashed")
+    add.output_file("--calibration-out", "write map and reliability as JSON")
+    add.output_folder("--plots", "write plots, PNG and SVG")
+    add.output_file("--submission", "write the leaderboard's fields, hashed")
 
 
 def _errors(group: Any) -> None:
     add = OptionAdder(group)
-    add.file(
+    add.output_file(
         "--mismatches",
         "write false positives and negatives with goal, last steps and reasoning (JSON Lines)",
     )

@@ -40,9 +40,9 @@ def parser() -> argparse.ArgumentParser:
     )
     add.repeated("--judge-option", "NAME=VALUE", "of the judges that take it")
     add.value("--prices", "FILE", "prices of models that the table does not know")
-    add.folder("--out", "folder to write", default=Path("resilience"))
+    add.output_folder("--out", "folder to write", default=Path("resilience"))
     add.switch("--full", "print all tables, not one screen")
-    add.folder("--plots", "write plots, PNG and SVG")
+    add.output_folder("--plots", "write plots, PNG and SVG")
     return made
 
 

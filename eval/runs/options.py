@@ -181,7 +181,7 @@ def _run_options(group: Any) -> None:
         default="default",
     )
     add.switch("--full", "show all tables and notes instead of one screen")
-    add.folder("--out", "the run's folder (default: runs/, named by its settings)")
+    add.output_folder("--out", "the run's folder (default: runs/, named by its settings)")
     add(
         "--export",
         nargs=2,

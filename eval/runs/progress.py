@@ -17,6 +17,7 @@ from rich.live import Live
 from rich.text import Text
 
 from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.util.tables import all_folded
 from trajudge.trajectories.util.terminal import JsonLines, one_line, terminal_console
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class RunProgress:
         elif self._live:
             self._console.print(self._one_row())
         else:
-            self._console.print(self.line(), soft_wrap=True)
+            self._print_line()
 
     def add(self, judgment: Judgment) -> None:
         """Count one judgment; what it cost counts unless the cache answered."""
@@ -120,7 +121,11 @@ class RunProgress:
             if self._json:
                 self._json.event("progress", **self.fields())
             else:
-                self._console.print(self.line(), soft_wrap=True)
+                self._print_line()
+
+    def _print_line(self) -> None:
+        for row in all_folded([self.line()]):
+            self._console.print(row, soft_wrap=True)
 
     def _one_row(self) -> Text:
         """Return the line for a terminal, cut with an ellipsis where it has more columns."""

@@ -14,7 +14,7 @@ from pydantic import Field
 from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import check_is_folder
+from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
@@ -140,7 +140,7 @@ class ScoreConfig(Record):
 def _check_export(form: str, folder: Path) -> None:
     if form != "agentrewardbench":
         raise UserError(f"--export: no format {form!r}: use agentrewardbench")
-    check_is_folder(folder, f"--export {form}")
+    check_folder(folder, f"--export {form}")
 
 
 def check_request(request: RunRequest) -> None:

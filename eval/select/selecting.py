@@ -17,7 +17,7 @@ from trajudge.eval.select.plan import FILE, SelectionPlan, freeze
 from trajudge.eval.select.planning import make_plan, open_plan
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.atomic import check_is_folder
+from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -45,7 +45,7 @@ class Selection(NamedTuple):
 def freeze_plan(config: SelectConfig) -> FrozenPlan:
     """Make or open the plan and write it. Reads no label; raises UserError."""
     if config.out:
-        check_is_folder(config.out, "--out")
+        check_folder(config.out, "--out")
     inputs = read_inputs(config.runs, config.judgments)
     plan = open_plan(config) if config.candidates else make_plan(config.plan, inputs.judgments)
     judgments, configurations = as_planned(inputs, plan)

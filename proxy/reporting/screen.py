@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from trajudge.proxy.agents import ProxyRun
 from trajudge.proxy.browser.probing import never
+from trajudge.proxy.plans.plan import FaultPlan
+from trajudge.proxy.server.settings import ProxySettings
 from trajudge.trajectories.util.tables import Table, folded, render, screen_width
 from trajudge.trajectories.util.terminal import one_line
 
@@ -15,10 +16,10 @@ _ROWS = 9  # of one table
 _UNKNOWN = "–"
 
 
-def run_screen(out: Path | None, run: ProxyRun, use: str) -> str:
+def run_screen(settings: ProxySettings, run: ProxyRun, use: str) -> str:
     """Return at most 40 lines. ``use`` says how an agent is made to use the proxy."""
-    tasks = run.tasks
-    parts = [table for table in (_tasks(tasks), _faults(tasks)) if table.rows]
+    tasks, out = run.tasks, settings.out
+    parts = [table for table in (_tasks(tasks), _faults(tasks, settings.plan)) if table.rows]
     lines = [render(parts, "table"), *_costs(tasks)]
     absent = [] if run.unwatched is None else [never(run.unwatched)]
     for warning in (*absent, *_warnings(tasks, use)):
@@ -51,8 +52,10 @@ def _known(value: int | None) -> str:
     return _UNKNOWN if value is None else str(value)
 
 
-def _faults(tasks: Sequence[dict[str, Any]]) -> Table:
-    """Count planned and fired page loads per fault, over all tasks."""
+def _faults(tasks: Sequence[dict[str, Any]], plan: FaultPlan) -> Table:
+    """Count planned and fired page loads per fault, over all tasks. What is drawn at each load was
+    not planned before: 0 of it says nothing of the plan."""
+    drawn = {fault.id for fault in plan.faults if fault.policy.bernoulli is not None}
     columns = ("planned", "fired", "recovered", "masked", "impossible", "unreached")
     counts: dict[tuple[str, str], dict[str, int]] = {}
     for task in tasks:
@@ -63,7 +66,11 @@ def _faults(tasks: Sequence[dict[str, Any]]) -> Table:
             for column in columns:
                 row[column] += len(exposure[column])
     rows = [
-        (*names, *(str(row[column]) for column in columns))
+        (
+            *names,
+            f"{row['planned']}{' drawn' * (names[0] in drawn)}",
+            *(str(row[column]) for column in columns[1:]),
+        )
         for names, row in list(counts.items())[:_ROWS]
     ]
     more = f" (the first {_ROWS} of {len(counts)})" if len(counts) > _ROWS else ""

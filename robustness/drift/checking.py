@@ -14,7 +14,8 @@ from trajudge.robustness.drift.measuring import drift_lines, drifts, write_drift
 from trajudge.robustness.judging import RobustConfig
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.trajectories.util.tables import all_folded
+from trajudge.trajectories.util.terminal import count_of
 
 
 def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
@@ -22,10 +23,12 @@ def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:
     canaries = frozen(folders, attacked)
     write_canaries(file, canaries)
     judges = len({one.judge for one in canaries})
-    sys.stdout.write(
-        f"{count_of(len(canaries), 'canary')} of {count_of(judges, 'judge')} frozen in {file}: "
-        "the same command asks again\n"
-    )
+    frozen_of = f"{count_of(len(canaries), 'canary')} of {count_of(judges, 'judge')}"
+    _say([f"{frozen_of} frozen in {file}: the same command asks again"])
+
+
+def _say(lines: Sequence[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in all_folded(lines))
 
 
 def check_drift(request: RunRequest | None, config: RobustConfig, day: date | None = None) -> int:
@@ -43,6 +46,5 @@ def check_drift(request: RunRequest | None, config: RobustConfig, day: date | No
         return asked.code
     found = drifts(asked, config.seed)
     file = write_drift(found, asked.asked.parent / "drift.json")
-    sys.stdout.writelines(f"{one_line(line)}\n" for line in [*drift_lines(found)])
-    sys.stdout.write(f"written to {file}\n")
+    _say([*drift_lines(found), f"written to {file}"])
     return FAILURES if any(one.has_drifted or not one.compared for one in found) else OK

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from trajudge.rules.options import add_task_options, rules_parser
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.options import OptionAdder
 
 if TYPE_CHECKING:
     from trajudge.rules.blind.agents import BlindAgent
@@ -37,7 +38,7 @@ def parser() -> argparse.ArgumentParser:
         help="another agent, such as a model without a browser: a JSON object of answers by "
         "task id; may be repeated",
     )
-    made.add_argument("--out", type=Path, metavar="DIR", help="write naive.json and naive.csv")
+    OptionAdder(made).output_folder("--out", "write naive.json and naive.csv")
     return made
 
 

@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add.file("--probes", "probes by name (JSON)", required=True)
-    add.folder("--run-folder", "folder of the agent's run", required=True)
+    add.output_folder("--run-folder", "folder of the agent's run", required=True)
     add.choice("--when", ("before", "after"), "of the run", required=True)
     return made
 

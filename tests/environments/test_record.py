@@ -14,20 +14,23 @@ from pathlib import Path
 import pytest
 
 from tests.environments.agents.solver import solving
-from tests.environments.cases import sound
+from tests.environments.cases import agent, sound
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always
+from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.model.config import Config
+from trajudge.environments.model.variant import MARK, RunVariant
 from trajudge.environments.record import main
-from trajudge.environments.recording.campaign import RecordingPlan, record
+from trajudge.environments.recording.campaign import CampaignResult, RecordingPlan, record
 from trajudge.environments.recording.jobs import chosen, jobs_for
-from trajudge.environments.recording.journal import Journal
+from trajudge.environments.recording.journal import COUNTED, Journal
 from trajudge.environments.recording.recorder import run_name
+from trajudge.environments.recording.screens import recording_screen
 from trajudge.eval.judge import main as judge
 from trajudge.rules.verified.network.read import load_trace
 from trajudge.trajectories import store
@@ -42,7 +45,7 @@ QUICK = ("oracle", "does-nothing", "instructs-the-judge")
 ENDED = """
 import os, signal, sys
 from trajudge.environments.record import main
-from trajudge.environments.recording.journal import Journal
+from trajudge.environments.recording.journal import COUNTED, Journal
 
 keep, how = Journal.add, signal.Signals[sys.argv[1]]
 
@@ -198,6 +201,25 @@ def test_jobs_are_those_that_make_sense() -> None:
     assert len(by_behaviour[Behaviour.NEAR_MISS]) == 3
     assert by_behaviour[Behaviour.BLOCKED][0].config.noise > 0
     assert len(jobs_for([case], ["some/model"], attempts=4)) == 4
+
+
+def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
+    row = dict.fromkeys(COUNTED, 0)
+    misses, reads = agent(Behaviour.NEAR_MISS), agent(Behaviour.MISREADS)
+    runs = {agent(Behaviour.ORACLE): 4, misses: 4, f"{misses}2": 1, reads: 3}
+    counts = {name: row | {"runs": number} for name, number in runs.items()}
+    shown = on_one_line(recording_screen(CampaignResult(counts, []), tmp_path))
+    assert (
+        "near-miss has one for each value of the task that can be mistaken for another; " in shown
+    )
+    assert "misreads needs a task that asks for an answer" in shown
+    assert "side-effect needs" not in shown
+    varying = f"scripted-b{MARK}{RunVariant.UNDO}"
+    varied = {name: row | {"runs": number} for name, number in (("scripted-b", 2), (varying, 1))}
+    shown = recording_screen(CampaignResult(varied, []), tmp_path)
+    assert "fewer runs: a variant needs a run that can end so\n" in shown
+    del varied[varying]
+    assert "fewer runs" not in recording_screen(CampaignResult(varied, []), tmp_path)
 
 
 @mistakes(

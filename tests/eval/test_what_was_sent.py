@@ -12,6 +12,7 @@ import pytest
 from tests.eval.judge_command import model
 from tests.llm_replies import Incoming, Outgoing, error, verdict_text
 from tests.llm_server import LlmServer, at
+from tests.screens import on_one_line
 from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.data.run_log import LOG
 
@@ -87,7 +88,7 @@ def test_a_pause_says_until_when_and_why(capsys: pytest.CaptureFixture[str]) -> 
 
     with LlmServer(text=answered) as server:
         assert model(server, "--limit", "4", "--concurrency", "1") == 0
-    said = capsys.readouterr().err
+    said = on_one_line(capsys.readouterr().err)
     assert re.search(r"judged 2/4 .*paused until \d\d:\d\d:\d\d \(429, Retry-After 3 s\)", said)
     log = Path("run", LOG).read_text()
     assert "all calls pause for 3.00 s: 429, Retry-After 3 s" in log

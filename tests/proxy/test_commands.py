@@ -38,6 +38,7 @@ PLAN = {
     "faults": [
         {"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"},
         {"id": "late", "kind": "reset", "policy": "at(9)"},
+        {"id": "rare", "kind": "reset", "policy": "bernoulli(0)"},
     ],
 }
 
@@ -67,6 +68,7 @@ def test_run_shows_exposure_and_cost_on_one_screen(
     assert ["shop.1", "3", "3", "0", "–", "–"] in [line[:6] for line in lines]
     assert ["busy", "status", "1", "1", "1", "0", "0", "0"] in lines
     assert ["late", "reset", "1", "0", "0", "0", "0", "1"] in lines
+    assert ["rare", "reset", "0", "drawn", "0", "0", "0", "0", "0"] in lines
     assert json.loads((out / "summary.json").read_text())["tasks"][0]["page_loads"] == 3
     assert json.loads((out / "plan.json").read_text())["seed"] == 3
     assert (out / "traces/shop_1.har").exists()

@@ -15,6 +15,7 @@ import pytest
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.robustness.models import own_verdict, reply
+from tests.screens import on_one_line
 from tests.tables import one_sentence
 from trajudge.eval.runs.options import request_of
 from trajudge.eval.stats.judging.exchange import exchange_test
@@ -113,7 +114,9 @@ def test_a_model_that_says_the_same_has_not_drifted(
     assert f"{RUNS} canaries of 1 judge frozen in" in capsys.readouterr().out
     content = service.file.read_bytes()
     assert service.robust() == (0, 2 * RUNS), "the same command asks past the cache"
-    assert "simplified-axtree:gpt-4o: no more than noise: 0.0 %" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "simplified-axtree:gpt-4o: no more than noise: 0.0 %" in shown
+    assert max(len(line) for line in shown.splitlines() if "/" not in line) <= 100
     assert service.robust() == (0, 0), "and on one day once"
     assert service.file.read_bytes() == content
 
@@ -132,7 +135,8 @@ def test_every_day_is_asked_anew_and_a_change_is_found(
     assert (found["between"], found["within"]) == (1, 0)
     assert found["accepted_now"] == pytest.approx(1 - found["accepted_then"])
     assert found["p_adjusted"] < 0.001 and found["has_drifted"]
-    assert "it answers otherwise than then: 100.0 % of verdicts differ" in capsys.readouterr().out
+    shown = on_one_line(capsys.readouterr().out)
+    assert "it answers otherwise than then: 100.0 % of verdicts differ" in shown
     service.model = steady
     assert service.on(DAY.replace(day=8))[0] == 0
 

@@ -175,7 +175,7 @@ def test_the_command_shows_a_table_and_writes_what_was_won(
     --answers gpt => write NAME=FILE
     --answers gpt=/nowhere.json => name a readable file
     --mode sound => webarena tasks have original
-    --out /dev/null/x => name another place
+    --out /dev/null/x => name a folder
     """
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(

@@ -35,7 +35,9 @@ def parser() -> argparse.ArgumentParser:
         "--no-images", "of cuaverifierbench: all but the screenshots, without transferring them"
     )
     add.value("--revision", "NAME", "branch, tag or commit (default: main, or as pinned)")
-    add.folder("--out", "default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first")
+    add.output_folder(
+        "--out", "default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first"
+    )
     return made
 
 

@@ -59,7 +59,7 @@ def write_bytes(path: Path, content: bytes | bytearray) -> None:
 
 def make_folder(folder: Path, option: str) -> None:
     """Make the folder that the user named with ``option``, and those above it. Raises UserError."""
-    check_is_folder(folder, option)
+    check_folder(folder, option)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -68,37 +68,43 @@ def make_folder(folder: Path, option: str) -> None:
         ) from error
 
 
-def check_is_folder(folder: Path, option: str) -> None:
-    """Raise UserError where something else has the name of the folder, or of one above it."""
+def check_folder(folder: Path, option: str) -> None:
+    """Look at where a folder that the user named with ``option`` is to be written, before the work
+    whose results it is to hold. Raises UserError."""
     if obstacle := _obstacle(folder):
         raise UserError(f"{option} {folder}: {obstacle}: name a folder")
+    _check_writable(folder, f"{option} {folder}", "name another folder")
+
+
+def check_file(path: Path, option: str) -> None:
+    """Look at where a file is to be written, as ``check_folder`` does."""
+    named = f"{option} {path}"
+    if obstacle := _obstacle(path.parent):
+        raise UserError(f"{named}: {obstacle}, not a folder: name another file")
+    if path.is_dir():
+        raise UserError(f"{named}: is a folder: name a file")
+    if not _is_stream(path):
+        _check_writable(path.parent, named, "name another file")
 
 
 def _obstacle(folder: Path) -> str:
     """Say what stands where the folder, or one above it, would be: "x is a file"; else empty."""
-    there = next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
+    there = _lowest(folder)
     if not os.path.lexists(there) or there.is_dir():
         return ""
     kind = "file" if there.is_file() else "device or a pipe"
     return f"{there} is a {kind if there.exists() else 'broken link'}"
 
 
-def savable(path: Path) -> Path:
-    """Return the path of a file that the user named, its folders made: before the work whose result
-    it is to hold. Raises UserError."""
-    if obstacle := _obstacle(path.parent):
-        raise UserError(f"{path}: {obstacle}, not a folder: name another file")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"{path}: {error.strerror}: name a file that can be written") from error
-    if path.is_dir():
-        raise UserError(f"{path}: is a folder: name a file")
-    if _is_stream(path):
-        return path
-    if not os.access(path.parent, os.W_OK):
-        raise UserError(f"{path}: its folder cannot be written: name another file")
-    return path
+def _check_writable(folder: Path, named: str, remedy: str) -> None:
+    there = _lowest(folder)
+    if there.is_dir() and not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"{named}: the folder {there} cannot be written: {remedy}")
+
+
+def _lowest(folder: Path) -> Path:
+    """Find what there is of the folder: itself, or the first above it."""
+    return next((path for path in (folder, *folder.parents) if os.path.lexists(path)), folder)
 
 
 def save_bytes(path: Path, content: bytes) -> None:

@@ -56,7 +56,21 @@ class Parser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         words = sys.argv[1:] if args is None else args
-        return super().parse_known_args([self.renewed(word) for word in words], namespace)
+        known = super().parse_known_args([self.renewed(word) for word in words], namespace)
+        self._check_outputs(known[0])
+        return known
+
+    def _check_outputs(self, options: argparse.Namespace) -> None:
+        """Refuse a place that cannot be written before the work. Raises UserError."""
+        outputs = [action for action in self._actions if isinstance(action, Output)]
+        if not outputs or getattr(options, "dry_run", False):
+            return
+        from trajudge.trajectories.util.atomic import check_file, check_folder  # noqa: PLC0415 - --help needs none of it
+
+        for action in outputs:
+            check = check_folder if action.metavar == "DIR" else check_file
+            if (path := getattr(options, action.dest)) is not None:
+                check(path, action.option_strings[-1])
 
     def renewed(self, word: str) -> str:
         """Replace an old flag by today's, with a note on stderr."""
@@ -115,6 +129,15 @@ class Parser(argparse.ArgumentParser):
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it
 
         raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
+
+
+class Output(argparse.Action):
+    """Takes the path of a file or a folder (DIR) that is written."""
+
+    def __call__(
+        self, parser: Any, namespace: argparse.Namespace, values: Any, _: str | None = None
+    ) -> None:
+        setattr(namespace, self.dest, values)
 
 
 class _AllHelp(argparse.Action):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.exits import Output, Parser
 
 SettingsT = TypeVar("SettingsT")
 HIGHEST_PORT = 65535
@@ -106,6 +106,14 @@ class OptionAdder(NamedTuple):
     def folder(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a folder."""
         self.value(name, "DIR", about, type=Path, **details)
+
+    def output_file(self, name: str, about: str, **details: Any) -> None:
+        """Add the path of a file to write: one that cannot be is refused before the work."""
+        self.file(name, about, action=Output, **details)
+
+    def output_folder(self, name: str, about: str, **details: Any) -> None:
+        """Add the path of a folder to write, likewise."""
+        self.folder(name, about, action=Output, **details)
 
     def folders(self, name: str, metavar: str, about: str, nargs: str = "*") -> None:
         """Add the paths of folders, which stand on the command line without an option's name."""

@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
     options = queue_parser("export", _DESCRIPTION)
     add = OptionAdder(options)
-    add.folder("--out", "folder that is written (default: labels)", default=Path("labels"))
+    add.output_folder("--out", "folder that is written (default: labels)", default=Path("labels"))
     add_stage(options)
     add.choice(
         "--layout",

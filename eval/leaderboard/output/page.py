@@ -69,16 +69,15 @@ class SuiteView(NamedTuple):
     remarks: list[str]
 
 
-def write_board(board: Board, folder: Path) -> Path:
-    """Write ``index.html`` and ``leaderboard.csv`` into ``folder``; return the page's path. Raises
-    UserError where they cannot be written."""
+def write_board(board: Board, folder: Path) -> None:
+    """Write ``index.html`` and ``leaderboard.csv`` into ``folder``. Raises UserError where they
+    cannot be written."""
     try:
         make_folder(folder, "--out")
         write_bytes(folder / TABLE, board_csv(board).encode())
         write_bytes(folder / PAGE, board_page(board).encode())
     except OSError as error:
         raise UserError(f"--out {folder}: cannot be written ({error.strerror})") from error
-    return folder / PAGE
 
 
 def board_page(board: Board) -> str:

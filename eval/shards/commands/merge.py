@@ -22,7 +22,7 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge run merge", description=_DESCRIPTION)
     add = OptionAdder(made)
     add.value("--shared", "STORE", "what the workers were given", required=True)
-    add.folder("--out", "folder to write", required=True)
+    add.output_folder("--out", "folder to write", required=True)
     add.switch("--full", "show all tables and notes instead of one screen")
     return made
 

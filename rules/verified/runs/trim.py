@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.file("--tasks", "the tasks of WebArena Verified", required=True)
     add.value("--runs", "PATH", "a folder of runs, or a submission", type=Path, required=True)
-    add.folder("--out", "where the smaller runs go", required=True)
+    add.output_folder("--out", "where the smaller runs go", required=True)
     add.repeated("--task", "ID", "only this task; repeatable", default=[])
     add_site_options(made)
     return made

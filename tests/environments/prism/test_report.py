@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from trajudge.environments.prism.__main__ import main
-from trajudge.environments.prism.report import PATTERNS, Report, grade, read_report, satisfied
+from trajudge.environments.prism.report import PATTERNS, Report, grade, read_reports, satisfied
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import FAILURES, OK
 
@@ -68,7 +69,7 @@ def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> No
     path = tmp_path / "report.json"
     path.write_text('{"name": "x", "privileged": {"tasks": 0, "by_state": 0}}')
     with pytest.raises(UserError, match=r"report\.json: privileged\.tasks"):
-        read_report(path)
+        read_reports(path)
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"runs": 3}'])
@@ -77,7 +78,7 @@ def test_a_file_that_is_no_report_is_told_what_is_one(text: str, tmp_path: Path)
     path.write_text(text)
     for file in (path, tmp_path / "none.json"):
         with pytest.raises(UserError, match=rf"{file.name}: .*: name a benchmark's answers to the"):
-            read_report(file)
+            read_reports(file)
 
 
 @pytest.mark.slow
@@ -89,3 +90,13 @@ def test_a_benchmark_that_falls_short_is_told_by_the_exit_code(tmp_path: Path) -
     path = tmp_path / "report.json"
     path.write_text('{"name": "x"}')
     assert main([str(path), "--save", str(tmp_path / "prism.json")]) == FAILURES
+
+
+def test_what_was_saved_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report, first, second = (tmp_path / name for name in ("bench.json", "1.json", "2.json"))
+    report.write_text(json.dumps(WHOLE))
+    assert main([str(report), str(report), "--save", str(first)]) == OK
+    shown = capsys.readouterr().out
+    assert main([str(first), "--save", str(second)]) == OK
+    assert capsys.readouterr().out == shown
+    assert second.read_bytes() == first.read_bytes()

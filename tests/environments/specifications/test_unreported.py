@@ -13,7 +13,7 @@ from trajudge.environments.specifications.comparing import (
     labelled_again,
     recorded_runs,
 )
-from trajudge.environments.specifications.report import report, screen
+from trajudge.environments.specifications.report import report, screen, tables
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 
@@ -39,3 +39,6 @@ def test_the_rules_refuse_it_for_want_of_a_response_and_the_state_cannot_contrad
     assert not found["differences"]
     shown = " ".join(screen(found, rest="").split())
     assert "1 did it and ended without a message" in shown
+    assert "they differ nowhere" in shown
+    assert "Where they differ" not in shown
+    assert all(table.rows for table in tables(found))

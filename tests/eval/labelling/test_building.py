@@ -192,3 +192,15 @@ def test_a_queue_without_runs_and_bad_options_are_one_sentence(
 def test_an_expected_width_is_never_beyond_the_scale() -> None:
     wide = ExpectedWidth("judge", 19, 1.665, 0.4)
     assert expected_table([wide], 10).rows == (("judge", "19", "1.000", "0.400"),)
+
+
+def test_the_rule_that_was_run_as_a_judge_counts_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "rule"
+    assert judge(["--judge", "rule-based", "--data", "sample", "--out", str(run)]) == 0
+    capsys.readouterr()
+    assert build(run, tmp_path / "queue") == 0
+    assert capsys.readouterr().out.count("rule-based") == 1
+    frame = open_frame(tmp_path / "queue")
+    assert frame.votes.shape == (130, 1)

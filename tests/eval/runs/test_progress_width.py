@@ -1,4 +1,4 @@
-"""The progress line takes one row of the terminal, however long the judge's name is."""
+"""The progress line takes one row of the terminal, and elsewhere no more columns than a screen."""
 
 from __future__ import annotations
 
@@ -28,3 +28,14 @@ def test_the_line_never_exceeds_the_terminal(columns: int, monkeypatch: pytest.M
     rows = re.split(r"[\r\n]+", shown)
     assert any(row.endswith("…") for row in rows)
     assert max(map(len, rows)) <= columns
+
+
+def test_a_plain_line_is_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    stream = io.StringIO()
+    with RunProgress(3, stream=stream, name="simplified-axtree-steps:of-a-model") as progress:
+        progress.add(said(1, True))
+    first, *more = stream.getvalue().splitlines()
+    assert first.startswith("simplified-axtree-steps:of-a-model: judged 1/3")
+    assert more and all(row.startswith("  ") for row in more)
+    assert max(map(len, (first, *more))) <= 60

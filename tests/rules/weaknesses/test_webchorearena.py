@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.screens import on_one_line
 from trajudge.rules.blind.__main__ import main as blind
 from trajudge.rules.blind.agents import TEXT_AGENTS
 from trajudge.rules.lint import main as lint
@@ -61,7 +62,8 @@ def test_the_linter_finds_what_a_count_of_the_raw_file_finds(
     assert lint(["--tasks", str(tasks_file), "--out", str(tmp_path)]) == 0
     shown = capsys.readouterr()
     assert shown.err.count("note: ") == 1
-    assert "eval.price_calculation (9 of 532 tasks)" in shown.err
+    assert "eval.price_calculation (9 of 532 tasks)" in on_one_line(shown.err)
+    assert max(map(len, shown.err.splitlines())) <= 100
     findings = json.loads((tmp_path / "lint.json").read_text())["findings"]
     assert (len(findings), len(load_tasks(tasks_file))) == (634, 532)
     found = Counter(finding["category"] for finding in findings)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from trajudge.trajectories.util.atomic import (
+    check_file,
+    check_folder,
     make_folder,
     replacing,
-    savable,
     save_bytes,
     write_bytes,
 )
@@ -52,11 +53,10 @@ def test_the_permissions_are_those_of_an_ordinary_new_file(tmp_path: Path) -> No
 
 
 def test_what_a_user_names_is_looked_at_before_the_work(tmp_path: Path) -> None:
-    assert savable(tmp_path / "new" / "x.json").parent.is_dir()
-    with pytest.raises(UserError, match="is a folder: name a file"):
-        savable(tmp_path)
-    with pytest.raises(UserError, match=r"^/proc/x/y: .*: name a file that can be written"):
-        savable(Path("/proc/x/y"))
+    check_file(tmp_path / "new" / "x.json", "--save")
+    assert not (tmp_path / "new").exists()
+    with pytest.raises(UserError, match=r"^--save .* is a folder: name a file"):
+        check_file(tmp_path, "--save")
 
 
 @pytest.mark.parametrize("below", ["x.json", "run/x.json"])
@@ -65,9 +65,23 @@ def test_a_file_below_a_file_is_refused_with_what_stands_there(below: str, tmp_p
     (tmp_path / "file").touch()
     path = tmp_path / "file" / below
     with pytest.raises(UserError) as raised:
-        savable(path)
+        check_file(path, "--save")
     there = tmp_path / "file"
-    assert str(raised.value) == f"{path}: {there} is a file, not a folder: name another file"
+    told = f"--save {path}: {there} is a file, not a folder: name another file"
+    assert str(raised.value) == told
+
+
+def test_a_folder_that_is_read_only_is_refused_with_what_lies_in_it() -> None:
+    """That of a process is, for root, too."""
+    for check, place, mend in (
+        (check_file, Path("/proc/self/x/y"), "name another file"),
+        (check_folder, Path("/proc/self/x/y"), "name another folder"),
+        (check_folder, Path("/proc/self"), "name another folder"),
+    ):
+        with pytest.raises(UserError) as raised:
+            check(place, "--out")
+        told = f"--out {place}: the folder /proc/self cannot be written: {mend}"
+        assert str(raised.value) == told
 
 
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
@@ -76,10 +90,12 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     with ThreadPoolExecutor(1) as other:
         content = other.submit(pipe.read_bytes)
-        save_bytes(savable(pipe), b"said")
+        check_file(pipe, "--save")
+        save_bytes(pipe, b"said")
         assert content.result(timeout=60) == b"said"
     assert pipe.is_fifo()
-    save_bytes(savable(Path(os.devnull)), b"said")
+    check_file(Path(os.devnull), "--save")
+    save_bytes(Path(os.devnull), b"said")
     assert Path(os.devnull).is_char_device()
 
 

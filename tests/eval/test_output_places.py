@@ -1,0 +1,141 @@
+"""A place that cannot be written is refused before the work: before even the inputs are read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.eval.test_flags import parsers
+from tests.rules.test_evaluate import TASKS
+from trajudge.eval.cli import main
+from trajudge.trajectories.util.exits import Output
+
+# The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
+WRITTEN = {
+    *("--out", "--save", "--plot", "--plots", "--folder", "--dataset", "--store", "--submission"),
+    *("--mismatches", "--calibration-out", "--cross-fit", "--batch-files", "--run-folder"),
+}
+MISSING = "missing"  # an input that is not there: a command that looked at it first would name it
+
+
+def written() -> Iterator[tuple[str, argparse.ArgumentParser, argparse.Action]]:
+    for name, made in parsers():
+        for action in made._actions:
+            if WRITTEN & {*action.option_strings}:
+                yield name, made, action
+
+
+def needed(made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[str]:
+    """What else the command must be given."""
+    for action in made._actions:
+        if action.required and action is not output:
+            yield from action.option_strings[-1:]
+            yield next(iter(action.choices or (MISSING,)))
+
+
+def test_what_is_written_is_looked_at_in_every_command() -> None:
+    assert all(isinstance(action, Output) for _, _, action in written())
+    actions = [action for _, made in parsers() for action in made._actions]
+    looked_at = {action.option_strings[-1] for action in actions if isinstance(action, Output)}
+    assert looked_at == WRITTEN
+
+
+@pytest.mark.parametrize("there", ["taken", "below", "read-only"])
+@pytest.mark.parametrize(
+    ("words", "option", "kind"),
+    [
+        pytest.param(
+            [*name.split()[1:], *needed(made, action)],
+            action.option_strings[-1],
+            action.metavar,
+            id=f"{name} {action.option_strings[-1]}",
+        )
+        for name, made, action in written()
+    ]
+    + [
+        pytest.param(["robust", "--judge", "heuristic"], "--drift", "FILE", id="robust --drift"),
+        pytest.param(["data", "convert", "sample"], None, "DIR", id="data convert OUT"),
+    ],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(
+    words: list[str],
+    option: str | None,
+    kind: str,
+    there: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-folder.png").mkdir()
+    (tmp_path / "a-file").touch()
+    taken = "a-file" if kind == "DIR" else "a-folder.png"
+    place = {"taken": taken, "below": "a-file/x.png", "read-only": "/proc/self/x.png"}[there]
+    assert main([*words, *([option] if option else []), place]) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"error: {option or 'OUT'} {place}: ")
+    assert shown.err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"a-file", "a-folder.png"}
+
+
+def test_a_dry_run_writes_nothing_and_asks_for_no_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a-file").touch()
+    words = ["judge", "--judge", "heuristic", "--data", "sample", "--limit", "1", "--dry-run"]
+    assert main([*words, "--out", str(tmp_path / "a-file" / "run")]) == 0
+    assert "judgments     1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "file", "said"),
+    [
+        (["audit"], "audit.json", "official reward"),
+        (["leaderboard", "--split", "all"], "index.html", "heuristic"),
+    ],
+)
+def test_a_result_is_printed_where_its_file_cannot_be_written(
+    words: list[str], file: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    judge = ["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]
+    assert main(judge) == 0
+    (out / file).mkdir(parents=True)
+    capsys.readouterr()
+    assert main([*words, str(run), "--out", str(out)]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.out
+    assert shown.err.splitlines()[-1].startswith(f"error: --out {out}: cannot be written (")
+
+
+BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://127.0.0.1:9/v1"
+
+
+@pytest.mark.parametrize(
+    ("words", "taken", "said"),
+    [
+        ("report missing", "report.html/x", "report.html: is a folder: name a file"),
+        ("rules evaluate --tasks tasks.json --runs missing", "evaluated", "evaluated is a file: "),
+        (f"{BLIND} --context 9999", "runs", "runs is a file: name a folder"),
+    ],
+)
+def test_a_default_place_is_looked_at_likewise(
+    words: str,
+    taken: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tasks.json").write_text(json.dumps(TASKS))
+    Path(taken).parent.mkdir(exist_ok=True)
+    Path(taken).touch()
+    assert main(words.split()) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith("error: --out ") and said in error
