@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from trajudge.judges.defences.options import DEFENCES, own_options
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import refused_value
 
 
@@ -31,7 +32,7 @@ def read_json(option: str, path: Path, wanted: str) -> Any:
     """Read the JSON file that an option names. Raises UserError, which says what is ``wanted``, for
     a file that cannot be read or is not JSON."""
     try:
-        return orjson.loads(path.read_bytes())
+        return orjson.loads(read_utf8(path))
     except OSError as error:
         raise UserError(f"{option} {path}: cannot be read ({error.strerror})") from error
     except orjson.JSONDecodeError as error:

@@ -17,6 +17,7 @@ from trajudge.rewards.shaping import RewardShaping
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.options import make_settings, read_settings
+from trajudge.trajectories.util.safe_files import read_text
 
 WATCHED = "watch.jsonl"
 
@@ -65,9 +66,9 @@ def read_token(file: Path | None) -> SecretStr | None:
     if file is None:
         return None
     try:
-        text = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--token-file {file}: cannot be read ({error})") from error
+        text = read_text(file).strip()
+    except OSError as error:
+        raise UserError(f"--token-file {file}: cannot be read ({error.strerror})") from error
     if len(text) < 16:
         raise UserError(f"--token-file {file}: its token has fewer than 16 characters")
     return SecretStr(text)

@@ -31,7 +31,7 @@ from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 
 Stage = Literal["blind", "informed"]
 
@@ -190,7 +190,7 @@ def _revised(
 def read_event_file(path: Path) -> list[LabelEvent]:
     """Read an ``events.jsonl``. Raises UserError for a file that is none."""
     try:
-        header, *lines = read_regular(path, _MAX_BYTES).splitlines()
+        header, *lines = utf8(read_regular(path, _MAX_BYTES), path).splitlines()
         if orjson.loads(header)["format"] != _EVENTS:
             raise ValueError("another format")
         return [LabelEvent(**orjson.loads(line)) for line in lines]

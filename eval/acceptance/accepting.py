@@ -31,6 +31,7 @@ from trajudge.eval.select.plan import Rule
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 
 class Acceptance(NamedTuple):
@@ -115,10 +116,10 @@ def _format(config: AcceptConfig) -> dict[str, Any]:
     format_: dict[str, Any] = {"page": config.page}
     if config.system is not None:
         try:
-            format_["system"] = config.system.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            format_["system"] = read_text(config.system)
+        except OSError as error:
             raise UserError(
-                f"--system {config.system}: cannot be read as text ({error})"
+                f"--system {config.system}: cannot be read ({error.strerror})"
             ) from error
     return format_
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
+from trajudge.trajectories.util.safe_files import read_text
 
 SettingsT = TypeVar("SettingsT")
 HIGHEST_PORT = 65535
@@ -191,12 +192,12 @@ def _entries(file: Path) -> dict[object, Any]:
 
     try:
         # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        loader = yaml.BaseLoader(file.read_text(encoding="utf-8"))
+        loader = yaml.BaseLoader(read_text(file))
         whole = loader.get_single_node()
         entries = loader.construct_document(whole) if whole else None
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
     if not isinstance(entries or {}, dict):
@@ -225,7 +226,7 @@ def _json(file: Path, name: str) -> str:
     import yaml  # noqa: PLC0415 - only runs with a config file pay for it
 
     try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        entries = yaml.safe_load(read_text(file))
         return json.dumps(entries.get(name, entries.get(name.replace("-", "_"))))
     except (yaml.YAMLError, TypeError) as error:
         reason = " ".join(str(error).split())

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -48,7 +49,7 @@ def read_record(path: Path, record: type[M], hint: str = "") -> M:
     """
     mend = f": {hint}" if hint else ""
     try:
-        return record.model_validate_json(path.read_bytes())
+        return record.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error}){mend}") from error
     except ValidationError as error:
