@@ -204,6 +204,7 @@ def test_jobs_are_those_that_make_sense() -> None:
     """
     --agent oracel => oracel
     --workers 0 => --workers
+    --workers 1001 => is more than 1,000
     --seed -1 => --seed
     --max-cost 1 => --model
     --model scripted-b => scripted
