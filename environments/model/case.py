@@ -53,7 +53,10 @@ def read_cases(path: Path) -> list[Case]:
     try:
         lines = read_utf8(path).splitlines()
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror or error}): name a file of  trajudge env "
+            "generate"
+        ) from error
     numbered = [(n, _case(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
     if not numbered:
         raise UserError(f"{path} holds no case: write cases with  trajudge env generate")

@@ -107,8 +107,10 @@ def read_attempts(path: Path, budget: int) -> Attempts:
         if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
             raise UserError(f"{path}: no column {missing[0]!r}: it needs {', '.join(COLUMNS)}")
         rows = [(reader.line_num, row) for row in reader]
-    except (OSError, csv.Error) as error:
-        raise UserError(f"{path}: cannot be read as CSV ({error}): check the path") from error
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}): name a CSV file") from error
+    except csv.Error as error:
+        raise UserError(f"{path}: is not CSV ({error}): mend the file") from error
     if not rows:
         raise UserError(f"{path}: no attempts: it needs one line for each agent and task")
     steps, success = [], []

@@ -74,7 +74,10 @@ def read_canaries(file: Path) -> Canaries:
         try:
             one = Canary.model_validate_json(line)
         except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
+            raise UserError(
+                f"--drift {file}: line {number} is damaged ({first_error(error, 'the line')}): "
+                "restore the file from a copy, or remove it, so that it is written anew"
+            ) from error
         found.setdefault(one.judge, {})[one.key] = one
     if not found:
         raise UserError(f"--drift {file}: is empty: remove it, so that it is written anew")

@@ -141,7 +141,7 @@ def read_variants(attacked: Path) -> list[VariantLine]:
         try:
             variants.append(VariantLine.model_validate_json(line))
         except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
+            raise UserError(f"{file}, line {number}: {first_error(error, 'the line')}") from error
     return [
         one
         for one in variants

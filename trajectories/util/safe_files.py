@@ -53,7 +53,8 @@ def text_of(content: bytes, file: Path) -> str:
     try:
         return utf8(content, file).decode()
     except UnicodeDecodeError as error:
-        raise NotUtf8(f"{_readable(file)} is not UTF-8 ({error}): save it as UTF-8") from None
+        wrong = f"byte {error.object[error.start]:#04x} at {error.start:,}"
+        raise NotUtf8(f"{_readable(file)} is not UTF-8 ({wrong}): save it as UTF-8") from None
 
 
 def read_utf8(file: Path) -> bytes:
