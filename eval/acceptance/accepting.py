@@ -24,6 +24,7 @@ from trajudge.eval.acceptance.training.runs import RunCollector
 from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import read_inputs
 from trajudge.eval.select.output import read_decision
@@ -35,13 +36,14 @@ from trajudge.trajectories.util.safe_files import read_text
 
 
 class Acceptance(NamedTuple):
-    """What was applied, how many trajectories ended how, what the user should know, and the rows
-    of training data."""
+    """What was applied, how many trajectories ended how, what the user should know, the rows of
+    training data, and the runs that lack judgments."""
 
     choice: AcceptanceFilter
     counts: dict[str, int]
     warnings: list[str]
     training: TrainingCounts | None = None
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
 
 def accept(config: AcceptConfig) -> Acceptance:
@@ -87,7 +89,8 @@ def accept(config: AcceptConfig) -> Acceptance:
         source = ExportSource(choice, guarantee(decision), spec, config.data or spec, format_)
         training = export_training(source, runs.listed, config.training, config.out)
         warnings += training_warnings(training)
-    made = Acceptance(choice, dict(sorted(acceptance.items())), warnings, training)
+    counts = dict(sorted(acceptance.items()))
+    made = Acceptance(choice, counts, warnings, training, inputs.unfinished)
     _write_summary(config, made, config.data or spec)
     if config.dataset:
         write_dataset(config.out / ACCEPTED, config.dataset)
@@ -150,6 +153,7 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
         "counts": made.counts,
         "training": _training(config, made),
         "cautions": made.warnings,
+        "unfinished": [run.model_dump() for run in made.unfinished],
         "version": code_version(),
     }
     save_bytes(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
