@@ -18,13 +18,17 @@ from trajudge.trajectories.util.validation import refused_value
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
-    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
+    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError, also for
+    two values of a name."""
     given: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise UserError(f"{flag} {word}: write it as NAME=VALUE")
-        given[name.replace("-", "_")] = value
+        if (earlier := given.setdefault(name.replace("-", "_"), value)) != value:
+            raise UserError(
+                f"{flag} {name} is given twice, as {earlier!r} and {value!r}: leave one out"
+            )
     return given
 
 
