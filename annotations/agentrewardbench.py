@@ -15,7 +15,7 @@ from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular, text_of
 
 Split = Literal["dev", "test"]
 
@@ -200,22 +200,20 @@ def _rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, row) with blanks stripped; every row has ``columns``."""
     try:
-        with (
-            folder.open(path, _MAX_BYTES) if folder else open_regular(path, _MAX_BYTES) as raw,
-            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file,
-        ):
-            reader = csv.DictReader(file, restval="")
-            missing = [name for name in columns if name not in (reader.fieldnames or ())]
-            if missing:
-                raise UserError(f"{path}: the column {missing[0]!r} is missing in its first line")
-            for row in reader:
-                yield reader.line_num, {name: row[name].strip() for name in columns}
+        content = folder.read(path, _MAX_BYTES) if folder else read_regular(path, _MAX_BYTES)
+        file = io.StringIO(text_of(content, path), newline="")
+        reader = csv.DictReader(file, restval="")
+        missing = [name for name in columns if name not in (reader.fieldnames or ())]
+        if missing:
+            raise UserError(f"{path}: the column {missing[0]!r} is missing in its first line")
+        for row in reader:
+            yield reader.line_num, {name: row[name].strip() for name in columns}
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
     except UnsafeFile as error:
         raise UserError(f"{path}: {error}; give a path to it") from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: is not a CSV file in UTF-8 ({error})") from error
+    except csv.Error as error:
+        raise UserError(f"{path}: is not a CSV file ({error})") from error
 
 
 def _packaged(name: str) -> Path:

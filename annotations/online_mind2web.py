@@ -17,7 +17,7 @@ from trajudge.annotations.model import Annotation
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, read_regular
+from trajudge.trajectories.util.safe_files import DataFolder, read_regular, utf8
 
 KIND = "online-mind2web"
 FILE = "human_label.json"
@@ -45,7 +45,7 @@ def load(path: Path | None = None) -> list[Annotation]:
     try:
         inside = DataFolder(path) if path.is_dir() else None
         content = inside.read(file, _MAX_BYTES) if inside else read_regular(file, _MAX_BYTES)
-        rows = python_json.decode(content, _ROWS)
+        rows = python_json.decode(utf8(content, file), _ROWS)
     except OSError as error:
         raise UserError(
             f"{file} cannot be read ({error.strerror}): name Online-Mind2Web's {FILE}"

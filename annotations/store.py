@@ -19,8 +19,7 @@ from trajudge.trajectories.model import compacted
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
-from trajudge.trajectories.util.python_json import BOM
-from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular, utf8
 from trajudge.trajectories.util.validation import first_error
 
 KIND = "trajudge"
@@ -60,12 +59,12 @@ def load(path: Path | None = None) -> list[Annotation]:
     if path is None:
         raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     try:
-        lines = io.BytesIO(read_regular(path, _MAX_BYTES))
+        lines = io.BytesIO(utf8(read_regular(path, _MAX_BYTES), path))
     except UnsafeFile as error:
         raise UserError(f"{path}: {error}; give the path of a file of annotations") from error
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
-    _check_header(path, lines.readline().removeprefix(BOM))
+    _check_header(path, lines.readline())
     with collection_paused():
         return list(_annotations(path, lines))
 
@@ -84,7 +83,7 @@ def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
 def is_header(line: bytes) -> bool:
     """Tell whether the line is the header of a file that this version reads."""
     try:
-        _check_header(Path(), line.removeprefix(BOM))
+        _check_header(Path(), line)
     except UserError:
         return False
     return True

@@ -26,7 +26,7 @@ from trajudge.environments.options import (
     add_seed,
 )
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.trajectories.util.options import OptionAdder, read_settings, workers
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_conditions(made)
     add_seed(made)
-    add.number("--workers", "browsers at once (default: 1)", default=1)
+    add.number("--workers", "browsers at once (default: 1)", workers, default=1)
     add_model_agent(made)
     first = "cases out agent model base-url attempts representation max-cost workers seed"
     return made.show_first(*first.split())

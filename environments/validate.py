@@ -15,7 +15,7 @@ from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, workers
 
 
 def parser() -> argparse.ArgumentParser:
@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     add.output_folder("--out", "folder to write", default=Path("validated"))
     add.switch("--thorough", "every viewport with every noise")
     add_seed(made)
-    add.number("--workers", "browsers at once (default: 1)", default=1)
+    add.number("--workers", "browsers at once (default: 1)", workers, default=1)
     return made
 
 

@@ -13,17 +13,22 @@ from pydantic import ValidationError
 from trajudge.judges.defences.options import DEFENCES, own_options
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import refused_value
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:
-    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError."""
+    """Parse options of a judge from ``NAME=VALUE`` on a command line. Raises UserError, also for
+    two values of a name."""
     given: dict[str, Any] = {}
     for word in words:
         name, equals, value = word.partition("=")
         if not equals:
             raise UserError(f"{flag} {word}: write it as NAME=VALUE")
-        given[name.replace("-", "_")] = value
+        if (earlier := given.setdefault(name.replace("-", "_"), value)) != value:
+            raise UserError(
+                f"{flag} {name} is given twice, as {earlier!r} and {value!r}: leave one out"
+            )
     return given
 
 
@@ -31,7 +36,7 @@ def read_json(option: str, path: Path, wanted: str) -> Any:
     """Read the JSON file that an option names. Raises UserError, which says what is ``wanted``, for
     a file that cannot be read or is not JSON."""
     try:
-        return orjson.loads(path.read_bytes())
+        return orjson.loads(read_utf8(path))
     except OSError as error:
         raise UserError(f"{option} {path}: cannot be read ({error.strerror})") from error
     except orjson.JSONDecodeError as error:

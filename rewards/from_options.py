@@ -13,23 +13,24 @@ from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.shaping import RewardShaping
+from trajudge.rewards.shaping import ALLOWING, RewardShaping
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.options import make_settings, read_settings
+from trajudge.trajectories.util.safe_files import read_text
 
 WATCHED = "watch.jsonl"
+# A field of RewardShaping, and the option that sets it.
+_SHAPING = {
+    "threshold": "threshold",
+    "reject_below": "reject_below",
+    "side_effect": "side_effect_penalty",
+    "repetition": "repetition_penalty",
+}
 
 
 def reward_config(options: Namespace) -> RewardConfig:
     """Make the settings of rewards from the options of ``trajudge serve``. Raises UserError."""
-    shaping = {
-        "form": options.form,
-        "threshold": options.threshold,
-        "reject_below": options.reject_below,
-        "side_effect": options.side_effect_penalty,
-        "repetition": options.repetition_penalty,
-    }
     watch = {
         "canaries": options.canaries,
         "every": options.canary_every,
@@ -50,7 +51,7 @@ def reward_config(options: Namespace) -> RewardConfig:
     return RewardConfig(
         judge=judge,
         calls=calls,
-        shaping=make_settings(RewardShaping, shaping),
+        shaping=_shaping(options),
         calibration=options.calibration_file,
         decision=options.decision,
         unqualified=options.unqualified,
@@ -60,14 +61,26 @@ def reward_config(options: Namespace) -> RewardConfig:
     )
 
 
+def _shaping(options: Namespace) -> RewardShaping:
+    """Make the settings of the value. Raises UserError in the words of the options."""
+    values = {name: getattr(options, dest) for name, dest in _SHAPING.items()}
+    try:
+        return make_settings(RewardShaping, {"form": options.form, **values})
+    except UserError as error:
+        said = str(error).removesuffix(ALLOWING)  # which no option does
+        for name, dest in _SHAPING.items():
+            said = said.replace(f"{name}=", f"--{dest.replace('_', '-')} ")
+        raise UserError(said) from None
+
+
 def read_token(file: Path | None) -> SecretStr | None:
     """Read the token of ``--token-file``. Raises UserError for one that is short."""
     if file is None:
         return None
     try:
-        text = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--token-file {file}: cannot be read ({error})") from error
+        text = read_text(file).strip()
+    except OSError as error:
+        raise UserError(f"--token-file {file}: cannot be read ({error.strerror})") from error
     if len(text) < 16:
         raise UserError(f"--token-file {file}: its token has fewer than 16 characters")
     return SecretStr(text)

@@ -21,6 +21,7 @@ RewardForm = Literal["identity", "verdict", "gate", "logit"]
 PENALTIES = ("side_effect", "repetition")
 MOST_LOG_ODDS = 4.0
 _BOUNDARY = 0.5
+ALLOWING = ", or set allow_flip"
 
 
 class RewardShaping(Record):
@@ -51,11 +52,16 @@ class RewardShaping(Record):
     def _keeps_the_order(self) -> Self:
         if not self.low < self.high:
             raise ValueError("low must be below high")
-        if self.form == "gate" and (self.threshold or 1.0) < self.reject_below:
-            raise ValueError("a gate's threshold must not be below reject_below")
+        threshold = 1.0 if self.threshold is None else self.threshold
+        if self.form == "gate" and threshold < self.reject_below:
+            raise ValueError(
+                f"threshold={self.threshold:g} of a gate is below reject_below="
+                f"{self.reject_below:g}: raise the one or lower the other"
+            )
         if self.side_effect + self.repetition >= 1 and not self.allow_flip:
             raise ValueError(
-                "penalties of 1 and more make a success worth less than a failure: allow_flip"
+                f"side_effect={self.side_effect:g} and repetition={self.repetition:g} are 1 or "
+                f"more together, so that a success counts less than a failure: lower them{ALLOWING}"
             )
         return self
 

@@ -15,7 +15,7 @@ from trajudge.annotations.model import Annotation, primary_labels
 from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 from trajudge.trajectories.util.validation import first_error
 
 FACTS = "facts.jsonl"
@@ -103,7 +103,7 @@ def read_by_key(file: Path) -> dict[TrajectoryKey, dict[str, Any]]:
     if not file.is_file():
         return {}
     try:
-        lines = read_regular(file, _MAX_BYTES).splitlines()
+        lines = utf8(read_regular(file, _MAX_BYTES), file).splitlines()
     except (OSError, UnsafeFile) as error:
         raise UserError(f"{file}: {error}; give the folder of a recording") from error
     read = {}

@@ -12,7 +12,7 @@ from trajudge.eval.runs.options import (
 )
 from trajudge.judges.calls.options import call_options
 from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, count
+from trajudge.trajectories.util.options import OptionAdder, count, samples
 
 _DESCRIPTION = """\
 Compare a judge's verdicts on runs that were changed in known ways with those on the runs as they
@@ -54,7 +54,7 @@ def parser() -> argparse.ArgumentParser:
     call_options(made.add_argument_group("the calls"))
     measurement = made.add_argument_group("the measurement")
     add = measurement.add_argument
-    add("--samples", type=count, default=1, metavar="N", help="judgments per run (default: 1)")
+    add("--samples", type=samples, default=1, metavar="N", help="judgments per run (default: 1)")
     add("--retry-failed", action="store_true", help="ask again where an earlier try failed")
     add(
         "--adaptive",

@@ -35,7 +35,7 @@ def main(options: argparse.Namespace) -> int:
         check_file(config.drift, "--drift")
     if not options.runs and not named:
         raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
-    refuse_repeated(options.runs)
+    _check_places(options)
     if named:
         judged = judge_changed_runs(request_of(options), config)
         if judged.code != OK or not judged.folders:
@@ -54,6 +54,20 @@ def main(options: argparse.Namespace) -> int:
 
         freeze(config.drift, folders, judged.attacked)
     return OK
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Look at what is read and written at the end before a judge is asked. Raises UserError."""
+    from trajudge.eval.data.run_folder import read_manifest  # noqa: PLC0415 - not for --help
+    from trajudge.robustness.measures.report import read_variants  # noqa: PLC0415
+
+    refuse_repeated(options.runs)
+    for run in options.runs:
+        read_manifest(run)
+    if options.attacked is not None:
+        read_variants(options.attacked)
+    if options.drift is not None and options.drift.is_dir():
+        raise UserError(f"--drift {options.drift}: is a folder: name a file")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import OptionAdder, positive, read_settings
+from trajudge.trajectories.util.options import OptionAdder, positive, read_settings, workers
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     add.switch("--require-activity", "fail runs that never visit the site")
     add.file("--probes", "ask the sites for their state now")
     add.file("--steps", "steps of each run (default: pages loaded)")
-    add.number("--workers", "processes (default: 1)", default=1)
+    add.number("--workers", "processes (default: 1)", workers, default=1)
     add.switch("--full", "print all tables instead of one screen")
     add.value("--seconds", "S", "time limit of one run", type=positive)
     first = "tasks runs out task subset mode sites workers full seconds"

@@ -12,7 +12,7 @@ from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import bounded_json
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular, utf8
 
 MAX_BYTES = 512 * 2**20
 
@@ -25,13 +25,18 @@ def template_of(template: int | str | None, task: int | str) -> str:
 
 
 def read_bytes(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
-    """Return the file's bytes without a byte-order mark.
+    """Return a text's bytes without a byte-order mark. Raises UserError as ``read_data``, and for
+    UTF-16."""
+    return utf8(read_data(path, max_bytes, folder), path)
+
+
+def read_data(path: Path, max_bytes: int = MAX_BYTES, folder: DataFolder | None = None) -> bytes:
+    """Return the file's bytes.
 
     Raises UserError if it is absent, too large, no regular file, or outside of ``folder``.
     """
     try:
-        data = folder.read(path, max_bytes) if folder else read_regular(path, max_bytes)
-        return data.removeprefix(python_json.BOM)
+        return folder.read(path, max_bytes) if folder else read_regular(path, max_bytes)
     except UnsafeFile as error:
         raise UserError(f"{path}: {error}: name a file that is read") from error
     except OSError as error:

@@ -109,7 +109,9 @@ def open_tasks(path: Path, kind: str | None = None, mode: str | None = None) -> 
 
 def _first_record(path: Path) -> dict[str, Any]:
     folder = DataFolder(path) if path.is_dir() else None
-    file = next(iter(sorted(path.glob("*.json"))), path) if folder else path
+    file = next(iter(sorted(path.glob("*.json"))), None) if folder else path
+    if file is None:
+        raise UserError(f"{path}: holds no .json file: name a file of tasks, or a folder of them")
     data = read_bytes(file, folder=folder)
     if data.lstrip().startswith(b"["):
         records = decode(data, list[msgspec.Raw], file)

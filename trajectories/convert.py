@@ -31,9 +31,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("source", "IN", "KIND:PATH, a path whose kind is detected, or FILE.py:PATH")
     add.value("target", "OUT", "a new folder, or one without trajectories", type=Path)
-    add.file(
-        "--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"
-    )
+    add.file("--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs without them")
     return made
 
 
@@ -44,11 +42,13 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.goals import read_goals  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415
     from trajudge.trajectories.sample import resolve_sample  # noqa: PLC0415
+    from trajudge.trajectories.util.errors import naming  # noqa: PLC0415
 
     source = resolve_sample(options.source)
-    store.check_target(options.target, parse_source(source)[1], "OUT")
     goals = read_goals(options.goals) if options.goals else None
-    read = _Readable(open_source(source, goals=goals))
+    with naming("IN"):
+        store.check_target(options.target, parse_source(source)[1], "OUT")
+        read = _Readable(open_source(source, goals=goals))
     file = store.write(options.target, read)
     sys.stdout.write(f"{file}: {count_of(read.converted, 'trajectory')}\n")
     return FAILURES if read.failed else OK

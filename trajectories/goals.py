@@ -24,7 +24,7 @@ from trajudge.trajectories.loading import Loaded
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 
 MAX_BYTES = 64 * 2**20
 _SHAPES = "a JSON object {task_id: goal}, JSON Lines, or CSV with the columns task_id and goal"
@@ -67,7 +67,7 @@ def read_goals(file: Path) -> GoalsFile:
     except OSError as error:
         raise UserError(f"--goals {file}: {error.strerror}: name {_SHAPES}") from None
     goals: dict[str, str] = {}
-    for place, task_id, goal in _entries(file, content.removeprefix(python_json.BOM)):
+    for place, task_id, goal in _entries(file, utf8(content, file)):
         task, wanted = _text(task_id), _text(goal)
         if not task or not wanted:
             raise UserError(f"--goals {file}: {place} has no task_id or no goal: write both")

@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import utf8
 
 log = logging.getLogger(__name__)
 
@@ -111,6 +112,7 @@ class Door(NamedTuple):
         """Return the module in a file, once for its content."""
         try:
             content = path.read_bytes()
+            utf8(content, path)  # Python takes other encodings, but not UTF-16
         except OSError as error:
             raise UserError(
                 f"{self.option} {path}: {error.strerror}: name a Python file"

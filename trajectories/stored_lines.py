@@ -26,8 +26,8 @@ from trajudge.trajectories.model import (
 )
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import MAX_LINE_BYTES, Line, read_lines
-from trajudge.trajectories.util.python_json import BOM, repaired
-from trajudge.trajectories.util.safe_files import DataFolder, open_regular
+from trajudge.trajectories.util.python_json import repaired
+from trajudge.trajectories.util.safe_files import DataFolder, open_regular, utf8
 from trajudge.trajectories.util.validation import first_error
 
 FORMAT = 1
@@ -65,7 +65,7 @@ def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | N
     with open_regular(file) as opened:
         opened.seek(position.start)
         content = opened.read(position.length)
-    line = Line(1, content.removeprefix(BOM) if not position.start else content)
+    line = Line(1, content if position.start else utf8(content, file))
     return _read_line(file, line, accept_all, _Images(file.parent))
 
 
@@ -76,7 +76,8 @@ def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
     start = 0
     with open_regular(file) as opened:
         while line := opened.readline(MAX_LINE_BYTES + 1):
-            if len(line) <= MAX_LINE_BYTES and (key := _key_of(line.removeprefix(BOM))):
+            text = line if start else utf8(line, file)
+            if len(line) <= MAX_LINE_BYTES and (key := _key_of(text)):
                 place = StoredPosition(start, len(line.rstrip(b"\n")))
                 positions.setdefault(compacted(key), place)
             start += len(line)

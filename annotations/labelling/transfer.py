@@ -31,7 +31,7 @@ from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 
 Stage = Literal["blind", "informed"]
 
@@ -190,12 +190,15 @@ def _revised(
 def read_event_file(path: Path) -> list[LabelEvent]:
     """Read an ``events.jsonl``. Raises UserError for a file that is none."""
     try:
-        header, *lines = read_regular(path, _MAX_BYTES).splitlines()
+        header, *lines = utf8(read_regular(path, _MAX_BYTES), path).splitlines() or [b""]
         if orjson.loads(header)["format"] != _EVENTS:
             raise ValueError("another format")
         return [LabelEvent(**orjson.loads(line)) for line in lines]
     except (OSError, UnsafeFile, ValueError, TypeError, KeyError) as error:
-        raise UserError(f"{path}: is no events.jsonl of an export ({error})") from error
+        raise UserError(
+            f"{path}: is no events.jsonl of an export ({error}): name one that  trajudge label "
+            "export  wrote"
+        ) from error
 
 
 def _event_lines(store: LabelStore) -> Iterator[bytes]:

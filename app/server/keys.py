@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from trajudge.trajectories.util.errors import UserError, did_you_mean
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, text_of
 
 KEYS: Mapping[str, str] = {
     "?": "help",
@@ -59,7 +59,7 @@ def read_keys(path: Path) -> Mapping[str, str]:
     """Read the table ``keys`` of a TOML file, from a key of ``KEYS`` to the one that takes its
     place. Raises UserError for a file that is none, a key that is none, and a collision."""
     try:
-        table = tomllib.loads(read_regular(path, _MOST_BYTES).decode()).get("keys")
+        table = tomllib.loads(text_of(read_regular(path, _MOST_BYTES), path)).get("keys")
     except (OSError, UnsafeFile, ValueError) as error:
         raise UserError(f"--keys {path}: cannot be read as TOML ({error})") from error
     if not isinstance(table, dict) or not all(isinstance(key, str) for key in table.values()):

@@ -15,6 +15,7 @@ from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import first_error
 
 Vector = tuple[int, int, int, int, int, int, int]
@@ -50,9 +51,12 @@ def read_cases(path: Path) -> list[Case]:
     """Return the cases of a file. Raises UserError that names the file and the line, for a case
     that comes twice too, or says that it holds none."""
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_utf8(path).splitlines()
     except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+        raise UserError(
+            f"{path}: cannot be read ({error.strerror or error}): name a file of  trajudge env "
+            "generate"
+        ) from error
     numbered = [(n, _case(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
     if not numbered:
         raise UserError(f"{path} holds no case: write cases with  trajudge env generate")

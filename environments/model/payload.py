@@ -15,6 +15,7 @@ import yaml
 from trajudge.environments.model.state import AppState
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import NotUtf8, read_text
 
 # Where users of each application write freely: table and column.
 USER_CONTENT = {
@@ -38,11 +39,13 @@ class Payload(Record):
 def read_payloads(path: Path) -> list[Payload]:
     """Read the texts of a YAML file: ``goals``, a list of wordings for each. Raises UserError."""
     try:
-        content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        content: Any = yaml.safe_load(read_text(path))
         goals = content["goals"].items()
         read = [Payload(goal=goal, text=text) for goal, texts in goals for text in texts]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: cannot be read ({error}): name a readable file") from error
+    except NotUtf8:
+        raise
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}): name a file") from error
     except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise UserError(
@@ -55,7 +58,7 @@ def read_payloads(path: Path) -> list[Payload]:
 
 def read_neutral(path: Path) -> str:
     """Read the ``neutral`` sentences of a YAML file. Raises UserError where it holds none."""
-    content: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    content: Any = yaml.safe_load(read_text(path))
     sentences = content.get("neutral")
     if not isinstance(sentences, list) or not all(sentences):
         raise UserError(

@@ -13,6 +13,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import first_error
 
 FACTS = "facts.jsonl"
@@ -60,7 +61,7 @@ def read_facts(folder: Path) -> dict[TrajectoryKey, Facts]:
     """Read the facts of a recording's runs. Raises UserError that names the file and the line."""
     file = folder / FACTS
     try:
-        lines = file.read_bytes().splitlines()
+        lines = read_utf8(file).splitlines()
     except OSError as error:
         raise UserError(
             f"{file}: cannot be read ({error.strerror or error}): name a folder that env record or "

@@ -54,9 +54,7 @@ def specification_of(config: GenerateConfig) -> SuiteSpecification:
     if not apps:
         known = ", ".join(f"{name} ({domain})" for name, domain in APPS.items())
         name, value = ("app", config.app) if config.domain is None else ("domain", config.domain)
-        raise UserError(
-            f"--{name} {value or repr(value)}: there is no such application; choose from {known}"
-        )
+        raise UserError(f"--{name} {value}: there is no such application; choose from {known}")
     wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
     return make_settings(
         SuiteSpecification, {**wanted, "apps": apps, "vector": _vector(config.vector)}

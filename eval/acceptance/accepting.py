@@ -24,6 +24,7 @@ from trajudge.eval.acceptance.training.runs import RunCollector
 from trajudge.eval.data.inputs import open_recorded, open_spec
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.data.run_folder import read_manifest
+from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import read_inputs
 from trajudge.eval.select.output import read_decision
@@ -31,16 +32,18 @@ from trajudge.eval.select.plan import Rule
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 
 class Acceptance(NamedTuple):
-    """What was applied, how many trajectories ended how, what the user should know, and the rows
-    of training data."""
+    """What was applied, how many trajectories ended how, what the user should know, the rows of
+    training data, and the runs that lack judgments."""
 
     choice: AcceptanceFilter
     counts: dict[str, int]
     warnings: list[str]
     training: TrainingCounts | None = None
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
 
 def accept(config: AcceptConfig) -> Acceptance:
@@ -86,7 +89,8 @@ def accept(config: AcceptConfig) -> Acceptance:
         source = ExportSource(choice, guarantee(decision), spec, config.data or spec, format_)
         training = export_training(source, runs.listed, config.training, config.out)
         warnings += training_warnings(training)
-    made = Acceptance(choice, dict(sorted(acceptance.items())), warnings, training)
+    counts = dict(sorted(acceptance.items()))
+    made = Acceptance(choice, counts, warnings, training, inputs.unfinished)
     _write_summary(config, made, config.data or spec)
     if config.dataset:
         write_dataset(config.out / ACCEPTED, config.dataset)
@@ -115,10 +119,10 @@ def _format(config: AcceptConfig) -> dict[str, Any]:
     format_: dict[str, Any] = {"page": config.page}
     if config.system is not None:
         try:
-            format_["system"] = config.system.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            format_["system"] = read_text(config.system)
+        except OSError as error:
             raise UserError(
-                f"--system {config.system}: cannot be read as text ({error})"
+                f"--system {config.system}: cannot be read ({error.strerror})"
             ) from error
     return format_
 
@@ -149,6 +153,7 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
         "counts": made.counts,
         "training": _training(config, made),
         "cautions": made.warnings,
+        "unfinished": [run.model_dump() for run in made.unfinished],
         "version": code_version(),
     }
     save_bytes(config.out / SUMMARY, orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")

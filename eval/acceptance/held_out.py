@@ -6,6 +6,7 @@ from pathlib import Path
 
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 
 class HeldOutTasks(frozenset[tuple[str, str]]):
@@ -24,9 +25,9 @@ def read_held_out(file: Path) -> HeldOutTasks:
     Raises UserError for a file that cannot be read or lists none.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--held-out {file}: cannot be read as text ({error})") from error
+        lines = read_text(file).splitlines()
+    except OSError as error:
+        raise UserError(f"--held-out {file}: cannot be read ({error.strerror})") from error
     tasks = [line.partition("#")[0].strip() for line in lines]
     made = HeldOutTasks(_pair(task) for task in tasks if task)
     if not made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY
 from trajudge.eval.acceptance.accepting import Acceptance
 from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.reporting.finding import unfinished
 from trajudge.trajectories.util.tables import Table, first_screen
 from trajudge.trajectories.util.terminal import count_of
 
@@ -17,6 +18,8 @@ def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
         f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
         f"{made.counts.get('accepted', 0)} accepted of {count_of(total, 'trajectory')}"
     )
+    if cut := unfinished(made.unfinished):
+        finding += f"; {cut}"
     table = Table("", ("rejected because", "trajectories"), rejected, names=1)
     rest = f"written to {config.out}: {ACCEPTED}, {REJECTED}, {SUMMARY}"
     if made.training is not None and config.training is not None:

@@ -32,6 +32,7 @@ from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.tables import Table
 
 AUTO = "auto"
@@ -268,7 +269,7 @@ def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Ca
     """Read the calibration of ``judge``, which may have ``others`` of its names there, from a file
     of ``write_calibrations``. Raises UserError."""
     try:
-        calibrations = Calibrations.model_validate_json(path.read_bytes())
+        calibrations = Calibrations.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror})") from error
     except ValidationError as error:

@@ -22,6 +22,7 @@ from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, vali
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.safe_files import read_text
 from trajudge.trajectories.util.tables import Table, first_screen, render
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
@@ -103,13 +104,14 @@ def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
 def read_attempts(path: Path, budget: int) -> Attempts:
     """Read attempts from a CSV file. Raises UserError naming file, line and value."""
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
-                raise UserError(f"{path}: no column {missing[0]!r}: it needs {', '.join(COLUMNS)}")
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{path}: cannot be read as CSV ({error}): check the path") from error
+        reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+        if missing := [name for name in COLUMNS if name not in (reader.fieldnames or ())]:
+            raise UserError(f"{path}: no column {missing[0]!r}: it needs {', '.join(COLUMNS)}")
+        rows = [(reader.line_num, row) for row in reader]
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}): name a CSV file") from error
+    except csv.Error as error:
+        raise UserError(f"{path}: is not CSV ({error}): mend the file") from error
     if not rows:
         raise UserError(f"{path}: no attempts: it needs one line for each agent and task")
     steps, success = [], []

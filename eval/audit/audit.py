@@ -57,6 +57,7 @@ def audit(config: AuditConfig) -> Audit:
         errors=tuple(errors_by_facet(rule, expert, keys, facets)),
         rankings=tuple(_rankings(evaluators, expert)),
         cases=tuple(_evidence(cases, _data(config.data, source))),
+        unfinished=tuple(source.unfinished),
     )
 
 

@@ -16,8 +16,7 @@ import msgspec
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.python_json import BOM
-from trajudge.trajectories.util.safe_files import open_regular, read_regular
+from trajudge.trajectories.util.safe_files import read_regular, text_of, utf8
 
 Facets = Mapping[str, tuple[str, ...]]
 """Facet to its values, such as ``{"evaluation": ("url_match", "string_match")}``."""
@@ -77,11 +76,8 @@ def read_facets(folder: Path | None, templates: Path | None) -> TaskFacets:
 
 def _table(path: Path, benchmark: str) -> list[tuple[str, dict[str, tuple[str, ...]]]]:
     try:
-        with (
-            open_regular(path, _MAX_BYTES) as raw,
-            io.TextIOWrapper(raw, newline="", encoding="utf-8-sig") as file,
-        ):
-            rows = list(csv.DictReader(file))
+        text = text_of(read_regular(path, _MAX_BYTES), path)
+        rows = list(csv.DictReader(io.StringIO(text, newline="")))
     except (OSError, ValueError, csv.Error) as error:
         raise UserError(f"{path}: is not a task table in CSV ({error})") from error
     if rows and "task_name" not in rows[0]:
@@ -101,7 +97,7 @@ def _table(path: Path, benchmark: str) -> list[tuple[str, dict[str, tuple[str, .
 
 def _templates(path: Path) -> list[tuple[str, str]]:
     try:
-        tasks = _TASKS.decode(read_regular(path, _MAX_BYTES).removeprefix(BOM))
+        tasks = _TASKS.decode(utf8(read_regular(path, _MAX_BYTES), path))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             f"--templates {path}: is not a list of WebArena tasks with task_id and "

@@ -8,8 +8,9 @@ from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.audit.cases import Disagreement
 from trajudge.eval.audit.errors import ClusteredRate, RuleErrors
 from trajudge.eval.audit.ranking import AgentRanking
+from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.reporting.formatting import unit_of
-from trajudge.eval.scoring.records import OVERALL
+from trajudge.eval.scoring.records import OVERALL, UnfinishedRun
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.tables import (
@@ -29,7 +30,8 @@ _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evalu
 
 
 class Audit(Record):
-    """Everything that the audit found; ``rule`` names the evaluator that is audited."""
+    """Everything that the audit found; ``rule`` names the evaluator that is audited, ``unfinished``
+    the runs that lack judgments."""
 
     rule: str
     n: int
@@ -37,6 +39,7 @@ class Audit(Record):
     errors: tuple[RuleErrors, ...]
     rankings: tuple[AgentRanking, ...]
     cases: tuple[Disagreement, ...]
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
 
 def tables(audit: Audit) -> list[Table]:
@@ -83,7 +86,9 @@ def _short_row(errors: RuleErrors) -> tuple[str, ...]:
 
 
 def _finding(audit: Audit) -> list[str]:
-    lines = [f"{audit.rule} against the experts on {audit.n:,} trajectories"]
+    cut = unfinished(audit.unfinished, _SHOWN_ORDERS)
+    title = f"{audit.rule} against the experts on {audit.n:,} trajectories"
+    lines = [f"{title}; {cut}" if cut else title]
     whole = next((entry for entry in audit.errors if entry.facet == "all"), None)
     if whole is not None:
         precision, missed, passed = map(
@@ -98,7 +103,8 @@ def _finding(audit: Audit) -> list[str]:
 
 def sentences(audit: Audit) -> list[str]:
     """Say what follows from the tables, in words."""
-    lines = [_order(ranking) for ranking in audit.rankings if len(ranking.agents) > 1]
+    lines = [f"warning: {cut}"] if (cut := unfinished(audit.unfinished)) else []
+    lines += [_order(ranking) for ranking in audit.rankings if len(ranking.agents) > 1]
     return lines + _counts(audit)
 
 

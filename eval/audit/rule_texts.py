@@ -11,8 +11,7 @@ import orjson
 
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.python_json import BOM
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.trajectories.util.safe_files import read_regular, utf8
 
 _MAX_BYTES = 256 * 2**20
 _NUMBERED = "webarena"
@@ -42,7 +41,7 @@ def read_rule_texts(path: Path) -> Mapping[str, RuleText]:
     Raises UserError for a file that is none.
     """
     try:
-        tasks = _TASKS.decode(read_regular(path, _MAX_BYTES).removeprefix(BOM))
+        tasks = _TASKS.decode(utf8(read_regular(path, _MAX_BYTES), path))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             f"--tasks {path}: is not a list of tasks with task_id and eval ({error})"

@@ -34,6 +34,7 @@ from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compa
 from trajudge.trajectories.util.atomic import make_folder, replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.surrogates import without_surrogates
 from trajudge.trajectories.util.terminal import count_of
 
@@ -230,7 +231,7 @@ def _each_record(path: Path, record: type[R]) -> Iterator[R]:
 
 def _bytes(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_utf8(path)
     except OSError as error:
         raise unreadable(path, error) from error
 

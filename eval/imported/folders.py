@@ -22,7 +22,7 @@ from trajudge.eval.data.run_folder import (
 from trajudge.eval.imported.endings import EndingPolicies, apply_policies
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, naming
 from trajudge.trajectories.util.terminal import one_line
 
 
@@ -57,8 +57,10 @@ def import_verdicts(config: ImportConfig) -> list[ImportedRun]:
     Each run's trajectories are all that any judge of the source judged, so that what a judge left
     out counts against its coverage. Raises UserError.
     """
-    source = find_source(config.source, config.annotations)
-    verdicts = apply_policies(open_verdicts(config.source), source, config.policies)
+    with naming("the data"):
+        source = find_source(config.source, config.annotations)
+        published = open_verdicts(config.source)
+    verdicts = apply_policies(published, source, config.policies)
     labels = primary_labels(source.annotations)
     if source.note:
         sys.stderr.write(f"note: {one_line(source.note)}\n")

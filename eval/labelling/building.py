@@ -33,6 +33,7 @@ from trajudge.eval.select.plan import read_plan
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 GUIDELINES = "guidelines.md"
 GOLD_READINGS = 8
@@ -175,14 +176,12 @@ def read_guidelines(file: Path) -> str:
     """Read the guidelines before anything is written: a queue that is there is never built again.
     Raises UserError, also for an empty file."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_text(file)
         if text.strip():
             return text
         reason = "it is empty"
     except OSError as error:
         reason = error.strerror or str(error)
-    except UnicodeDecodeError:
-        reason = "not UTF-8"
     raise UserError(
         f"--guidelines {file}: cannot be used ({reason}): name a Markdown file, or leave it out "
         "for the guidelines that come with trajudge"

@@ -53,7 +53,7 @@ FAILED = {
 def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     """Say what is not finished or was left out, where positives are too few, judgments failed or
     comparisons are undefined, what was paid beside the tables' cost, and the wall time."""
-    lines = [f"warning: {cut}"] if (cut := unfinished(scores)) else []
+    lines = [f"warning: {cut}"] if (cut := unfinished(scores.unfinished)) else []
     lines += [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:

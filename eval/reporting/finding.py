@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trajudge.eval.reporting.formatting import benchmark_name, precision_cell, signed_cell, unit_of
 from trajudge.eval.scoring.records import (
@@ -15,6 +15,7 @@ from trajudge.eval.scoring.records import (
     Ranking,
     Score,
     ScoreReport,
+    UnfinishedRun,
 )
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of, listed
@@ -65,13 +66,13 @@ def _unfinished(scores: ScoreReport, judges: list[str], most: int | None) -> str
     if [run.judge for run in scores.unfinished] == judges and len(judges) == 1:
         (run,) = scores.unfinished
         return f"; the run is not finished: {run.judged:,} of {run.due:,} judgments"
-    return f"; {named}" if (named := unfinished(scores, most)) else ""
+    return f"; {named}" if (named := unfinished(scores.unfinished, most)) else ""
 
 
-def unfinished(scores: ScoreReport, most: int | None = None) -> str:
+def unfinished(runs: Sequence[UnfinishedRun], most: int | None = None) -> str:
     """Name the runs that lack judgments, of more than ``most`` the first; "" where none does."""
-    runs = [f"{run.judge} ({run.judged:,} of {run.due:,} judgments)" for run in scores.unfinished]
-    return f"not finished: {listed(runs, most)}" if runs else ""
+    named = [f"{run.judge} ({run.judged:,} of {run.due:,} judgments)" for run in runs]
+    return f"not finished: {listed(named, most)}" if named else ""
 
 
 def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:

@@ -14,6 +14,7 @@ from trajudge.eval.resilience.records import LATENCY_PARTS, MetFault, RunFigures
 from trajudge.judges.model import Usage
 from trajudge.judges.models.prices import KnownPrice
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import first_error
 
 PriceOf = Callable[[str], KnownPrice]
@@ -69,7 +70,7 @@ def read_events(path: Path) -> list[dict[str, Any]]:
     """Return the events of a log. Raises UserError that names the file and the line."""
     events = []
     try:
-        lines = path.read_bytes().splitlines()
+        lines = read_utf8(path).splitlines()
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
     for number, line in enumerate(lines, 1):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 _TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": None}
 
@@ -69,9 +70,9 @@ class OutcomeFile:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"--outcomes {path}: cannot be read ({error})") from error
+        text = read_text(path)
+    except OSError as error:
+        raise UserError(f"--outcomes {path}: cannot be read ({error.strerror})") from error
     if path.suffix != ".jsonl":
         reader = csv.DictReader(io.StringIO(text, newline=""))
         yield from ((number, row) for number, row in enumerate(reader, 2))

@@ -33,6 +33,7 @@ from trajudge.trajectories.util.local.folders import refuse_repeated
 ARMS = "resilience.json"
 # Errors of actions that say that the browser was too slow, not what the page did.
 _STALLED = re.compile(r"Timeout \d+ms exceeded|does not answer|did not load within")
+_BEHIND = ("clean", "faulted", "outcomes")  # options of runs behind the proxy
 _AGENT = "agent"  # of runs that name none
 _RESTORE = "restore it from a copy, or record or run again"
 _NAMED = 5  # of what is left out
@@ -55,14 +56,20 @@ def read_experiment(config: ResilienceConfig) -> FaultExperiment:
     def price_of(model: str) -> KnownPrice:
         return own.price(model) or listed_price(model)
 
-    behind = (config.clean, config.faulted, config.outcomes)
+    behind = [getattr(config, name) for name in _BEHIND]
     if config.recordings and not any(behind):
         return read_recordings(config.recordings, price_of)
     if config.clean and config.faulted and config.outcomes and not config.recordings:
         given = ProxyFolders(config.clean, config.faulted, config.outcomes)
         return read_proxy_runs(given, price_of)
+    either = "folders of  trajudge env record --faults , or --clean, --faulted and --outcomes"
+    if config.recordings:
+        raise UserError(f"{config.recordings[0]}: name {either}, not both")
+    absent = [f"--{name}" for name in _BEHIND if not getattr(config, name)]
     raise UserError(
-        "name folders of  trajudge env record --faults , or --clean, --faulted and --outcomes"
+        f"{' and '.join(absent)} must be named, too: name {either}"
+        if any(behind)
+        else f"name {either}"
     )
 
 
@@ -214,9 +221,13 @@ def _asked(telemetry: Mapping[str, float]) -> dict[str, Any]:
 
 
 def _proxy_tasks(place: Path, price_of: PriceOf) -> Iterator[TaskFigures]:
-    """Yield the ended tasks below a folder. Calls that no --api had measured are not known."""
-    logs = sorted(place.rglob("events.jsonl")) if place.is_dir() else []
-    for log in logs:
+    """Yield the ended tasks below a folder. Calls that no --api had measured are not known.
+
+    Raises UserError, also for a folder that is none.
+    """
+    if not place.is_dir():
+        raise UserError(f"{place}: no such folder: name one that  trajudge proxy run  wrote")
+    for log in sorted(place.rglob("events.jsonl")):
         events = read_events(log)
         measured = any(event.get("apis") for event in events if event["type"] == "proxy")
         for figures in ended_tasks(events, price_of):

@@ -20,6 +20,7 @@ from trajudge.trajectories.util.options import (
     config_words,
     count,
     read_settings,
+    samples,
 )
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _run_options(group: Any) -> None:
     add = OptionAdder(group)
     add(
         "--samples",
-        type=count,
+        type=samples,
         default=1,
         metavar="N",
         help="judgments per trajectory, the seed of each one higher (default: 1)",

@@ -86,9 +86,7 @@ def notes_of(
     yield f"the run is in {planned.plan.folder}"
     failed, total = failures(judgments), planned.total
     if stopped is not None:
-        yield (
-            f"{stopped}: {len(judgments)} of {total} judged; the same command goes on from there"
-        )
+        yield f"{stopped}: the same command goes on from there"
     elif are_too_many(failed, planned):
         yield (
             f"{failed} of {count_of(total, 'judgment')} failed, more than --max-failures "

@@ -16,6 +16,7 @@ from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.options import MOST_SAMPLES
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 Split = Literal["dev", "test", "all"]
@@ -68,7 +69,7 @@ class DataConfig(Record):
 class RunConfig(Record):
     """How often each trajectory is judged, what counts as a failed run, and where it is kept."""
 
-    samples: int = Field(default=1, ge=1)
+    samples: int = Field(default=1, ge=1, le=MOST_SAMPLES)
     retry_failed: bool = False
     max_failures: int | float = 0
     protocol: Literal["default", "agentrewardbench"] = "default"

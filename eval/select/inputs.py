@@ -23,6 +23,7 @@ from trajudge.eval.data.sources import (
     representation_name,
     unfinished_runs,
 )
+from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.judges.model import Judgment
@@ -33,10 +34,12 @@ from trajudge.trajectories.util.terminal import count_of, one_line
 
 
 class Inputs(NamedTuple):
-    """``configurations`` are those of the judges, by the name that the judgments have."""
+    """``configurations`` are those of the judges, by the name that the judgments have;
+    ``unfinished`` the runs that lack judgments."""
 
     judgments: list[Judgment]
     configurations: dict[str, JudgeConfiguration]
+    unfinished: tuple[UnfinishedRun, ...] = ()
 
 
 def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
@@ -50,7 +53,8 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     if published is not None:
         sources.append(read_published_folder(published, with_labels=False))
         manifests.append(None)
-    judgments = list(combine(sources).judgments)
+    whole = combine(sources)
+    judgments = list(whole.judgments)
     if not judgments:
         raise UserError("no judgments to select from: give the folder of a run, or --judgments DIR")
     configurations = {
@@ -58,7 +62,7 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
         for source, manifest, names in zip(sources, manifests, judge_names(sources), strict=True)
         for judge, name in names.items()
     }
-    return Inputs(judgments, configurations)
+    return Inputs(judgments, configurations, tuple(whole.unfinished))
 
 
 def as_planned(inputs: Inputs, plan: SelectionPlan) -> Inputs:
@@ -80,7 +84,7 @@ def as_planned(inputs: Inputs, plan: SelectionPlan) -> Inputs:
         for each in inputs.judgments
     ]
     renamed = {names.get(name, name): judge for name, judge in judged.items()}
-    return Inputs(judgments, renamed)
+    return inputs._replace(judgments=judgments, configurations=renamed)
 
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
@@ -92,17 +96,14 @@ def _held_out(run: Path, manifest: dict[str, Any]) -> Source:
             f"{run}: no judgment was made yet: judge first, the command that made the folder goes "
             "on; or leave it out"
         )
-    notes += [
-        f"{run}: not finished: the decision is on {cut.judged:,} of {cut.due:,} judgments"
-        for cut in unfinished_runs(manifest, len(judgments))
-    ]
     sys.stderr.write("".join(f"note: {one_line(note)}\n" for note in notes))
     trained = trained_on(manifest, judgments)
     for judge, keys in trained.items():
         sys.stderr.write(
             f"note: {count_of(len(keys), 'trajectory')} left out: {judge} was trained on them\n"
         )
-    return Source(str(run), without_training(judgments, trained), {})
+    cut = unfinished_runs(manifest, len(judgments))
+    return Source(str(run), without_training(judgments, trained), {}, unfinished=cut)
 
 
 def _manifest(run: Path) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration
+from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import as_planned, read_all_labels, read_inputs
@@ -19,6 +21,7 @@ from trajudge.eval.select.settings import SelectConfig
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import one_line
 
 
 class FrozenPlan(NamedTuple):
@@ -48,7 +51,9 @@ def freeze_plan(config: SelectConfig) -> FrozenPlan:
         check_folder(config.out, "--out")
     inputs = read_inputs(config.runs, config.judgments)
     plan = open_plan(config) if config.candidates else make_plan(config.plan, inputs.judgments)
-    judgments, configurations = as_planned(inputs, plan)
+    judgments, configurations, cut = as_planned(inputs, plan)
+    if cut:
+        sys.stderr.write(f"note: {one_line(unfinished(cut))}: the decision is on these\n")
     folder = config.out or Path("selections") / plan.hash[:8]
     freeze(folder / FILE, plan)
     is_stale = plan.judgments not in ("", judgments_hash(judgments))

@@ -55,7 +55,7 @@ def route(model: str, *, adapter: str | None = None, base_url: str | None = None
     if provider and name:
         return "litellm"
     raise UserError(
-        f"--model {model!r} names no known provider{_suggestion(model) or ':'} write "
+        f"the model {model!r} names no known provider{_suggestion(model) or ':'} write "
         f"gpt-…, o3…, claude-… or provider/name, or add --base-url URL for a local server "
         f"or --adapter {'|'.join(NAMES)}"
     )

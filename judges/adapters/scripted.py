@@ -14,6 +14,7 @@ from trajudge.judges.adapters.protocols.finish import Finish
 from trajudge.judges.model import Reply, Request, Text, Usage
 from trajudge.trajectories.model import Record, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 
 
 class ScriptedReply(Record):
@@ -76,7 +77,7 @@ def from_file(path: str | None) -> ScriptedAdapter:
 def read_script(path: Path) -> list[ScriptedReply]:
     """Read the lines of a script; empty ones are skipped. Raises UserError naming the line."""
     try:
-        rows = path.read_bytes().splitlines()
+        rows = read_utf8(path).splitlines()
     except OSError as error:
         raise UserError(f"--script {path} cannot be read ({error.strerror})") from None
     lines = []

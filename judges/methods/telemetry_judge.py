@@ -24,6 +24,7 @@ from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import refused_value
 
 # Named one by one: whatever else a loader keeps among the telemetry cannot come in.
@@ -182,7 +183,7 @@ def read_model(path: Path | None) -> TelemetryModel:
             "trajudge run telemetry --data KIND:PATH --save FILE"
         )
     try:
-        return TelemetryModel.model_validate_json(path.read_bytes())
+        return TelemetryModel.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(
             f"{path}: {error.strerror}: name the file of --save of  trajudge run telemetry"

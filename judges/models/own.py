@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, ValidationError
 from trajudge.judges.models.prices import KnownPrice, Price, PriceSource
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 
@@ -101,9 +102,9 @@ def _name(source: str) -> str:
 
 def _toml(option: str, source: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(source).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{option}: the file cannot be read ({error})") from None
+        return tomllib.loads(read_text(Path(source)))
+    except OSError as error:
+        raise UserError(f"{option}: the file cannot be read ({error.strerror})") from None
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{option}: not TOML ({error}): mend the file") from None
 

@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from trajudge.proxy.plans.faults import Fault, PlainRecord
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 
 _SHOWN = 3  # mistakes that one message names
 
@@ -83,7 +84,7 @@ def _names_field(place: list[Any]) -> bool:
 def read_plan(path: Path) -> FaultPlan:
     """Read a plan. Raises UserError with a sentence for each of the first mistakes."""
     try:
-        text = path.read_bytes()
+        text = read_utf8(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a fault plan in --faults") from error
     mistakes = plan_mistakes(text)

@@ -50,11 +50,6 @@ class ProxySettings:
 
 def boundary(text: str) -> Pattern[str]:
     """Compile a task's signature. Raises UserError."""
-    if not text:
-        raise UserError(
-            "--task-signature '': every page load would begin a task: write a regular expression, "
-            "or leave it out"
-        )
     try:
         return re.compile(text)
     except re.error as error:

@@ -17,7 +17,7 @@ from trajudge.rewards.watch.probes import PROBES
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, naming
 
 log = logging.getLogger(__name__)
 
@@ -113,7 +113,9 @@ def _canaries(config: WatchConfig) -> list[Trajectory]:
     """Read the canaries, in an order of their own."""
     if config.canaries is None:
         return []
-    read = [one for one in open_source(open_spec(config.canaries)) if isinstance(one, Trajectory)]
+    with naming("--canaries"):
+        loaded = list(open_source(open_spec(config.canaries)))
+    read = [one for one in loaded if isinstance(one, Trajectory)]
     if not read:
         raise UserError(f"--canaries {config.canaries}: there is no trajectory that can be read")
     rng = np.random.default_rng(config.seed)

@@ -14,6 +14,7 @@ from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import first_error
 
 
@@ -64,7 +65,7 @@ def read_canaries(file: Path) -> Canaries:
     """Read the file, by judge and run. Raises UserError naming the line."""
     found: dict[str, dict[TrajectoryKey, Canary]] = {}
     try:
-        lines = file.read_bytes().splitlines()
+        lines = read_utf8(file).splitlines()
     except OSError as error:
         raise UserError(
             f"--drift {file}: cannot be read ({error.strerror}): name another file"
@@ -73,7 +74,10 @@ def read_canaries(file: Path) -> Canaries:
         try:
             one = Canary.model_validate_json(line)
         except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
+            raise UserError(
+                f"--drift {file}: line {number} is damaged ({first_error(error, 'the line')}): "
+                "restore the file from a copy, or remove it, so that it is written anew"
+            ) from error
         found.setdefault(one.judge, {})[one.key] = one
     if not found:
         raise UserError(f"--drift {file}: is empty: remove it, so that it is written anew")

@@ -48,6 +48,7 @@ from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import first_error
 
 THREATS = {
@@ -129,7 +130,7 @@ def read_variants(attacked: Path) -> list[VariantLine]:
     """Read ``variants.jsonl`` of a folder of changed runs. Raises UserError."""
     file = attacked / VARIANTS
     try:
-        lines = file.read_bytes().splitlines()
+        lines = read_utf8(file).splitlines()
     except OSError as error:
         raise UserError(
             f"{file}: cannot be read ({error.strerror}): --attacked is what  trajudge data "
@@ -140,7 +141,7 @@ def read_variants(attacked: Path) -> list[VariantLine]:
         try:
             variants.append(VariantLine.model_validate_json(line))
         except ValidationError as error:
-            raise UserError(f"{file}, line {number}: {first_error(error, 'the whole')}") from error
+            raise UserError(f"{file}, line {number}: {first_error(error, 'the line')}") from error
     return [
         one
         for one in variants

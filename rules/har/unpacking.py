@@ -16,9 +16,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, Literal, NamedTuple
 
 from trajudge.rules.har.records import MAX_BODY, Resources
-from trajudge.rules.reading import MAX_BYTES, read_bytes
+from trajudge.rules.reading import MAX_BYTES, read_bytes, read_data
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular, utf8
 
 MAX_UNPACKED = MAX_BYTES
 MAX_BODIES = 256 * 2**20
@@ -80,7 +80,7 @@ def _gunzipped(path: Path) -> bytes:
         raise UserError(f"{path}: a damaged .gz file: {error}: pack it again") from error
     if data is None:
         raise UserError(_too_large(path, path.stem))
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return utf8(data, path)
 
 
 def _beside(folder: Path) -> Resources:
@@ -89,7 +89,7 @@ def _beside(folder: Path) -> Resources:
 
     def stored(place: str) -> bytes | None:
         file = folder / place
-        return read_bytes(file, MAX_BODY, data) if data.has_file(file) else None
+        return read_data(file, MAX_BODY, data) if data.has_file(file) else None
 
     return _limited(stored)
 
@@ -144,7 +144,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
         data = _bounded(file, MAX_UNPACKED)
     if data is None:
         raise UserError(_too_large(path, name))
-    return data.removeprefix(b"\xef\xbb\xbf")
+    return utf8(data, path)
 
 
 def _too_large(path: Path, name: str) -> str:

@@ -112,7 +112,7 @@ def test_a_missing_column_file_or_encoding_is_one_sentence(tmp_path: Path) -> No
     with pytest.raises(UserError, match="'annotator_name' is missing"):
         load(path)
     path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(UserError, match="not a CSV file in UTF-8"):
+    with pytest.raises(UserError, match="is UTF-16: save it as UTF-8"):
         load(path)
 
 

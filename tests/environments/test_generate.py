@@ -149,7 +149,7 @@ def test_the_vector_that_a_mistaken_one_is_told_exists(
 @mistakes(
     """
     --app bank => --app bank
-    --app= => --app '': there is no such application
+    --app= => --app is empty: give a value
     --domain banking => --domain banking
     --scenario haggle => 'haggle'
     --vector 1,2,3 => seven numbers

@@ -226,6 +226,7 @@ def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
     """
     --agent oracel => oracel
     --workers 0 => --workers
+    --workers 1001 => is more than 1,000
     --seed -1 => --seed
     --max-cost 1 => --model
     --model scripted-b => scripted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.command_words import instead
 from tests.llm_server import LlmServer
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
@@ -14,7 +15,7 @@ SAMPLE = sum(1 for _ in store.read(sample_path()))
 
 
 def run(*words: str, data: str = "sample") -> int:
-    return main(["--data", data, "--out", "run", *words])
+    return main(instead(["--data", data, "--out", "run"], words))
 
 
 def model(server: LlmServer, *words: str, name: str = "gpt-4o") -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_words import instead
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
@@ -47,8 +48,8 @@ def said(incoming: Incoming) -> str:
 
 
 def ask(server: LlmServer, *words: str) -> int:
-    call = ["--tasks", "tasks.json", "--model", "m", "--out", "out", "--yes"]
-    return main([*call, "--base-url", server.url + "/v1", *words])
+    call = ["--tasks", "tasks.json", "--model", "m", "--out", "out"]
+    return main(instead([*call, "--base-url", server.url + "/v1"], ["--yes", *words]))
 
 
 def agents() -> dict[str, dict[str, Any]]:
@@ -183,7 +184,7 @@ def test_tasks_of_verified_are_answered_with_a_response_object() -> None:
 def test_a_mistake_is_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["--tasks", "tasks.json", "--model", "m", *words]) == USAGE_ERROR
+    assert main(instead(["--tasks", "tasks.json", "--model", "m"], words)) == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 
 

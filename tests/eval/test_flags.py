@@ -6,12 +6,15 @@ import argparse
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
 from tests.screens import LINES
 from trajudge.eval.cli import COMMANDS, GROUPS
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Parser
 
 MODULES = {
@@ -77,7 +80,7 @@ MEANINGS = {
     "--light-model": "NAME str",
     "--success-last": "switch",
     "--prompts": "choice str",  # ours, or the source's own
-    "--samples": "N count",  # judgments of a trajectory
+    "--samples": "N samples",  # judgments of a trajectory
     "--retry-failed": "switch",
     "--perturbation": "NAME str",  # of the catalogue
     "--mode": "MODE str",  # of a rule-based evaluator
@@ -118,7 +121,7 @@ MEANINGS = {
     "--wait": "SECONDS positive",
     "--tpm": "N positive",
     "--training-set": "choice str",
-    "--workers": "N count",
+    "--workers": "N workers",
     "--yes": "switch",
 }
 
@@ -257,3 +260,44 @@ def test_an_old_spelling_leads_to_a_flag_of_its_command() -> None:
             known = {flag for action in made._actions for flag in action.option_strings}
             assert set(made.old.values()) <= known, name
             assert not made.old.keys() & known, name
+
+
+def _two_values(action: argparse.Action) -> tuple[str, str]:
+    """Two different values that the option takes."""
+    if action.choices:
+        first, *others = map(str, action.choices)
+        return first, next(iter(others), "another")
+    return ("5", "6") if action.type not in (None, str, Path) else ("a", "b")
+
+
+@pytest.mark.parametrize(("name", "made"), [pytest.param(*each, id=each[0]) for each in parsers()])
+def test_two_values_of_an_option_that_takes_one_are_refused(
+    name: str, made: argparse.ArgumentParser
+) -> None:
+    """Both spellings, and never a list; the same value twice loses nothing."""
+    for action in made._actions:
+        if not isinstance(action, argparse._StoreAction) or not action.option_strings:
+            continue
+        assert isinstance(made, Parser), name
+        flag, (first, second) = action.option_strings[-1], _two_values(action)
+        count = action.nargs if isinstance(action.nargs, int) else 1
+        words = [flag, *[first] * count, flag, *[second] * count]
+        with pytest.raises(UserError, match=f"{flag} is given twice, as '{first}.*' and '{second}"):
+            made.parse_args(words)
+        if count == 1:
+            with pytest.raises(UserError, match=f"{flag} is given twice"):
+                made.parse_args([f"{flag}={first}", f"{flag}={second}"])
+        with suppress(UserError):  # of what the command needs beside it
+            made.parse_args([flag, *[first] * count, flag, *[first] * count])
+
+
+def test_a_value_that_is_empty_is_refused() -> None:
+    """As of a shell's variable that is not set: a path would be that of the folder at hand."""
+    for _, made in parsers():
+        for action in made._actions:
+            if action.option_strings and action.nargs != 0:
+                flag = action.option_strings[-1]
+                with pytest.raises(UserError, match=f"{flag} is empty: give a value, or leave"):
+                    made.parse_args([f"{flag}="] if action.nargs != 2 else [flag, "", ""])
+    with pytest.raises(UserError, match="RUN is empty: give a value"):
+        parser_of("trajudge score").parse_args(["run", ""])

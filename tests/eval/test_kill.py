@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.command_words import instead
 from tests.eval.judge_command import SAMPLE
 from tests.forked import Forked, start
 from tests.llm_replies import Incoming
@@ -31,12 +32,12 @@ class Command:
         folder.mkdir()
         self.folder = folder
         self.cache = folder / "cache.sqlite"
-        self.words = [
+        own = (
             *("--data", "sample", "--model", "gpt-4o"),
             *("--base-url", f"{server.url}/v1", "--samples", "2", "--concurrency", "4"),
             *("--cache", str(self.cache)),
-            *words,
-        ]
+        )
+        self.words = instead(own, words)
 
     def start(self) -> Forked:
         return start("eval.judge", self.words, self.folder, os.environ)

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from benchmarks import agentrewardbench_like as like
+from tests.command_words import instead
 from tests.eval.test_paper_judges import assumed
 from tests.hub_server import COMMIT, Hub, serve
 from tests.llm_replies import Incoming, verdict_text
@@ -65,7 +66,7 @@ def judge(hub: Hub, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[Judgm
         told = ["--split", "all", *([] if "heuristic" in words else asked)]
         Path("data").mkdir(exist_ok=True)
         Path("data/annotations.csv").write_bytes(hub.files["annotations.csv"])
-        main([*where, *told, "--out", "run", *words])
+        main(instead([*where, *told, "--out", "run"], words))
         seen = [json.dumps(one.payload).count("data:image/png") for one in server.seen]
     (found,) = read_judgments(Path("run"))
     return found, seen

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_words import instead
 from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
@@ -32,7 +33,7 @@ ASSUMED = {
 
 def run(server: LlmServer, *words: str) -> int:
     where = ["--data", "sample", "--out", "run", "--base-url", server.url + "/v1"]
-    return main([*where, "--model", "gpt-4o", *words])
+    return main(instead([*where, "--model", "gpt-4o"], words))
 
 
 def assumed(incoming: Incoming) -> str:

@@ -138,8 +138,12 @@ def test_each_agent_has_its_own_traces_and_no_agent_another_ones(tmp_path: Path)
 def test_a_mistake_in_the_options_is_one_sentence(
     tmp_path: Path, option: str | None, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = _verified(tmp_path, 1)
-    words = [*words, "--judge-option", option] if option else ["--judge", "rules:verified"]
+    _verified(tmp_path, 1)
+    options: dict[str, object] = {"tasks": tmp_path / "tasks.json", "traces": tmp_path / "traces"}
+    if option is not None:
+        name, _, value = option.partition("=")
+        options[name] = value
+    words = _options("rules:verified", **options) if option else ["--judge", "rules:verified"]
     assert _judge(tmp_path, words, _run("webarena.1", RIGHT))[0] == USAGE_ERROR
     assert sentence in capsys.readouterr().err
 

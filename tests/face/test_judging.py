@@ -199,7 +199,7 @@ def test_a_dear_run_needs_a_limit_or_consent(runs: list[tj.Trajectory], server: 
 def test_a_spent_budget_is_a_warning_and_a_shorter_result(
     runs: list[tj.Trajectory], server: LlmServer
 ) -> None:
-    with pytest.warns(UserWarning, match="judged; the same command goes on"):
+    with pytest.warns(UserWarning, match="the same command goes on"):
         found = tj.judge(
             runs,
             "simplified",

@@ -136,6 +136,7 @@ def test_a_judge_of_the_users_without_words_is_shown_without_empty_lines(
     nobody => no such judge
     aer-v --judge-option variant=mine => variant = 'mine'
     aer-v --judge-option variant => --judge-option variant: write it as NAME=VALUE
+    aer-v --judge-option variant=a --judge-option variant=b => variant is given twice, as 'a' and
     aer-v --judge-option colour=red => no option 'colour'
     """
 )

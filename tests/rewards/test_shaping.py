@@ -115,9 +115,13 @@ def test_penalties_never_turn_success_and_failure(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"side_effect": 0.9}, "allow_flip"),
+        ({"side_effect": 0.9}, r"side_effect=0\.9 and repetition=0\.1 are 1 .* set allow_flip"),
         ({"low": 1.0}, "low must be below high"),
-        ({"form": "gate", "threshold": 0.4}, "must not be below reject_below"),
+        (
+            {"form": "gate", "threshold": 0.4},
+            r"threshold=0\.4 of a gate is below reject_below=0\.5",
+        ),
+        ({"form": "gate", "threshold": 0.0}, "threshold=0 of a gate"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings: dict[str, object], message: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_words import instead
 from tests.tables import mistakes
 from trajudge.rules.evaluate import main
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
@@ -53,7 +54,7 @@ def _write(folder: Path, runs: list[dict[str, Any]]) -> None:
 
 def _evaluate(folder: Path, *more: str) -> int:
     words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs.jsonl")]
-    return main([*words, "--out", str(folder / "runs-original"), *more])
+    return main(instead([*words, "--out", str(folder / "runs-original")], more))
 
 
 def _outcomes(out: Path) -> dict[str, str]:

@@ -34,7 +34,7 @@ def test_any_other_file_is_a_mistake(tmp_path: Path, content: Any) -> None:
 
 
 def test_an_empty_folder_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UserError):
+    with pytest.raises(UserError, match=r"holds no \.json file: name a file of tasks"):
         detected(tmp_path)
 
 

@@ -120,3 +120,14 @@ def test_the_bundled_sample_is_a_source(tmp_path: Path) -> None:
     assert main(["data", "convert", "sample", str(tmp_path / "own")]) == 0
     kept, bundled = store.read(tmp_path / "own"), store.read(sample_path())
     assert [run.key for run in kept] == [run.key for run in bundled]
+
+
+@pytest.mark.parametrize(
+    ("words", "named"), [(("convert", "nope", "out"), "IN"), (("verdicts", "nope"), "the data")]
+)
+def test_data_that_is_not_there_is_named_as_it_was_given(
+    words: tuple[str, ...], named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = ["--out", str(tmp_path / "out")] if words[0] == "verdicts" else []
+    assert main(["data", *words, *out]) == 2
+    assert capsys.readouterr().err.startswith(f"error: {named} 'nope': no such file or folder")

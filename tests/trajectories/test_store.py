@@ -258,7 +258,7 @@ def test_only_wanted_keys_are_read(tmp_path: Path) -> None:
             b'{"format": 1, "key": {"benchmark": "b", "agent": "a", "task_id": "t"}}',
             "raw_task_id is missing",
         ),
-        (b"\xff\xfe", "not a trajectory"),
+        (b"\xff\xff", "not a trajectory"),
         (b"[" * 100_000, "not a trajectory"),
         (b'{"format": 1, "x\\ud800": ' + b"[" * 100_000, "not a trajectory"),
     ],

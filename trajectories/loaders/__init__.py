@@ -157,6 +157,9 @@ def detect_kind(path: Path) -> str:
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
+    from trajudge.trajectories.loaders.common.detection import check_utf8  # noqa: PLC0415 - as kinds
+
+    check_utf8(path)
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
         f"{', '.join(user_loaders.DOOR.names(KINDS))}"

@@ -31,7 +31,7 @@ from trajudge.trajectories.model import (
 )
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, utf8
 
 KIND = "agentrewardbench"
 LEAKS = ("annotations.csv", "cleaned/**/*.json:summary_info.cum_reward")
@@ -180,6 +180,7 @@ def _decode(path: Path, root: DataFolder) -> _File:
         if not os.fstat(file.fileno()).st_size:
             raise ValueError("the file is empty")
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+            utf8(mapped[:MARK_BYTES], path)
             return python_json.decode(mapped, _DECODER)
 
 

@@ -14,7 +14,13 @@ import msgspec
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.safe_files import (
+    DataFolder,
+    NotUtf8,
+    UnsafeFile,
+    open_regular,
+    utf8,
+)
 
 T = TypeVar("T")
 MAX_JSON_BYTES = 256 * 2**20
@@ -67,8 +73,8 @@ def decode(root: DataFolder, path: Path, kind: type[T], *, max_bytes: int = MAX_
     Damaged."""
     try:
         decoder: msgspec.json.Decoder[T] = _decoder(cast(Any, kind))
-        return python_json.decode(root.read(path, max_bytes), decoder)
-    except UnsafeFile as error:
+        return python_json.decode(utf8(root.read(path, max_bytes), path), decoder)
+    except (UnsafeFile, NotUtf8) as error:
         raise Damaged(str(error)) from None
     except (ValueError, RecursionError) as error:
         raise Damaged(f"{readable(path.name)} is not the JSON expected: {reason(error)}") from None

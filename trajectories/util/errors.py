@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -21,6 +22,16 @@ class MissingExtra(UserError):
     def __reduce__(self) -> tuple[type[UserError], tuple[str]]:
         """As a plain UserError, so that a worker process can hand it to its parent."""
         return UserError, (str(self),)
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Let a UserError about data name the option or argument that it was given by, in place of the
+    ``--data`` of most commands."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(str(error).replace("--data", option)) from error
 
 
 class ImageUnreadable(Exception):

@@ -9,6 +9,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
 from trajudge.trajectories.util.layout.help import (
@@ -27,6 +28,12 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # as a shell says of a program that SIGPIPE ended
 
+# What nobody asks for at each place where it may happen.
+_MENDS = {
+    errno.ENOSPC: "cannot be written ({}): make room and start the same command again",
+    errno.ENAMETOOLONG: "{}: give a shorter path",
+}
+
 P = ParamSpec("P")
 Work = Callable[[argparse.Namespace], int]  # what a command does with its options
 
@@ -41,7 +48,8 @@ class Parser(argparse.ArgumentParser):
     """A parser that complains in one sentence (UserError) and understands old spellings.
 
     ``old`` maps a flag of the version before to today's; the old one is noted on stderr.
-    Abbreviated flags are refused: the next version could give them another meaning.
+    Abbreviated flags are refused: the next version could give them another meaning. So are two
+    values of an option that keeps one.
     ``--help`` of a parser with many options explains those that ``show_first`` names, and
     ``--help-all`` all.
     """
@@ -51,26 +59,43 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **{**usual, **options})
         self.old = dict(old or {})
         self._first: Any = None
+        self._given: dict[argparse.Action, list[str]] = {}
 
     def parse_known_args(  # type: ignore[override]  # typeshed has it overloaded
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         words = sys.argv[1:] if args is None else args
+        self._given.clear()
         known = super().parse_known_args([self.renewed(word) for word in words], namespace)
-        self._check_outputs(known[0])
+        self._check_outputs(vars(known[0]))
         return known
 
-    def _check_outputs(self, options: argparse.Namespace) -> None:
+    def _check_outputs(self, options: Mapping[str, Any]) -> None:
         """Refuse a place that cannot be written before the work. Raises UserError."""
         outputs = [action for action in self._actions if isinstance(action, Output)]
-        if not outputs or getattr(options, "dry_run", False):
+        if not outputs or options.get("dry_run"):
             return
         from trajudge.trajectories.util.atomic import check_file, check_folder  # noqa: PLC0415 - --help needs none of it
 
         for action in outputs:
             check = check_folder if action.metavar == "DIR" else check_file
-            if (path := getattr(options, action.dest)) is not None:
+            if (path := options.get(action.dest)) is not None:
                 check(path, action.option_strings[-1])
+
+    def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
+        """Read the values of an option. Raises UserError where it has others already, and for one
+        that is empty (a shell's variable that is not set): a path would be that of the folder where
+        the command was started, other options would be as if they were not there."""
+        if "" in arg_strings and (action.option_strings or action.type is Path):
+            name = action.option_strings[-1] if action.option_strings else action.metavar
+            self.error(f"{name} is empty: give a value, or leave it out")
+        if action.option_strings and isinstance(action, argparse._StoreAction):
+            earlier = self._given.setdefault(action, arg_strings)
+            if earlier != arg_strings:
+                both = " and ".join(repr(" ".join(words)) for words in (earlier, arg_strings))
+                name = action.option_strings[-1]
+                self.error(f"{name} is given twice, as {both}: it takes one value, leave one out")
+        return super()._get_values(action, arg_strings)
 
     def renewed(self, word: str) -> str:
         """Replace an old flag by today's, with a note on stderr."""
@@ -131,13 +156,8 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
 
 
-class Output(argparse.Action):
+class Output(argparse._StoreAction):
     """Takes the path of a file or a folder (DIR) that is written."""
-
-    def __call__(
-        self, parser: Any, namespace: argparse.Namespace, values: Any, _: str | None = None
-    ) -> None:
-        setattr(namespace, self.dest, values)
 
 
 class _AllHelp(argparse.Action):
@@ -160,9 +180,9 @@ class TextParser(Parser):
 
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
     """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
-    Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141, a full disk
-    2. Everything else is a defect and keeps its traceback. What a command puts in place of
-    standard error ends with it."""
+    Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141, a full disk and a
+    path that is too long 2. Everything else is a defect and keeps its traceback. What a command
+    puts in place of standard error ends with it."""
 
     @functools.wraps(command)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -179,13 +199,12 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
                 raise
             return BROKEN_PIPE
         except OSError as error:
-            if error.errno != errno.ENOSPC:
+            if error.errno not in _MENDS:
                 raise
-            _give_up_full_output()
-            sys.stderr.write(
-                f"error: {error.filename or 'the output'}: cannot be written ({error.strerror}): "
-                "make room and start the same command again\n"
-            )
+            if error.errno == errno.ENOSPC:
+                _give_up_full_output()
+            place = error.filename or "the output"
+            sys.stderr.write(f"error: {place}: {_MENDS[error.errno].format(error.strerror)}\n")
             return USAGE_ERROR
         except Exception as error:
             # Imported late: a command's --help must not wait for the data model.

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.python_json import BOM
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular, utf8
 
 MAX_LINE_BYTES = 128 * 2**20
 # How much of a line that is too long is passed over to find the next one: a sparse file is zeros
@@ -49,8 +48,8 @@ def read_lines(
     that other tools put before the first one.
 
     A line that is too long, and the place where a compressed file is damaged, come as a Line with
-    a problem. Raises UserError for a decompression bomb or a file that cannot be opened or lies
-    outside of ``folder``.
+    a problem. Raises UserError for a decompression bomb, UTF-16, or a file that cannot be opened or
+    lies outside of ``folder``.
     """
     number, parts, size = 1, list[bytes](), 0
     try:
@@ -58,23 +57,24 @@ def read_lines(
             *ended, rest = piece.split(b"\n")
             for end in ended:
                 parts.append(end)
-                yield from _line(number, b"".join(parts), size + len(end), max_line_bytes)
+                line = b"".join(parts)
+                yield from _line(path, number, line, size + len(end), max_line_bytes)
                 number, parts, size = number + 1, [], 0
             size += len(rest)
             # The rest of a line that is too long is counted, not kept.
             parts = [*parts, rest] if size <= max_line_bytes else []
             if size > max_line_bytes + MAX_SKIPPED_BYTES:
                 raise _Damaged(f"a line goes on for more than {MAX_SKIPPED_BYTES:,} bytes")
-        yield from _line(number, b"".join(parts), size, max_line_bytes)
+        yield from _line(path, number, b"".join(parts), size, max_line_bytes)
     except _Damaged as error:
         yield Line(number, b"", f"the file is damaged from here on ({error})")
 
 
-def _line(number: int, line: bytes, size: int, limit: int) -> Iterator[Line]:
+def _line(path: Path, number: int, line: bytes, size: int, limit: int) -> Iterator[Line]:
     if size > limit:
         yield Line(number, b"", f"the line is longer than {limit} bytes")
         return
-    content = line.removeprefix(BOM) if number == 1 else line
+    content = utf8(line, path) if number == 1 else line
     if content.strip():
         yield Line(number, content)
 

@@ -12,10 +12,14 @@ from typing import Any, NamedTuple, TypeVar
 
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import Output, Parser
+from trajudge.trajectories.util.safe_files import read_text
 
 SettingsT = TypeVar("SettingsT")
 HIGHEST_PORT = 65535
 LARGEST = 2**63 - 1  # what a run's manifest can hold
+# More is a slip, and would fit in no machine's memory.
+MOST_SAMPLES = 10_000
+MOST_WORKERS = 1_000
 MOST_PAGE_LOADS = 10_000  # of a task, that a fault plan may count on
 
 
@@ -37,6 +41,22 @@ def _from(least: int, text: str) -> int:
         if value >= least:
             return value
     raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
+
+
+def samples(text: str) -> int:
+    """Read a number of judgments of each trajectory."""
+    return _up_to(MOST_SAMPLES, text)
+
+
+def workers(text: str) -> int:
+    """Read a number of processes, or browsers, at once."""
+    return _up_to(MOST_WORKERS, text)
+
+
+def _up_to(most: int, text: str) -> int:
+    if (value := count(text)) > most:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {most:,}")
+    return value
 
 
 def port(text: str) -> int:
@@ -154,15 +174,16 @@ def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, objec
     except ValueError as error:
         from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
-        from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+        from trajudge.trajectories.util.validation import refused_value  # noqa: PLC0415
 
         if not isinstance(error, ValidationError):
             raise
-        first = error.errors(include_url=False)[0]
-        if not first["loc"]:  # of several options together
-            raise UserError(first["msg"].removeprefix("Value error, ")) from None
-        name = str(first["loc"][0]).replace("_", "-")
-        raise UserError(f"--{name} is {first['input']!r}: {first['msg'].lower()}") from None
+        refused = refused_value(error)
+        if not refused.field:  # of several options together
+            raise UserError(refused.why) from None
+        name = refused.field.partition(".")[0].replace("_", "-")
+        why = refused.why[0].lower() + refused.why[1:]
+        raise UserError(f"--{name} is {refused.value!r}: {why}") from None
 
 
 def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
@@ -178,7 +199,8 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
     if file is None:
         return []
     known = {action.option_strings[-1]: action for action in made._actions}
-    named = {word.split("=")[0] for word in argv}
+    flags = (word.split("=")[0] for word in argv)
+    named = {made.old.get(flag, flag) for flag in flags}
     words: list[str] = []
     for name, value in _entries(file).items():
         option = made.renewed("--" + str(name).replace("_", "-"))
@@ -199,12 +221,12 @@ def _entries(file: Path) -> dict[object, Any]:
 
     try:
         # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        loader = yaml.BaseLoader(file.read_text(encoding="utf-8"))
+        loader = yaml.BaseLoader(read_text(file))
         whole = loader.get_single_node()
         entries = loader.construct_document(whole) if whole else None
     except OSError as error:
         raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
     if not isinstance(entries or {}, dict):
@@ -233,7 +255,7 @@ def _json(file: Path, name: str) -> str:
     import yaml  # noqa: PLC0415 - only runs with a config file pay for it
 
     try:
-        entries = yaml.safe_load(file.read_text(encoding="utf-8"))
+        entries = yaml.safe_load(read_text(file))
         return json.dumps(entries.get(name, entries.get(name.replace("-", "_"))))
     except (yaml.YAMLError, TypeError) as error:
         reason = " ".join(str(error).split())

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import mmap
 import re
+from codecs import BOM_UTF8
 from typing import TypeVar
 
 import msgspec
@@ -18,7 +19,6 @@ import msgspec
 T = TypeVar("T")
 # A repaired copy stands in memory beside the file.
 MAX_REPAIRED_BYTES = 128 * 2**20
-BOM = b"\xef\xbb\xbf"
 
 # Escapes as wholes, so that the second backslash of a pair begins none; pairs before halves.
 _ESCAPES = re.compile(
@@ -57,7 +57,7 @@ def repaired(content: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | Non
     if len(content) > MAX_REPAIRED_BYTES:
         return None
     before = bytes(content)
-    after = before.removeprefix(BOM)
+    after = before.removeprefix(BOM_UTF8)
     if rb"\u" in after:
         after = _ESCAPES.sub(_whole_character, after)
     if numbers and (b"NaN" in after or b"Infinity" in after):

@@ -5,14 +5,20 @@ only what lies inside of it is read, wherever links lead; the folder itself may 
 Hugging Face's cache the files of ``snapshots/<revision>`` are links into ``blobs`` beside it,
 which count as inside. A file's size is looked at before a byte is read, so that a sparse file
 costs nothing.
+
+Text is UTF-8, with the mark that other tools put before it or without. What Windows' tools call
+Unicode is UTF-16, which every reader refuses by that name.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from pathlib import Path
 from typing import BinaryIO
+
+from trajudge.trajectories.util.errors import UserError
 
 # Should a pipe take a file's place after it was looked at, opening must not wait for a writer.
 _READING = (
@@ -21,11 +27,45 @@ _READING = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
+MARK_BYTES = len(BOM_UTF8)  # the longest mark that tells an encoding
 _OUTSIDE = "leads out of the data folder, so it is not read"
 
 
 class UnsafeFile(ValueError):
     """A file that is not read; the message names it and says why."""
+
+
+class NotUtf8(UserError, ValueError):
+    """A text that is not UTF-8: the user's mistake, and of one trajectory's file a reason to leave
+    it out."""
+
+
+def utf8(content: bytes, file: Path) -> bytes:
+    """Return the content of a text, or its beginning, without a byte-order mark. Raises NotUtf8 for
+    UTF-16."""
+    if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise NotUtf8(f"{_readable(file)} is UTF-16: save it as UTF-8")
+    return content.removeprefix(BOM_UTF8)
+
+
+def text_of(content: bytes, file: Path) -> str:
+    """Decode a text without its byte-order mark. Raises NotUtf8."""
+    try:
+        return utf8(content, file).decode()
+    except UnicodeDecodeError as error:
+        wrong = f"byte {error.object[error.start]:#04x} at {error.start:,}"
+        raise NotUtf8(f"{_readable(file)} is not UTF-8 ({wrong}): save it as UTF-8") from None
+
+
+def read_utf8(file: Path) -> bytes:
+    """Read the bytes of a text that the user named, which may be a pipe. Raises NotUtf8,
+    OSError."""
+    return utf8(file.read_bytes(), file)
+
+
+def read_text(file: Path) -> str:
+    """Read a text that the user named, which may be a pipe. Raises NotUtf8, OSError."""
+    return text_of(file.read_bytes(), file)
 
 
 def open_regular(path: Path, max_bytes: int | None = None) -> BinaryIO:
@@ -126,4 +166,8 @@ def _closed(folder: str) -> str:
 
 
 def _name(path: Path) -> str:
-    return os.fspath(path.name).encode("utf-8", "replace").decode()
+    return _readable(path.name)
+
+
+def _readable(path: str | Path) -> str:
+    return os.fspath(path).encode("utf-8", "replace").decode()

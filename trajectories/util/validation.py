@@ -9,8 +9,10 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_utf8
 
 M = TypeVar("M", bound=BaseModel)
+_NO_JSON = "Invalid JSON: "
 
 
 class RefusedValue(NamedTuple):
@@ -27,17 +29,19 @@ def refused_value(error: ValidationError) -> RefusedValue:
     first = error.errors()[0]
     why = first["msg"].removeprefix("Value error, ")
     if isinstance(first["input"], float) and isnan(first["input"]):  # beyond every limit
-        why = "NaN is no number"
+        why = "it is no number"
     field = ".".join(map(str, first["loc"]))
     return RefusedValue(field, first["input"], why, first["type"] == "missing")
 
 
 def first_error(error: ValidationError, whole: str) -> str:
     """Say ``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` stands in place of a
-    field where the record as a whole is wrong."""
+    field where the record as a whole is wrong, or no JSON."""
     refused = refused_value(error)
     if refused.missing:
         return f"{refused.field} is missing"
+    if refused.why.startswith(_NO_JSON):
+        return f"{whole} is not JSON ({refused.why.removeprefix(_NO_JSON)})"
     return f"{refused.field or whole} is {refused.value!r:.80} ({refused.why})"
 
 
@@ -48,7 +52,7 @@ def read_record(path: Path, record: type[M], hint: str = "") -> M:
     """
     mend = f": {hint}" if hint else ""
     try:
-        return record.model_validate_json(path.read_bytes())
+        return record.model_validate_json(read_utf8(path))
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error}){mend}") from error
     except ValidationError as error:

@@ -115,7 +115,7 @@ def _read_labels(path: Path) -> RunLabels | None:
         header = next(lines, None)
         if header is None or not store.is_header(header.content):
             return None
-        for line, label in _decoded(path, lines, _label, len(header.content)):
+        for line, label in _decoded(path, lines, _label, header.offset + len(header.content)):
             if label.role is Role.ADJUDICATED:
                 return None
             if label.role is not Role.PRIMARY:

@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import utf8
 from trajudge.trajectories.util.validation import first_error
 
 
@@ -98,15 +99,17 @@ class JournalLine(NamedTuple):
 
 def whole_lines(path: Path, offset: int = 0) -> Iterator[JournalLine]:
     """Yield the lines of a file of ours from ``offset`` on, one at a time. A last line without its
-    newline was torn by a kill and is left out. Raises UserError if the file cannot be read."""
+    newline was torn by a kill and is left out. Raises UserError if the file cannot be read, or is
+    UTF-16."""
     try:
         with path.open("rb") as file:
             file.seek(offset)
             for number, content in enumerate(file, start=1):
-                if not content.endswith(b"\n"):
+                text = content if offset else utf8(content, path)
+                if not text.endswith(b"\n"):
                     return
-                yield JournalLine(number, offset, content)
                 offset += len(content)
+                yield JournalLine(number, offset - len(text), text)
     except OSError as error:
         raise unreadable(path, error) from error
 

@@ -19,7 +19,7 @@ from trajudge.annotations.published import SUFFIX
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.trajectories.util.safe_files import read_regular, utf8
 
 FILE = "results.json"
 _SUCCESS = "trajectory_success"
@@ -57,7 +57,7 @@ def read_result_arrays(path: Path, annotations: Sequence[Annotation]) -> list[Ju
 
 def _decoded(path: Path) -> Mapping[str, Any]:
     try:
-        published = orjson.loads(read_regular(path, _MAX_BYTES))
+        published = orjson.loads(utf8(read_regular(path, _MAX_BYTES), path))
     except (OSError, ValueError) as error:
         raise UserError(f"{path}: cannot be read: {error}") from error
     if not isinstance(published, dict):

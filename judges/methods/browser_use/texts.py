@@ -13,6 +13,7 @@ from trajudge.prompts.published_browser_use import load_published_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 # Of 23 characters, which a text that is cut gives way to.
 CUT = "[... text is cut here.]"
@@ -117,7 +118,7 @@ class GroundTruths:
         """Read the file. Raises UserError for one that cannot be read or holds anything else."""
         self._path = path
         self._texts = {} if path is None else _read(path)
-        self.content = "" if path is None else path.read_text(encoding="utf-8")
+        self.content = "" if path is None else read_text(path)
 
     def of(self, trajectory: Trajectory) -> str | None:
         """Return the run's ground truth. Raises Skipped if the file has none for its task."""

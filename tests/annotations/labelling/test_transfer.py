@@ -40,6 +40,9 @@ def test_an_export_is_read_by_our_own_readers(
     events = str(tmp_path / "out/events.jsonl")
     assert main(["label", "verify", str(store.folder), "--events", events]) == 0
     assert "whole and unchanged" in capsys.readouterr().out
+    (tmp_path / "empty").touch()
+    assert main(["label", "verify", str(store.folder), "--events", str(tmp_path / "empty")]) == 2
+    assert "is no events.jsonl of an export (Input is a zero-length" in capsys.readouterr().err
     other, *_ = disputed(tmp_path / "other")
     assert main(["label", "verify", str(other.folder), "--events", events]) == 1
     assert "in the queue" in capsys.readouterr().out

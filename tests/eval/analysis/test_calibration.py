@@ -65,7 +65,7 @@ def test_the_map_is_fitted_on_dev_and_measured_on_test(
     with pytest.raises(UserError, match="no calibration of other; there are judge"):
         read_calibration(out, "other")
     out.write_text(out.read_text(), encoding="utf-16")
-    with pytest.raises(UserError, match="is not what --calibration-out writes"):
+    with pytest.raises(UserError, match="is UTF-16: save it as UTF-8"):
         read_calibration(out, "judge")
 
 

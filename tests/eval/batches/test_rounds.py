@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from tests.batch_server import BatchServer
+from tests.command_words import instead
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.judges.batch.ledger import Ledger
@@ -23,7 +24,7 @@ def judge(server: BatchServer, out: str, *words: str, name: str = "gpt-4o") -> i
     cache = ("--cache", f"{out}.sqlite")
     data = ("--data", "sample", "--limit", str(JUDGMENTS), "--model", name, "--base-url", root)
     batch = ("--batch-options", OPTIONS) if any("--batch" in word for word in words) else ()
-    return main([*data, "--out", out, "--yes", *batch, *cache, *words])
+    return main(instead([*data, "--out", out, *batch, *cache], ["--yes", *words]))
 
 
 def live(server: BatchServer, *words: str, name: str = "gpt-4o") -> bytes:

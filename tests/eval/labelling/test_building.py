@@ -67,13 +67,14 @@ def test_guidelines_that_cannot_be_used_are_named_before_anything_is_shown_or_wr
     for file, reason in (
         (tmp_path / "absent.md", "No such file or directory"),
         (tmp_path, "Is a directory"),
-        (latin, "not UTF-8"),
         (empty, "it is empty"),
     ):
         assert build(run, tmp_path / "queue", "--guidelines", str(file)) == 2
         shown = capsys.readouterr()
         assert f"--guidelines {file}: cannot be used ({reason}): name a Markdown file" in shown.err
         assert shown.out == ""
+    assert build(run, tmp_path / "queue", "--guidelines", str(latin)) == 2
+    assert f"{latin} is not UTF-8" in capsys.readouterr().err
     own = tmp_path / "own.md"
     own.write_text("# Ours\n")
     assert build(run, tmp_path / "queue", "--guidelines", str(own)) == 0

@@ -42,7 +42,8 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
     server: LlmServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert model(server, *WORDS, "--max-cost", "0.6") == 1
-    told = first(capsys.readouterr().out)
+    screen = capsys.readouterr()
+    told = first(screen.out)
     made = len(Path("run", JUDGMENTS).read_bytes().splitlines())
     assert 0 < made < 20
     sentence = (
@@ -50,6 +51,7 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
         f"{made} of 20 judgments"
     )
     assert told == sentence
+    assert on_one_line(screen.out + screen.err).count(f"{made} of 20 judg") == 2
     assert main(["score", "run"]) == 0
     assert first(capsys.readouterr().out) == sentence
     assert main(["report", "run", "--out", "page.html"]) == 0
@@ -60,8 +62,19 @@ def test_a_spent_budget_is_in_the_first_sentence_until_the_run_goes_on(
         on_one_line(capsys.readouterr().out)
     )
     main(["select", "run", "--target-precision", "0.5"])
-    said_first = f"note: run: not finished: the decision is on {made} of 20 judgments\n"
-    assert said_first in capsys.readouterr().err
+    cut_run = f"not finished: simplified-axtree:gpt-4o ({made} of 20 judgments)"
+    assert f"note: {cut_run}: the decision is on these\n" in capsys.readouterr().err
+    assert main(["audit", "run", "--out", "audit"]) == 0
+    told = on_one_line(capsys.readouterr().out)
+    assert told.startswith("the official reward against the experts on ")
+    assert f" trajectories; {cut_run} Precision " in told
+    assert main(["audit", "run", "--out", "audit", "--full"]) == 0
+    assert f"warning: {cut_run}" in on_one_line(capsys.readouterr().out)
+    accept = ["accept", "--run", "run", "--judge", "simplified-axtree:gpt-4o", "--threshold", "1"]
+    main([*accept, "--out", "accepted"])
+    accepted = capsys.readouterr()
+    assert f" accepted of 130 trajectories; {cut_run} " in on_one_line(accepted.out)
+    assert "not finished" not in accepted.err
     cut = [{"judge": "simplified-axtree:gpt-4o", "judged": made, "due": 20}]
     assert json.loads(Path("run/results.json").read_text())["unfinished"] == cut
     assert model(server, *WORDS, "--max-cost", "100") == 0

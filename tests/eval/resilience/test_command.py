@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -149,3 +150,22 @@ def test_what_is_not_named_is_asked_for(folders: Path, capfd: pytest.CaptureFixt
     again = words(folders)
     again[again.index("--faulted") + 1] = str(folders / "clean")
     assert main(again) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ((), "error: name folders of  trajudge env record --faults , or --clean"),
+        (("--faulted", "x"), "error: --clean and --outcomes must be named, too: name folders of"),
+        (("x", "--clean", "y"), "error: x: name folders of .*, not both"),
+        (("--clean", "x", "--faulted", "y", "--outcomes", "OWN"), "error: x: no such folder: name"),
+    ],
+)
+def test_what_is_compared_is_named_whole_and_is_there(
+    words: tuple[str, ...], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "outcomes.csv"
+    own.write_text("task,arm,success\none,clean,1\n")
+    given = [str(own) if word == "OWN" else word for word in words]
+    assert main(["proxy", "results", *given]) == 2
+    assert re.match(sentence, capfd.readouterr().err)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.command_words import instead
 from tests.judges.runs import GOOD
 from tests.llm_server import LlmServer
 from trajudge.eval.data.run_folder import read_judgments
@@ -24,7 +25,8 @@ async def judge(trajectory, ask):
 
 def run(server: LlmServer | None, *words: str) -> int:
     where = ["--base-url", server.url + "/v1"] if server else []
-    return main(["--data", "sample", "--out", "run", "--limit", "4", *where, *words])
+    own = ["--data", "sample", "--out", "run", "--limit", "4", *where]
+    return main(instead(own, words))
 
 
 def judgments() -> list[Judgment]:

@@ -37,6 +37,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     asked = parse([*file, "--model=claude-x", "--benchmark", "shop"])
     assert (asked.models, asked.data.benchmark) == (("claude-x",), ("shop",))
     assert asked.calls.seed == 3
+    assert parse([*file, "--seed", "4"]).calls.seed == 4
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
         ("- model\n", "no mapping of options"),
         ("model: [\n", "not YAML"),
         ("seed: 1\nmodel: x\nseed: 2\n", "line 3: 'seed' comes twice: leave one out"),
+        ("seed: [1, 2]\n", "--seed is given twice, as '1' and '2'"),
         ("max-cost: 1\nmax_cost: 2\n", "line 2: 'max_cost' comes twice"),
         ("extra-body:\n  a: 1\n  a: 2\n", "line 3: 'a' comes twice"),
     ],
@@ -73,6 +75,7 @@ def test_a_missing_config_file_is_named() -> None:
     """
     --limit 0 => --limit: '0' is not a whole number of at least 1
     --limit few => --limit: 'few' is not a whole number
+    --samples 10001 => --samples: '10001' is more than 10,000
     --limit 9223372036854775808 => --limit: '9223372036854775808' is more than 9223372036854775807
     --max-cost -1 => --max-cost: '-1' is not a number of at least 0
     --max-cost nan => --max-cost: 'nan' is not a number
@@ -127,3 +130,6 @@ def test_an_old_name_in_a_config_file_works_with_a_note(
     asked = parse(config(tmp_path, "judge: panel\nof: heuristic,rule-based\n"))
     assert asked.judge.members == "heuristic,rule-based"
     assert "note: --of is now --members" in capsys.readouterr().err
+    file = config(tmp_path, "judge: panel\nmembers: heuristic,x\n")
+    asked = parse([*file, "--of", "heuristic,rule-based"])
+    assert asked.judge.members == "heuristic,rule-based"

@@ -47,7 +47,7 @@ def test_who_answers(model: str, adapter: str, expected: str, base_url: str) -> 
 
 
 def test_a_name_of_nobody_is_the_users_to_mend() -> None:
-    with pytest.raises(UserError, match=r"'qwen'.*--base-url"):
+    with pytest.raises(UserError, match=r"^the model 'qwen' names no known.*--base-url"):
         route("qwen")
     with pytest.raises(UserError, match=r"'opnai'.*mean 'openai'\?.*openai, anthropic"):
         route("gpt-4o", adapter="opnai")

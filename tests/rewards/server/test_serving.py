@@ -347,7 +347,16 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
         (["--host", "0.0.0.0"], "give --token-file FILE"),
         (["--judge", "simplified"], "asks a model: name it"),
         (["--judge", "heuristic", "--token-file", "none"], "--token-file none: cannot be read"),
-        (["--judge", "heuristic", "--side-effect-penalty", "1"], "worth less than a failure"),
+        (
+            ["--judge", "heuristic", "--side-effect-penalty", "1"],
+            "error: --side-effect-penalty 1 and --repetition-penalty 0.1 are 1 or more together, "
+            "so that a success counts less than a failure: lower them\n",
+        ),
+        (["--judge", "heuristic", "--threshold", "nan"], "--threshold is nan: it is no number"),
+        (
+            ["--judge", "heuristic", "--form", "gate", "--threshold", "0.3"],
+            "--threshold 0.3 of a gate is below --reject-below 0.5: raise the one or lower",
+        ),
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
         (
             ["--judge", "heuristic", "--port", "99999"],

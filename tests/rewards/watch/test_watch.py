@@ -138,5 +138,5 @@ def test_canaries_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     given = RewardConfig(
         judge=JudgeConfig(judge="heuristic"), watch=WatchConfig(canaries=f"trajudge:{empty}")
     )
-    with pytest.raises(UserError, match="none"):
+    with pytest.raises(UserError, match=r"^--canaries 'trajudge:.*there is no file or folder"):
         Rewarder(given)

@@ -28,6 +28,13 @@ def test_a_mistake_is_one_sentence_on_stderr(capsys: pytest.CaptureFixture[str])
     assert user_errors(raises)(MissingExtra("p", "e", "this")) == USAGE_ERROR
 
 
+def test_a_path_that_is_too_long_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert user_errors(lambda: len(Path("x" * 300).read_bytes()))() == USAGE_ERROR
+    assert (
+        capsys.readouterr().err == f"error: {'x' * 300}: File name too long: give a shorter path\n"
+    )
+
+
 def test_an_interruption_is_130(capsys: pytest.CaptureFixture[str]) -> None:
     assert user_errors(raises)(KeyboardInterrupt()) == INTERRUPTED == 130
     assert capsys.readouterr().err == "interrupted\n"

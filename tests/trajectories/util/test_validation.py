@@ -18,6 +18,8 @@ class Bounded(BaseModel):
     [
         ('{"benchmark":"b","agent":"a","task_id":"t","attempt":-1}', "attempt is -1 (Input"),
         ("3", "the line is 3 (Input"),
+        ("", "the line is not JSON (EOF while parsing a value at line 1"),
+        ('{"benchmark":"b', "the line is not JSON (EOF while parsing a string at line 1"),
     ],
 )
 def test_field_value_and_reason(content: str, said: str) -> None:
@@ -30,7 +32,7 @@ def test_a_number_that_is_none_is_not_said_to_be_out_of_bounds() -> None:
     """NaN is neither below a limit nor above it, and the first limit would be named."""
     with pytest.raises(ValidationError) as refused:
         Bounded.model_validate_json('{"score":NaN}')
-    assert first_error(refused.value, "the line") == "score is nan (NaN is no number)"
+    assert first_error(refused.value, "the line") == "score is nan (it is no number)"
 
 
 def test_a_long_value_is_cut() -> None:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 
-from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular
+from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, utf8
 
 HEAD_BYTES = 64 * 2**10
 MAX_FILES = 20
 LEVELS = 2
 MAX_FOLDERS = 400
+_TEXTS = ("*.json*", "*.html")
 
 
 def head(file: Path) -> bytes:
@@ -21,6 +22,14 @@ def head(file: Path) -> bytes:
             return opened.read(HEAD_BYTES)
     except (OSError, UnsafeFile):
         return b""
+
+
+def check_utf8(path: Path) -> None:
+    """Raise NotUtf8 for a file in UTF-16, and for a folder with such a file among the first 20 that
+    are JSON or pages: no format knows its marks."""
+    inside = (file for pattern in _TEXTS for file in files(path, pattern, max_folders=MAX_FOLDERS))
+    for file in [path] if path.is_file() else islice(inside, MAX_FILES):
+        utf8(head(file), file)
 
 
 def some_file(path: Path, pattern: str, has_mark: Callable[[bytes], bool]) -> bool:

@@ -27,7 +27,7 @@ from trajudge.trajectories.loaders.logs.osworld_lines import ActionLine, LoggedR
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.trajectories.util.safe_files import DataFolder, NotUtf8, UnsafeFile, text_of, utf8
 
 KIND = "osworld"
 LEAKS = (
@@ -200,8 +200,9 @@ def _tree(source: files.TrajectorySource, line: ActionLine, warnings: list[str])
     if not source.data.has_file(file):
         return None
     try:
-        return files.readable(source.data.read(file, _MAX_TREE_BYTES).decode("utf-8", "replace"))
-    except (OSError, UnsafeFile) as error:
+        tree = utf8(source.data.read(file, _MAX_TREE_BYTES), file)
+        return files.readable(tree.decode("utf-8", "replace"))
+    except (OSError, UnsafeFile, NotUtf8) as error:
         warnings.append(f"The tree {file.name} is not read ({files.reason(error)}).")
         return None
 
@@ -231,14 +232,14 @@ def _reward(source: files.TrajectorySource, warnings: list[str]) -> float | None
     """Read ``result.txt``; None where there is none, or no number of at least 0."""
     file = source.path / "result.txt"
     try:
-        content = source.data.read(file, _MAX_RESULT_BYTES)
+        content = text_of(source.data.read(file, _MAX_RESULT_BYTES), file)
     except FileNotFoundError:
         return None
-    except (OSError, UnsafeFile) as error:
+    except (OSError, UnsafeFile, NotUtf8) as error:
         warnings.append(f"The reward is not known: {files.reason(error)}.")
         return None
     with suppress(ValueError):
-        reward = float(content.decode())
+        reward = float(content)
         if isfinite(reward) and reward >= 0:
             return reward
     warnings.append("The reward is not known: result.txt holds no number of at least 0.")

@@ -26,7 +26,7 @@ from trajudge.trajectories.loaders.logs.webarena_results import FolderResults, r
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, utf8
 
 KIND = "webarena-html"
 LEAKS = tuple(
@@ -144,7 +144,7 @@ def _read(source: files.TrajectorySource, results: FolderResults) -> Trajectory:
 def _content(source: files.TrajectorySource, warnings: list[str]) -> bytes:
     """Read the file, with a warning if its end is missing. Raises Damaged."""
     try:
-        content = source.data.read(source.path, MAX_FILE_BYTES)
+        content = utf8(source.data.read(source.path, MAX_FILE_BYTES), source.path)
     except UnsafeFile as error:
         raise files.Damaged(str(error)) from None
     if b"</h2>\r\n" in content:

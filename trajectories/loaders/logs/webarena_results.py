@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from trajudge.trajectories.loaders.common.lazy_json import read_object, scalar
 from trajudge.trajectories.loaders.files import numbers, reason
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 
 MAX_LOGS = 200
 MAX_LOG_BYTES = 64 * 2**20
@@ -57,21 +56,24 @@ def read_results(folder: Path, root: DataFolder) -> FolderResults:
 def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float]:
     if not root.has_file(file):
         return {}
-    with suppress(ValueError):
+    try:
         values = read_object(root, file, max_bytes=MAX_LOG_BYTES)
         return numbers({task: scalar(raw) for task, raw in values.items()})
-    warnings.append(f"{file.name} is no JSON object of rewards by task id.")
-    return {}
+    except ValueError as error:
+        warnings.append(f"{file.name} is no JSON object of rewards by task id ({reason(error)}).")
+        return {}
 
 
 def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
     """Yield the beginnings of the lines; what is no file or too large goes to ``warnings``."""
     try:
         with root.open(file, MAX_LOG_BYTES) as opened:
+            utf8(opened.read(MARK_BYTES), file)
+            opened.seek(0)
             yield from _bounded(opened)
     except FileNotFoundError:
         return
-    except (OSError, UnsafeFile) as error:
+    except (OSError, UnsafeFile, NotUtf8) as error:
         warnings.append(f"{file.name} is not read: {reason(error)}.")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_words import instead
 from tests.rules.verified.tasks import answer, page, task
 from tests.tables import mistakes
 from trajudge.rules.evaluate import main
@@ -57,7 +58,7 @@ def runs(tmp_path: Path) -> tuple[Path, Path]:
 def _judge(runs: tuple[Path, Path], *more: str) -> int:
     mode = more[more.index("--mode") + 1] if "--mode" in more else "sound"
     out = ["--out", str(runs[1].parent / f"results-{mode}")]
-    return main(["--tasks", str(runs[0]), "--runs", str(runs[1]), *out, *more])
+    return main(instead(["--tasks", str(runs[0]), "--runs", str(runs[1]), *out], more))
 
 
 def _summary(runs: tuple[Path, Path]) -> dict[str, Any]:

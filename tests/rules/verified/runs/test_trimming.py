@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.command_words import instead
 from tests.rules.verified.tasks import answer, mutation, page, request
 from trajudge.rules.har.reading import read_raw
 from trajudge.rules.har.trimming import Kept, trimmed
@@ -128,7 +129,7 @@ def runs(tmp_path: Path) -> Path:
 
 def _words(folder: Path, *more: str) -> list[str]:
     words = ["--tasks", str(folder / "tasks.json"), "--runs", str(folder / "runs")]
-    return [*words, "--out", str(folder / "out"), *more]
+    return instead([*words, "--out", str(folder / "out")], more)
 
 
 def test_bodies_apart_are_put_in_their_place(
