@@ -90,7 +90,7 @@ def listed(site: Served) -> tuple[float, float]:
     return run["cost"], run["more"]
 
 
-@pytest.mark.parametrize("largest", [scoring.LARGE, 0])
+@pytest.mark.parametrize("largest", [scoring.LARGE, pytest.param(0, marks=pytest.mark.slow)])
 def test_what_was_paid_since_the_results_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int
 ) -> None:
