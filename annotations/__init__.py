@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 from trajudge.annotations.model import Annotation, Labels, Role, primary_labels
 from trajudge.annotations.user_sources import DOOR, load_with
-from trajudge.trajectories.sample import resolve_sample
+from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.trajectories.util.errors import UserError
 
 __all__ = [
@@ -82,6 +82,8 @@ def parse_labels(spec: str) -> LabelSpec:
 
     Raises UserError for a path, a kind or a policy that is not there.
     """
+    if spec == SAMPLE:
+        DOOR.warn_of_namesake(spec)
     spec = resolve_sample(spec, "labels.jsonl")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
@@ -91,6 +93,8 @@ def parse_labels(spec: str) -> LabelSpec:
     place = Path(spec)
     if not place.exists() and (named := DOOR.split(spec)):
         kind, path = named
+        if kind == SAMPLE:
+            DOOR.warn_of_name(kind)
         if not path or not Path(path).exists():
             raise UserError(f"--annotations {spec}: there is no file or folder {path!r}")
         return LabelSpec(kind, None, Path(path))

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.eval.data.call_log import dollars_in_all
 from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
@@ -113,7 +114,7 @@ def _adaptive(
     """Let the attacker that learns loose on every judge, within what the runs left of the
     budget."""
     made = {}
-    spent = sum({k: v for one in results for k, v in one.spent.items()}.values())
+    spent = dollars_in_all([one.spent for one in results])
     for one in (result.planned for result in results if config.adaptive):
         try:
             found = attacked_adaptively(one, known, config.adaptive, config.seed, spent)

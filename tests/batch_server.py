@@ -36,6 +36,7 @@ TRAPS = {
     "error": "of lines: answered with an error of the server",
     "refuse": "of lines: refused by the provider's filter",
     "duplicate": "of lines: answered twice, billed twice",
+    "hollow": "of lines: answered with nothing but its usage, and billed",
     "cut": "of downloads: ends in the middle of a line",
 }
 PRICE = (1.25e-6, 5e-6)  # US dollars a token of gpt-4o in a batch: input, output
@@ -91,6 +92,7 @@ class BatchServer:
         self.taken: Counter[str] = Counter()
         self.settled: Counter[str] = Counter()  # lines that ended without an answer
         self.double = self.over_limit = self.submissions = self.live = self.duplicates = 0
+        self.hollow = 0
         self.billed = 0.0
         self.forgotten = self.requests = 0
         self.words: list[str] = []  # every audit entry: batch and line
@@ -209,6 +211,10 @@ class BatchServer:
         message = orjson.loads(answer(incoming, reply_text(incoming.prompt)).body)
         copies = 1 + self._falls("duplicate")
         self.duplicates += copies - 1
+        if "hollow" in self.traps and self._falls("hollow"):
+            self.hollow += copies
+            self.settled[_asked(batch.protocol, orjson.dumps(line))] += 1
+            message["choices" if batch.protocol == "openai" else "content"] = []
         batch.counts["succeeded"] += 1
         batch.output += [write(name, message, "")] * copies
         usage = message["usage"]

@@ -17,7 +17,7 @@ from trajudge.judges.registry import JUDGES, find_judge
 from trajudge.judges.screens import list_screen
 from trajudge.judges.show import installed_rows
 from trajudge.trajectories import plugins
-from trajudge.trajectories.loaders import KINDS, open_source
+from trajudge.trajectories.loaders import KINDS, open_source, parse_source
 from trajudge.trajectories.sample import sample_path
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, USAGE_ERROR
@@ -78,6 +78,26 @@ def test_kinds_of_a_name_of_ours_are_ours_with_a_warning(
     assert said.count(f"--data trajudge: {own} (theirs): rename") == 1
     assert said.count(f"--annotations trajudge: {own} (more): rename") == 1
     assert open_recorded(ours) == ours, "no code of the user's would be run"
+
+
+def test_the_name_of_the_sample_is_ours_alone_and_theirs_with_a_path(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("theirs", "[trajudge.loaders]\nsample = theirs.loader\n")
+    install("more", "[trajudge.annotations]\nsample = more.labels\n")
+    words = ["--judge", "heuristic", "--limit", "1", "--out", "run"]
+    assert main(["--data", "sample", *words, "--annotations", "sample"]) == OK
+    said = capsys.readouterr().err
+    own = "trajudge's own is used, not that of an installed package"
+    assert said.count(f"warning: --data sample: {own} (theirs): rename") == 1
+    assert said.count(f"warning: --annotations sample: {own} (more): rename") == 1
+    Path("mine").touch()
+    assert parse_source("sample:mine") == ("sample", Path("mine"))
+    assert parse_labels("sample:mine").kind == "sample"
+    said = capsys.readouterr().err
+    for option, package in (("--data", "theirs"), ("--annotations", "more")):
+        theirs = f"{option} sample:PATH is read by an installed package ({package}), {option}"
+        assert said.count(f"warning: {theirs} sample alone is trajudge's own: rename") == 1
 
 
 def test_a_name_that_is_taken_is_listed_once(install: Install) -> None:

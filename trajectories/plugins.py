@@ -70,6 +70,15 @@ class Door(NamedTuple):
                 f"package ({packages}): rename its entry point in the group {self.group}\n"
             )
 
+    def warn_of_name(self, name: str) -> None:
+        """Warn once that ``name`` with a path is an installed package's, and alone one of ours."""
+        if packages := self.namesake(name):
+            _warn_once(
+                f"warning: {self.option} {name}:PATH is read by an installed package ({packages}), "
+                f"{self.option} {name} alone is trajudge's own: rename the package's entry point "
+                f"in the group {self.group}\n"
+            )
+
     def knows(self, name: str) -> bool:
         """Tell whether ``name`` is a Python file's or an entry point; imports neither."""
         return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))

@@ -36,6 +36,7 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.terminal import count_of
 
+_KEPT = 16  # tables: each names up to all trajectories
 _JUDGED = """
 select t.*, j.run, j.judge, j.sample, j.status, j.success
 from trajectory t join judgment j on j.trajectory = t.id
@@ -61,16 +62,44 @@ class PairedJudges(NamedTuple):
         return f"{count_of(counts.n, 'trajectory')}{said}, as in trajudge score."
 
 
-def paired_judges(
-    connection: sqlite3.Connection, query: CompareQuery, manifests: Sequence[Mapping[str, Any]]
+class PairedTables:
+    """Counts pairs of judges, and keeps what was counted as long as the runs stay. To be used from
+    any thread."""
+
+    def __init__(self) -> None:
+        self._kept: dict[object, PairedJudges] = {}
+
+    def of(
+        self,
+        connection: sqlite3.Connection,
+        query: CompareQuery,
+        manifests: Sequence[Mapping[str, Any]],
+    ) -> PairedJudges:
+        """Compare on the trajectories that the expert labelled and both judged, whatever the
+        preset; ``manifests`` are those of the index's runs."""
+        trained = tuple(frozenset(manifest.get("training_keys") or ()) for manifest in manifests)
+        missing = _missing({str(manifest.get("protocol", "default")) for manifest in manifests})
+        # Runs that have changed are copied into another file.
+        ((_, _, file),) = connection.execute("pragma database_list").fetchall()
+        place = file, query.chosen, query.first, query.second, trained, missing
+        kept = self._kept.get(place)
+        if kept is None:
+            kept = _paired(connection, query, trained, missing)
+            if len(self._kept) >= _KEPT:
+                self._kept.clear()
+            self._kept[place] = kept
+        return kept
+
+
+def _paired(
+    connection: sqlite3.Connection,
+    query: CompareQuery,
+    trained: Sequence[frozenset[str]],
+    missing: Missing,
 ) -> PairedJudges:
-    """Compare on the trajectories that the expert labelled and both judged, whatever the preset;
-    ``manifests`` are those of the index's runs."""
     names = (query.first, query.second)
     clause = query.chosen.trajectories()
     rows = connection.execute(_JUDGED.format(clause.sql), (*clause.parameters, *names)).fetchall()
-    trained = [frozenset(manifest.get("training_keys") or ()) for manifest in manifests]
-    missing = _missing({str(manifest.get("protocol", "default")) for manifest in manifests})
     rows = [row for row in rows if not _is_trained_on(row, trained[row["run"]])]
     first, second = on_the_same(*_observed(rows, names, missing))
     only_first = first.index[first.right & ~second.right]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
-from trajudge.app.compare.paired_judges import PairedJudges, paired_judges
+from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
 from trajudge.app.compare.query import CompareQuery
 from trajudge.app.judgments.replies import TextPart, with_steps
 from trajudge.app.server.links import address, trajectory_link
@@ -84,9 +84,9 @@ class ComparedJudges(NamedTuple):
         return len(self.every_judge) - len(self.judges)
 
 
-def compare(workspace: Workspace, query: CompareQuery) -> ComparedJudges:
-    """Read a page of the comparison. Raises PageError 404 for a run that is not there, UserError
-    for one that cannot be read."""
+def compare(workspace: Workspace, query: CompareQuery, tables: PairedTables) -> ComparedJudges:
+    """Read a page of the comparison, its table of two among ``tables``. Raises PageError 404 for a
+    run that is not there, UserError for one that cannot be read."""
     combined = workspace.combined(query.runs)
     with combined.reading() as connection:
         names = [
@@ -95,7 +95,7 @@ def compare(workspace: Workspace, query: CompareQuery) -> ComparedJudges:
         query = _with_two(query, names)
         manifests = [workspace.run(name).manifest for name in combined.runs]
         comparable = query.second and not query.problem
-        paired = paired_judges(connection, query, manifests) if comparable else None
+        paired = tables.of(connection, query, manifests) if comparable else None
         shown, total, after = _trajectories(connection, query, paired)
         judges = names[:MOST_JUDGES]
         rows = tuple(_rows(connection, workspace, combined.runs, shown, judges))

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from trajudge.app.runs.costs import ListedCost
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import OpenedRun
 from trajudge.eval.data.folder_lock import LOCK
-from trajudge.eval.data.run_folder import COST, JUDGMENTS
-from trajudge.eval.reporting.costs import LEAST_SHOWN, RunCost
+from trajudge.eval.data.run_folder import JUDGMENTS
+from trajudge.eval.reporting.costs import LEAST_SHOWN
 from trajudge.eval.reporting.formatting import UNDEFINED, with_limits
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
 from trajudge.trajectories.util.errors import UserError, did_you_mean
@@ -26,8 +27,9 @@ _LARGEST = 50_000_000  # bytes of results that are read for the list
 
 class ListedRun(NamedTuple):
     """A run as the list shows it; figures are None where no results were written. ``cost`` is what
-    its first screen tells, with ``more`` dollars that were paid beside it. ``size`` is that of its
-    judgments in bytes, ``failed`` how many of the ``judged`` are no verdict."""
+    ``trajudge score`` tells, with ``more`` dollars that were paid beside it, None while it
+    ``is_counted``. ``size`` is that of its judgments in bytes, ``failed`` how many of the
+    ``judged`` are no verdict."""
 
     name: str
     link: str
@@ -43,6 +45,7 @@ class ListedRun(NamedTuple):
     f1: float | None
     cost: float | None
     more: float
+    is_counted: bool
     changed: float
     size: int
     running: bool
@@ -58,7 +61,7 @@ class ListedRun(NamedTuple):
     @property
     def cost_text(self) -> str:
         if self.cost is None:
-            return UNDEFINED
+            return "…" if self.is_counted else UNDEFINED
         return f"{self.cost:.4f}" + (f" + {self.more:.4f}" if self.more >= LEAST_SHOWN else "")
 
     @property
@@ -76,11 +79,13 @@ SORTS: Mapping[str, Callable[[ListedRun], Any]] = {
 }
 
 
-def listed_runs(runs: Sequence[OpenedRun], sort: str = "") -> list[ListedRun]:
+def listed_runs(
+    runs: Sequence[OpenedRun], costs: Mapping[str, ListedCost], sort: str = ""
+) -> list[ListedRun]:
     """Read what stands in the runs' folders, in the order of the command line or sorted by a name
-    of SORTS (``-`` before it: falling), unknown figures last. Raises UserError for a manifest that
-    cannot be read and for a sorting that is none."""
-    listed = [_listed(run) for run in runs]
+    of SORTS (``-`` before it: falling), unknown figures last; ``costs`` by the runs' names. Raises
+    UserError for a manifest that cannot be read and for a sorting that is none."""
+    listed = [_listed(run, costs[run.name]) for run in runs]
     if not sort:
         return listed
     name = sort.removeprefix("-")
@@ -91,7 +96,7 @@ def listed_runs(runs: Sequence[OpenedRun], sort: str = "") -> list[ListedRun]:
     return [*known, *(r for r in listed if value(r) is None)]
 
 
-def _listed(run: OpenedRun) -> ListedRun:
+def _listed(run: OpenedRun, cost: ListedCost) -> ListedRun:
     manifest = run.manifest
     results = _results(run.folder / RESULTS)
     score = _overall(results, "scores", label="success", baseline=False)
@@ -99,7 +104,6 @@ def _listed(run: OpenedRun) -> ListedRun:
     statuses = coverage.get("statuses")
     judged = _number(coverage.get("judged"))
     ended_well = statuses.get("ok", 0) if isinstance(statuses, dict) else 0
-    cost = _cost(run.folder / COST)
     limits = (score.get("intervals") or {}).get("precision")
     journal = run.folder / JUDGMENTS
     status = journal.stat() if journal.is_file() else None
@@ -116,8 +120,9 @@ def _listed(run: OpenedRun) -> ListedRun:
         precision=_number(score.get("precision")),
         precision_limits=_limits(limits),
         f1=_number(score.get("f1")),
-        cost=cost.dollars if cost else None,
-        more=cost.more if cost else 0.0,
+        cost=cost.dollars,
+        more=cost.more,
+        is_counted=cost.is_counted,
         changed=status.st_mtime if status else 0.0,
         size=status.st_size if status else 0,
         running=_is_running(run.folder),
@@ -143,13 +148,6 @@ def _overall(results: dict[str, Any], part: str, **wanted: object) -> dict[str, 
         if isinstance(record, dict) and wanted.items() <= {**record}.items()
     ]
     return fitting[0] if len(fitting) == 1 else {}
-
-
-def _cost(path: Path) -> RunCost | None:
-    """Read what the run paid, as it was written at its end; None where nothing can be read."""
-    with suppress(OSError, ValueError):
-        return RunCost.model_validate_json(path.read_bytes())
-    return None
 
 
 def _limits(limits: object) -> tuple[float, float] | None:

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from trajudge.app.reports.views import run_card
+from trajudge.app.runs.costs import RunCosts
 from trajudge.app.runs.described import Descriptions
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.runs.overview import ending_table, group_table, headline, table_link
@@ -40,7 +41,7 @@ from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
 
-# Seconds that a page waits for scores before it shows what is there.
+# Seconds that a page waits for scores, and for costs, before it shows what is there.
 _PATIENCE = 1.0
 _CHUNK = 2_000  # lines of CSV that are read in one go
 
@@ -48,7 +49,7 @@ _CHUNK = 2_000  # lines of CSV that are read in one go
 def routes() -> list[Route]:
     """Route the list of runs, the overview of each, and its table."""
     return [
-        Route("/", _list),
+        Route("/", _List().show),
         Route("/run/{run}", _Overview().show),
         Route("/run/{run}/judgments", _Table().show),
         Route("/run/{run}/judgments.csv", _export),
@@ -56,14 +57,21 @@ def routes() -> list[Route]:
     ]
 
 
-async def _list(request: Request) -> Response:
-    workspace = workspace_of(request)
-    sort = request.query_params.get("sort", "")
-    runs = await in_thread(listed_runs, [*workspace.runs.values()], sort)
-    if wants_json(request):
-        return json_page({"runs": [run._asdict() for run in runs]})
-    queues = await in_thread(listed_queues, workspace.queues)
-    return page(request, "runs/list.html", runs=runs, sort=sort, queues=queues)
+class _List:
+    def __init__(self) -> None:
+        self._costs = RunCosts()
+
+    async def show(self, request: Request) -> Response:
+        workspace = workspace_of(request)
+        opened = [*workspace.runs.values()]
+        wait = None if wants_json(request) else _PATIENCE
+        costs = await in_thread(self._costs.of, opened, wait)
+        sort = request.query_params.get("sort", "")
+        runs = await in_thread(listed_runs, opened, costs, sort)
+        if wants_json(request):
+            return json_page({"runs": [run._asdict() for run in runs]})
+        queues = await in_thread(listed_queues, workspace.queues)
+        return page(request, "runs/list.html", runs=runs, sort=sort, queues=queues)
 
 
 class _Overview:

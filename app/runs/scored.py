@@ -14,7 +14,7 @@ from trajudge.eval.data.index.cache_place import FileIdentity
 from trajudge.trajectories.util.errors import UserError
 
 # A run that is being judged changes all the time: scoring it takes at most this share of the time.
-_SHARE = 0.1
+SHARE = 0.1
 
 
 class ScoringState(NamedTuple):
@@ -54,7 +54,7 @@ class RunScores:
         with self._lock:
             scoring = self._runs.setdefault(run.name, _Scoring())
             stale = scoring.version != version
-            pause = 0.0 if wait is None else scoring.took / _SHARE - scoring.took
+            pause = 0.0 if wait is None else scoring.took / SHARE - scoring.took
             if stale and not scoring.at_work and time.monotonic() >= scoring.ended + pause:
                 scoring.at_work = threading.Thread(
                     target=self._score, args=(scoring, run, annotations), daemon=True

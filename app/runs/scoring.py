@@ -1,22 +1,18 @@
-"""Scoring a run: here, or of a large run in a process of its own, which gives its memory back and
-leaves the pages their time."""
+"""Scoring a run: here, or of a large run in a process of its own."""
 
 from __future__ import annotations
 
-import signal
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.views import overall_scores
+from trajudge.app.server.processes import in_process
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.process.question import question_of
 from trajudge.eval.rescoring.sources import observed_verdicts, read_sources, score_source
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.records import Label, ScoreReport
-from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
 
 LARGE = 20_000_000
@@ -35,9 +31,15 @@ class ScoredRun(NamedTuple):
 
 def score_run(folder: Path, annotations: str | None) -> ScoredRun:
     """Score a run against its own labels, or those of a specification. Raises UserError."""
+    if is_large(folder):
+        return in_process(_scored, folder, annotations)
+    return _scored(folder, annotations)
+
+
+def is_large(folder: Path) -> bool:
+    """Tell whether a run is better read in a process of its own."""
     journal = folder / JUDGMENTS
-    large = journal.is_file() and journal.stat().st_size >= LARGE
-    return _scored_apart(folder, annotations) if large else _scored(folder, annotations)
+    return journal.is_file() and journal.stat().st_size >= LARGE
 
 
 def _scored(folder: Path, annotations: str | None) -> ScoredRun:
@@ -50,33 +52,3 @@ def _scored(folder: Path, annotations: str | None) -> ScoredRun:
         overall = [(name, score) for name, _, score in overall_scores(scores, question)]
         observed = observed_verdicts(source, scores.missing, question) if labelled else {}
         return ScoredRun(scores, question, labelled, curve_points(overall, observed))
-
-
-def _scored_apart(folder: Path, annotations: str | None) -> ScoredRun:
-    """Score in another process, which ends with this one."""
-    context = get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    arguments = (sender, folder, annotations)
-    process = context.Process(target=_send_scores, args=arguments, daemon=True)
-    process.start()
-    sender.close()
-    try:
-        outcome = receiver.recv()
-    except EOFError as error:
-        raise UserError("The run could not be scored; the terminal shows more") from error
-    finally:
-        process.join()
-        receiver.close()
-    if isinstance(outcome, UserError):
-        raise outcome
-    scored: ScoredRun = outcome
-    return scored
-
-
-def _send_scores(sender: Connection, folder: Path, annotations: str | None) -> None:
-    # Ctrl-C reaches every process of a terminal; this one ends with the server.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        sender.send(_scored(folder, annotations))
-    except UserError as error:
-        sender.send(error)

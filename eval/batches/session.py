@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from math import ceil, nan
 from pathlib import Path
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from trajudge.eval.batches.payments import note_payments
 from trajudge.eval.batches.prices import RunPrices
 from trajudge.eval.batches.settings import BatchConfig
+from trajudge.eval.data.call_log import Spent, dollars_in_all
 from trajudge.eval.data.effective import EffectiveParameters
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
@@ -49,7 +50,7 @@ class BatchSession(RunSession):
     def __init__(
         self,
         planned: PlannedRun,
-        elsewhere: Mapping[str, float],
+        elsewhere: Sequence[Spent],
         stop: StopSignal,
         config: BatchConfig,
     ) -> None:
@@ -83,8 +84,9 @@ class BatchSession(RunSession):
 
     def spent_so_far(self, ledger: Ledger) -> float:
         """Note what batches have cost; return the dollars spent, and reserved for open lines."""
-        spent = {**self.elsewhere, **self.spent, **note_payments(ledger, self._run)}
-        return sum(spent.values()) + sum(ledger.reserved(self._run).values())
+        self.spent = self.spent._replace(noted=note_payments(ledger, self._run))
+        spent = dollars_in_all([*self.elsewhere, self.spent])
+        return spent + sum(ledger.reserved(self._run).values())
 
     @property
     def run_name(self) -> str:

@@ -3,8 +3,10 @@ them the cache answered. ``judgments.jsonl`` tells nothing of the execution."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import orjson
 
@@ -41,9 +43,34 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
     return {call.request: call.cost for call in calls if call.cost and not call.cached}
 
 
-def spent_in(folder: Path, judgments: Iterable[Judgment]) -> dict[str, float]:
-    """Dollars by request that a run has spent in all of its sessions: ``paid``, and what never came
-    to a judgment."""
+class Spent(NamedTuple):
+    """US dollars by request that a run spent in all of its sessions: ``noted`` of its attempts, and
+    ``stated`` by its judgments, also of what was not noted here: earlier releases noted less, and a
+    batch is noted by the run that it was made for."""
+
+    noted: Mapping[str, float]
+    stated: dict[str, float]
+
+
+def spent_in(folder: Path, judgments: Iterable[Judgment]) -> Spent:
+    """Read what a run has spent: of judgments, and of what never came to one."""
     from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
 
-    return paid(judgments) | read_payments(folder / PAYMENTS)
+    return Spent(read_payments(folder / PAYMENTS), paid(judgments))
+
+
+def dollars_in_all(runs: Sequence[Spent]) -> float:
+    """Add up what runs spent. What several noted of a request, each has paid; what none of them
+    noted was paid once, whichever judgments state it."""
+    noted = in_all([run.noted for run in runs])
+    stated = {request: dollars for run in runs for request, dollars in run.stated.items()}
+    return sum(({**stated, **noted}).values())
+
+
+def in_all(parts: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Add up dollars by request."""
+    dollars: dict[str, float] = defaultdict(float)
+    for part in parts:
+        for request, cost in part.items():
+            dollars[request] += cost
+    return dict(dollars)

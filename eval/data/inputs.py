@@ -160,7 +160,8 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         data, note = _default_data()
     data, recorded = split_goals(data)
     goals = goals or recorded
-    is_sample = data == SAMPLE
+    if is_sample := data == SAMPLE:
+        DOOR.warn_of_namesake(SAMPLE)
     labels = annotations or _labels_of(resolve_sample(data))
     opened = _open_labels(labels) if labels else ()
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:

@@ -24,11 +24,15 @@ class RunCost(Record):
 
 def run_cost(scores: ScoreReport) -> RunCost:
     """Return what the runs of the scores paid."""
-    spent, beside = scores.spending, scores.beside
+    dollars = known_dollars(scores.spending, scores.beside)
+    return RunCost(dollars=dollars, more=scores.beside.dollars, sentence=cost_sentence(scores))
+
+
+def known_dollars(spent: Sequence[JudgeUsage], beside: PaidBeside) -> float | None:
+    """Add up what was paid for the calls of judgments; None where the price of one is not known."""
     published = any(not s.calls and is_not_told(s.judge) for s in spent)
     unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
-    dollars = None if published or unpriced else paid_dollars(spent, beside.rebate)
-    return RunCost(dollars=dollars, more=beside.dollars, sentence=cost_sentence(scores))
+    return None if published or unpriced else paid_dollars(spent, beside.rebate)
 
 
 def paid_more(beside: PaidBeside) -> str:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 
+from trajudge.eval.data.call_log import CALLS, Spent, in_all, spent_in
+from trajudge.eval.data.index.judgments import read_run_judgments
+from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.data.sources import known_rewards, names_apart
 from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
 from trajudge.eval.runs.outputs import missing_policy
@@ -12,6 +16,9 @@ from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.paid_beside import paid_in_all
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.judges.calls.handle import cache_path
+from trajudge.judges.model import Judgment
 from trajudge.trajectories.util.errors import UserError
 
 
@@ -30,7 +37,7 @@ class RunsFailed(UserError):
         super().__init__(f"{len(failed)} of {of} runs failed: {said}")
 
 
-SessionOpening = Callable[[PlannedRun, Mapping[str, float], StopSignal], "RunSession"]
+SessionOpening = Callable[[PlannedRun, Sequence[Spent], StopSignal], "RunSession"]
 
 
 async def run_all(
@@ -42,16 +49,18 @@ async def run_all(
     interrupts, a note of the last result names what failed."""
     results: list[RunResult] = []
     failed: list[tuple[str, UserError]] = []
-    spent: dict[str, float] = {}
-    for planned in runs:
-        session = (opening or RunSession)(planned, spent, stop)
+    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [Spent({}, {})]
+    for place, planned in enumerate(runs):
+        elsewhere = [*spent[:place], *spent[place + 1 :]]
+        session = (opening or RunSession)(planned, elsewhere, stop)
+        session.spent = spent[place]
         try:
             results.append(await session.execute())
         except UserError as error:
             if len(runs) == 1:
                 raise
             failed.append((planned.plan.judge_id, error))
-        spent |= session.spent
+        spent[place] = session.spent
         stop.forget_run()
         if stop.reason is not None:
             break
@@ -62,6 +71,28 @@ async def run_all(
         # A loop of the user's shell ends at the code of Ctrl-C alone.
         results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
     return results
+
+
+def _spent_before(planned: PlannedRun) -> Spent:
+    """Read what earlier sessions of a run have spent, or reserved in batches, where dollars are
+    limited."""
+    if planned.calls.max_cost is None:
+        return Spent({}, {})
+    folder = planned.plan.folder
+    judgments: Sequence[Judgment] = ()
+    with suppress(UserError):  # which the run itself tells
+        if (folder / JUDGMENTS).is_file():
+            judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    spent = spent_in(folder, judgments)
+    path = ledger_path(cache_path(planned.calls.cache))
+    if not path.is_file():
+        return spent
+    ledger = Ledger(path)
+    try:
+        reserved = ledger.reserved(str(folder.resolve()))
+    finally:
+        ledger.close()
+    return spent._replace(noted=in_all([spent.noted, reserved]))
 
 
 async def run_until_interrupted(

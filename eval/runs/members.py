@@ -93,7 +93,11 @@ def without_effect(
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
     given = [*(["model"] if models else []), *roles, *answers]
-    if not given or any(_asks(judge.model_copy(update={"judge": name})) for name in judges):
+    configs = [judge.model_copy(update={"judge": name}) for name in judges]
+    if any(map(_asks, configs)):
+        own = "each judge or member that asks a model names its own: without effect: --model"
+        return [own] if models and not any(map(_asks_given, configs)) else []
+    if not given:
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
@@ -105,6 +109,15 @@ def _asks(config: JudgeConfig) -> bool:
     if not entry.composed or not config.members:
         return entry.needs_model or entry.composed
     return any(find_judge(name).needs_model for name, _ in named_members(config))
+
+
+def _asks_given(config: JudgeConfig) -> bool:
+    """Tell whether the judge asks the model of ``--model``: itself, or for a member that names
+    none."""
+    entry = find_judge(config.judge)
+    if not entry.composed or not config.members:
+        return entry.needs_model or entry.composed
+    return any(not own and find_judge(name).needs_model for name, own in named_members(config))
 
 
 def no_judge_asks(judges: Sequence[str]) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.eval.data.call_log import paid, spent_in
+from trajudge.eval.data.call_log import Spent, dollars_in_all, in_all, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.index.call_ledger import PAYMENTS
@@ -86,8 +86,7 @@ class SessionWork(NamedTuple):
 class RunResult(NamedTuple):
     """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
     tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
-    ``spent`` are dollars by request (``eval.data.call_log``) where they are limited, else
-    nothing."""
+    ``spent`` is nothing where dollars are not limited."""
 
     planned: PlannedRun
     code: int
@@ -96,7 +95,7 @@ class RunResult(NamedTuple):
     scores: ScoreReport
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    spent: Mapping[str, float]
+    spent: Spent
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -107,15 +106,14 @@ class RunResult(NamedTuple):
 class RunSession:
     """Judges what the run's folder does not hold yet, then scores all of it.
 
-    ``elsewhere`` is what other runs of the same command paid, by request (``eval.data.call_log``);
-    ``waiting`` what this one paid for replies whose judgments are still to come (nan: unknown), and
-    ``reserved`` what it may have to pay for those that are still to come, likewise; ``stop`` ends
-    it early. Signals are the caller's: a loop may be in any thread.
+    ``elsewhere`` is what other runs of the same command have spent, and ``spent`` what this one
+    has, where dollars are limited, else nothing; ``waiting`` what this one paid by request for
+    replies whose judgments are still to come (nan: unknown), and ``reserved`` what it may have to
+    pay for those that are still to come, likewise; ``stop`` ends it early. Signals are the
+    caller's: a loop may be in any thread.
     """
 
-    def __init__(
-        self, planned: PlannedRun, elsewhere: Mapping[str, float], stop: StopSignal
-    ) -> None:
+    def __init__(self, planned: PlannedRun, elsewhere: Sequence[Spent], stop: StopSignal) -> None:
         self.planned = planned
         self.plan = planned.plan
         self.model = planned.model
@@ -123,7 +121,7 @@ class RunSession:
         self.stop = stop
         self.report = LoadReport()
         self.is_limited = planned.calls.max_cost is not None
-        self.spent: dict[str, float] = {}
+        self.spent = Spent({}, {})
         self.waiting: dict[str, float] = {}
         self.reserved: dict[str, float] = {}
         self.total = planned.total
@@ -198,10 +196,10 @@ class RunSession:
         if self.model and samples > 1:
             jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
         if self.is_limited:
-            self.spent |= spent_in(plan.folder, earlier)
+            self.spent = spent_in(plan.folder, earlier)
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
-        spent = sum({**self.elsewhere, **self.spent}.values())
+        spent = dollars_in_all([*self.elsewhere, self.spent])
         payments = PaymentsFile(plan.folder / PAYMENTS)
         engines = None
         if self.model:
@@ -218,9 +216,8 @@ class RunSession:
                     await self._close_engines(engines)
                 payments.close()
                 if self.is_limited:
-                    self.spent |= read_payments(plan.folder / PAYMENTS)
-                    for request, dollars in self.reserved.items():
-                        self.spent[request] = self.spent.get(request, 0.0) + dollars
+                    noted = in_all([read_payments(plan.folder / PAYMENTS), self.reserved])
+                    self.spent = self.spent._replace(noted=noted)
 
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
         return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
@@ -244,7 +241,7 @@ class RunSession:
                 journal.add(judgment)
                 progress.add(judgment)
                 if self.is_limited:
-                    self.spent |= paid([judgment])
+                    self.spent.stated.update(paid([judgment]))
 
             async def judge_one(job: JudgmentJob) -> Judgment:
                 asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE

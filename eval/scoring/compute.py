@@ -84,7 +84,7 @@ def score(
         )
         judges = [
             _judged(name, columns, mine, reference, left_out.get(name, ()))
-            for name, mine in _by_judge(columns)
+            for name, mine in by_judge(columns)
         ]
         del columns
         let_go(judgments)
@@ -112,7 +112,7 @@ def score(
         )
 
 
-def _by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, Bools]]:
+def by_judge(judgments: JudgmentColumns) -> Iterator[tuple[str, Bools]]:
     """Yield which judgments are a judge's, judges by name."""
     for name in sorted(judgments.judges):
         mine = judgments.judge == judgments.judges.index(name)

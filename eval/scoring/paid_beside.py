@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from math import isnan
+from math import inf, nan
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,13 +12,15 @@ import numpy as np
 from trajudge.eval.data.index.call_numbers import request_number
 from trajudge.eval.data.index.columns import CallColumns
 from trajudge.eval.scoring.records import PaidBeside
+from trajudge.eval.stats.interval import Floats, Ints
 
 
-class _Paid(NamedTuple):
-    """What was paid for one request: ``dollars``, and for ``unpriced`` attempts nobody knows."""
+class _Requests(NamedTuple):
+    """What was paid for requests (R,): ``dollars``, and for ``unpriced`` attempts nobody knows."""
 
-    dollars: float
-    unpriced: int
+    numbers: Ints
+    dollars: Floats
+    unpriced: Ints
 
 
 def paid_beside(
@@ -32,18 +34,26 @@ def paid_beside(
     --max-cost was given, else not.
     """
     paid = _by_request(payments)
-    if not paid:
+    if paid is None:
         return PaidBeside()
-    numbers, first = np.unique(calls.request, return_index=True)
-    held = {request_number(request): cost for request, cost in (waiting or {}).items()}
-    held |= dict(zip(numbers.tolist(), calls.cost[first].tolist(), strict=True))
-    return paid_in_all(
-        _beside(one, held.get(request_number(request))) for request, one in paid.items()
+    held = _held(paid.numbers, calls, waiting or {})
+    is_held, is_unknown = ~np.isinf(held), np.isnan(held)
+    # The reply is one of the attempts: of those of unknown price where it has none itself, or where
+    # nothing else was paid.
+    among_unpriced = is_unknown | (is_held & (paid.dollars == 0))
+    unpriced = np.maximum(paid.unpriced - among_unpriced, 0)
+    reply = np.where(is_held & ~among_unpriced, held, 0.0)
+    reply = np.where(is_unknown & (paid.unpriced == 0), paid.dollars, reply)  # then it was known
+    more = paid.dollars - reply
+    return PaidBeside(
+        dollars=float(np.maximum(more, 0.0).sum()),
+        unpriced=int(unpriced.sum()),
+        rebate=float(np.maximum(-more, 0.0).sum()),
     )
 
 
 def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
-    """Add up what several runs, or requests, paid beside."""
+    """Add up what several runs paid beside."""
     dollars = rebate = 0.0
     unpriced = 0
     for part in parts:
@@ -52,25 +62,27 @@ def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
     return PaidBeside(dollars=dollars, unpriced=unpriced, rebate=rebate)
 
 
-def _by_request(payments: Path) -> dict[str, _Paid]:
+def _by_request(payments: Path) -> _Requests | None:
     from trajudge.judges.engine.store.payments import read_attempts  # noqa: PLC0415 - scores need no engine
 
-    paid: dict[str, _Paid] = {}
-    for request, cost in read_attempts(payments).values():
-        dollars, unpriced = paid.get(request, _Paid(0.0, 0))
-        paid[request] = _Paid(dollars + (cost or 0.0), unpriced + (cost is None))
-    return paid
+    attempts = read_attempts(payments).values()
+    if not attempts:
+        return None
+    costs = np.array([nan if cost is None else cost for _, cost in attempts])
+    numbers = np.array([request_number(request) for request, _ in attempts], dtype=np.int64)
+    numbers, which = np.unique(numbers, return_inverse=True)
+    dollars = np.bincount(which, weights=np.nan_to_num(costs)).astype(float)
+    return _Requests(numbers, dollars, np.bincount(which[np.isnan(costs)], minlength=len(numbers)))
 
 
-def _beside(paid: _Paid, held: float | None) -> PaidBeside:
-    """Return what was paid for a request beside its reply, which cost ``held`` by the judgments
-    (nan: unknown); None: no judgment has it."""
-    if held is None:
-        return PaidBeside(dollars=paid.dollars, unpriced=paid.unpriced)
-    if isnan(held):  # the reply is one of the attempts of unknown price
-        dollars = paid.dollars if paid.unpriced else 0.0
-        return PaidBeside(dollars=dollars, unpriced=max(paid.unpriced - 1, 0))
-    if not paid.dollars:
-        return PaidBeside(unpriced=max(paid.unpriced - 1, 0))
-    more = paid.dollars - held
-    return PaidBeside(dollars=max(more, 0.0), unpriced=paid.unpriced, rebate=max(-more, 0.0))
+def _held(requests: Ints, calls: CallColumns, waiting: Mapping[str, float]) -> Floats:
+    """Return what the replies to requests (R,) cost by their first call, or by ``waiting`` (nan:
+    unknown); inf of one whose reply neither has."""
+    awaited = np.array([*map(request_number, waiting)], dtype=np.int64)
+    # Of several of a request the first counts.
+    numbers, first = np.unique(np.concatenate([calls.request, awaited]), return_index=True)
+    costs = np.concatenate([calls.cost, np.array([*waiting.values()])])[first]
+    if not len(numbers):
+        return np.full(len(requests), inf)
+    place = np.minimum(np.searchsorted(numbers, requests), len(numbers) - 1)
+    return np.where(numbers[place] == requests, costs[place], inf)

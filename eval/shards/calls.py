@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 class SharedCalls:
     """Opens the engines of a run's model when they are needed, and again after ``close``; none for
     a judge without a model. ``payments`` are the lines of what they have paid since somebody took
-    them out."""
+    them out, none unless they are ``noting``."""
 
-    def __init__(self, planned: PlannedRun, limits: SharedLimits) -> None:
+    def __init__(self, planned: PlannedRun, limits: SharedLimits, *, noting: bool) -> None:
         self._planned = planned
         self._limits = limits
         self._model = planned.model
         self._engines: Engines | None = None
         self._spent = 0.0
         self.payments: list[bytes] = []
-        self._noting = Payments(self.payments.append)
+        self._noting = Payments(self.payments.append if noting else lambda line: None)
 
     def open(self) -> Engines | None:
         """Return the engines. Raises UserError as the first call of a run does."""

@@ -30,12 +30,15 @@ class Shard(Record):
 
 
 class ShardPlan(Record):
-    """What the run is (``manifest``), how often each trajectory is judged, and its shards."""
+    """What the run is (``manifest``), how often each trajectory is judged, and its shards;
+    ``payments``: workers keep what they paid beside their replies. Of a plan of an earlier release
+    there may be workers that cannot read that."""
 
     format: int = 1
     manifest: RunManifest
     samples: int
     shards: tuple[Shard, ...]
+    payments: bool = False
 
     @property
     def names(self) -> list[str]:
@@ -87,7 +90,10 @@ def _plan(planned: PlannedRun, size: int | None) -> ShardPlan:
     parts = ((first, keys.at(slice(first, first + size))) for first in range(0, len(keys), size))
     shards = [Shard(first=first, count=len(part), keys=_digest(part)) for first, part in parts]
     return ShardPlan(
-        manifest=planned.plan.manifest, samples=planned.run.samples, shards=tuple(shards)
+        manifest=planned.plan.manifest,
+        samples=planned.run.samples,
+        shards=tuple(shards),
+        payments=True,
     )
 
 

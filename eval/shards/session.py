@@ -30,7 +30,7 @@ class ShardSession(RunSession):
         replies: ShardReplies,
         engines: Engines | None,
     ) -> None:
-        super().__init__(planned, {}, stop)
+        super().__init__(planned, (), stop)
         self._replies = replies
         self._engines = engines
         self._answered: set[str] = set()

@@ -57,7 +57,8 @@ class ShardWorker:
         self._plan = plan
         self._planned = planned
         self._claims = ShardClaims(store, self.name, seconds)
-        self._calls = SharedCalls(planned, SharedLimits(store, self.name, planned.calls))
+        limits = SharedLimits(store, self.name, planned.calls)
+        self._calls = SharedCalls(planned, limits, noting=plan.payments)
         self._stop = StopSignal()
         self._replies: ShardReplies | None = None
 

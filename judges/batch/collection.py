@@ -135,18 +135,17 @@ class _Reading:
 
     def outcomes(self) -> list[LineOutcome]:
         """Return how the lines ended, for the ledger."""
-        answered = [
-            LineOutcome(request, "done", self._paid.get(request, 0.0), self._detail(request))
-            for request in self.collection.answered
-        ]
+        answered = [self._ended(request, "done") for request in self.collection.answered]
         failed = [
-            LineOutcome(request, "failed", self._paid.get(request, 0.0), str(error or ""))
+            self._ended(request, "failed", str(error or ""))
             for request, error in self.collection.failed.items()
         ]
         return answered + failed
 
-    def _detail(self, request: str) -> str:
-        return UNPRICED if request in self._unpriced else ""
+    def _ended(self, request: str, kind: str, why: str = "") -> LineOutcome:
+        price = UNPRICED if request in self._unpriced else ""
+        detail = "; ".join(filter(None, [price, why]))
+        return LineOutcome(request, kind, self._paid.get(request, 0.0), detail)
 
     def _outcome(self, result: LineResult) -> Outcome:
         """Return what is kept of a line. Raises CallFailed and _Learned."""

@@ -53,12 +53,13 @@ CREATE TABLE IF NOT EXISTS lines (
 CREATE UNIQUE INDEX IF NOT EXISTS one_open_batch ON lines (request) WHERE outcome = 'open';
 """
 UNPRICED = "unknown price"
+_IS_UNPRICED = f"detail LIKE '{UNPRICED}%'"
 _COLUMNS = ", ".join(BatchRow._fields)
 
 
 class LineOutcome(NamedTuple):
-    """How a line ended: ``done`` or ``failed``, the dollars that it cost, and why it failed;
-    UNPRICED where nobody knows what an answer cost."""
+    """How a line ended: ``done`` or ``failed``, the dollars that it cost, and why it failed; before
+    that UNPRICED where nobody knows what its answer cost."""
 
     request: str
     outcome: str
@@ -207,10 +208,10 @@ class Ledger:
     def paid(self, run: str) -> Iterator[PaidLine]:
         """Yield the lines of a run that cost something, answered or not, earlier batches first."""
         rows = self._connection.execute(
-            "SELECT batch, request, paid, detail = ?, outcome = 'done' FROM lines JOIN batches "
-            "ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' "
-            "AND (paid > 0 OR detail = ?) ORDER BY intent_at, batch, request",
-            (UNPRICED, run, UNPRICED),
+            f"SELECT batch, request, paid, {_IS_UNPRICED}, outcome = 'done' FROM lines "  # noqa: S608 - constants
+            "JOIN batches ON batches.id = lines.batch WHERE run = ? AND outcome != 'open' "
+            f"AND (paid > 0 OR {_IS_UNPRICED}) ORDER BY intent_at, batch, request",
+            (run,),
         )
         for batch, request, paid, unpriced, answered in rows:
             dollars = None if unpriced else paid
@@ -219,9 +220,9 @@ class Ledger:
     def counts(self, batch: str) -> Mapping[str, LineCounts]:
         """Count the lines of a batch by outcome."""
         rows = self._connection.execute(
-            "SELECT outcome, COUNT(*), SUM(reserved), SUM(paid), SUM(detail = ?) FROM lines "
-            "WHERE batch = ? GROUP BY outcome",
-            (UNPRICED, batch),
+            f"SELECT outcome, COUNT(*), SUM(reserved), SUM(paid), SUM({_IS_UNPRICED}) "  # noqa: S608 - constants
+            "FROM lines WHERE batch = ? GROUP BY outcome",
+            (batch,),
         )
         return {kind: LineCounts(*sums) for kind, *sums in rows}
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.request import urlopen
 
+from tests.waiting import LIMIT
+
 
 @contextmanager
 def started(*words: str) -> Iterator[bytes]:
@@ -19,10 +21,13 @@ def started(*words: str) -> Iterator[bytes]:
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
         assert ran.stdout is not None
         assert ran.stderr is not None
-        (address,) = re.findall(r"^http://127\.0\.0\.1:\d+/", ran.stdout.readline())
-        with urlopen(address) as answer:
-            page: bytes = answer.read()
-        yield page
-        ran.send_signal(signal.SIGINT)
-        assert ran.wait(timeout=60) == 0
+        try:
+            (address,) = re.findall(r"^http://127\.0\.0\.1:\d+/", ran.stdout.readline())
+            with urlopen(address) as answer:
+                page: bytes = answer.read()
+            yield page
+            ran.send_signal(signal.SIGINT)
+            assert ran.wait(timeout=LIMIT) == 0
+        finally:
+            ran.kill()  # where the block failed: leaving Popen waits for the end
         assert ran.stderr.read() == ""

@@ -78,6 +78,19 @@ class TestMistakes:
         assert run("--judge", "panel", *words, "--limit", "2", "--dry-run") == 0
         assert "without effect" not in capsys.readouterr().err
 
+    def test_members_that_all_name_their_own_have_no_use_for_a_model(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        words = ["--judge", "panel", "--members", "heuristic,simplified:gpt-4o,aer-c:gpt-4o-mini"]
+        own = ["--limit", "2", "--dry-run", *words]
+        assert run(*own, "--temperature", "1") == 0
+        assert "without effect" not in capsys.readouterr().err
+        assert run(*own, "--model", "gpt-4.1") == 0
+        told = "each judge or member that asks a model names its own: without effect: --model"
+        assert f"warning: {told} " in on_one_line(capsys.readouterr().err)
+        assert run(*own, "--model", "gpt-4.1", "--judge", "simplified") == 0
+        assert "without effect" not in capsys.readouterr().err
+
     def test_limits_on_calls_hold_for_a_judge_that_makes_none(self) -> None:
         limits = ["--max-cost", "1", "--concurrency", "4", "--cache", "c.sqlite", "--seed", "1"]
         assert run("--judge", "heuristic", "--limit", "2", *limits) == 0

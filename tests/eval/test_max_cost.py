@@ -143,3 +143,27 @@ def test_what_a_run_that_failed_has_paid_counts_for_the_next_one(
         assert judge(server, 0.5, 1, "--judge", "mine.py", "--judge", "simplified") == 2
     assert "1 of 2 runs failed: mine:gpt-4o: " in capsys.readouterr().err
     assert 0.4 < till.bill <= 0.5
+
+
+# Whoever asks for it again pays again: the reply of a judgment that failed is not kept for it.
+SAME_QUESTION = """
+from trajudge import Message, Text
+from trajudge.judges.replies.parsing import ParseFailure
+
+async def judge(trajectory, ask):
+    await ask([Message(role="user", parts=(Text(text=str(trajectory.key)),))])
+    raise ParseFailure("no verdict")
+"""
+
+
+def test_a_request_that_two_runs_paid_for_counts_for_both() -> None:
+    Path("one.py").write_text(SAME_QUESTION)
+    Path("two.py").write_text(SAME_QUESTION)
+    till = Till(tokens=2_000)
+    words = ("--max-tokens", "2000", "--limit", "3", "--retry-failed")
+    judges = ("--judge", "one.py", "--judge", "two.py")
+    with LlmServer(text=till) as server:
+        for paid in (3, 9, 15, 21, 24, 24):  # the first time the second judge has the cache's
+            judge(server, 0.5, 1, *words, *judges)
+            assert len(till.charged) == paid
+    assert 0.48 < till.bill <= 0.5

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol, cast
 from trajudge.trajectories import user_loaders
 from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with_goals
 from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.user_loaders import load_with
 from trajudge.trajectories.util.errors import UserError
 
@@ -117,6 +118,8 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
         return detect_kind(path), path
     if named := user_loaders.DOOR.split(spec):
         kind, tail = named
+        if kind == SAMPLE:
+            user_loaders.DOOR.warn_of_name(kind)
         return kind, _existing(spec, tail)
     kinds = ", ".join(user_loaders.DOOR.names(KINDS))
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)

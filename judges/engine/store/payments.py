@@ -114,4 +114,6 @@ def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
         except (ValueError, KeyError, TypeError):
             continue  # empty, or torn by a kill before its attempt was sent
     # What several workers noted need not stand in the order in which it came to pass.
-    return {name: (told, settled.get(name, cost)) for name, (told, cost) in sent.items()}
+    for name in settled.keys() & sent.keys():
+        sent[name] = sent[name][0], settled[name]
+    return sent

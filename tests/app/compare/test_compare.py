@@ -18,7 +18,11 @@ from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import key
+from tests.waiting import wait_until
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
+from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
+from trajudge.app.compare.query import read_compare
+from trajudge.app.compare.table import compare
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -280,3 +284,25 @@ def test_hostile_text_stays_text(browser: Browser, shop: tuple[Served, list[Path
     assert page.evaluate("window.pwned") is None
     assert page.locator("main iframe, main script, main [onload], main object").count() == 0
     assert events == []
+
+
+def test_the_table_of_two_is_counted_once_while_the_runs_stay(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / n, tasks(ord(n)), judge=n) for n in "ab"]
+    lines = (runs[1] / JUDGMENTS).read_bytes().splitlines(keepends=True)
+    (runs[1] / JUDGMENTS).write_bytes(b"".join(lines[:50]))
+    workspace, tables = open_workspace(runs), PairedTables()
+
+    def counted(**asked: str) -> PairedJudges:
+        paired = compare(workspace, read_compare(asked, []), tables).paired
+        assert paired is not None
+        return paired
+
+    whole, chosen = counted(), counted(f="expert:yes")
+    assert chosen.counts.n < whole.counts.n
+    assert counted() is whole
+    assert counted(preset="ab", after="3") is whole
+    assert counted(f="expert:yes") is chosen
+    assert counted(a="b", b="a").counts.n == whole.counts.n
+    with (runs[1] / JUDGMENTS).open("ab") as file:
+        file.writelines(lines[50:])
+    assert wait_until(lambda: counted().counts.n > whole.counts.n, every=0.05)

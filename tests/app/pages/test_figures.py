@@ -35,6 +35,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[f
 
 def page_and_report(run: Path) -> list[str]:
     with served(open_workspace([run])) as site:
+        site.ask(f"/run/{run.name}", Accept="application/json")  # waits for the scores
         page = site.ask(f"/run/{run.name}").text
     out = run.parent / "report.html"
     assert trajudge(["report", str(run), "--out", str(out), "--baselines", "off"]) == 0

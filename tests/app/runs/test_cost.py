@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from pathlib import Path
 
 import pytest
 
-from tests.app.serving import served
+from tests.app.made_runs import Task, write_run
+from tests.app.serving import Served, served
 from tests.eval.judge_command import model
 from tests.eval.test_paid_beside import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
+from trajudge.app.runs import scoring
+from trajudge.app.runs.costs import RunCosts
+from trajudge.app.runs.listing import listed_runs
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
-
-pytestmark = pytest.mark.slow
+from trajudge.eval.data.index.call_ledger import PAYMENTS
+from trajudge.eval.data.run_folder import COST, JUDGMENTS
+from trajudge.eval.reporting.costs import RunCost
+from trajudge.judges.engine import PaymentsFile
 
 PRICES = ["--prices", "prices.toml", "--max-failures", "100%", "--yes"]
 
@@ -36,20 +43,28 @@ def check(folder: Path, told: tuple[float, float], capsys: pytest.CaptureFixture
     assert trajudge(["score", str(folder)]) == 0
     screen = on_one_line(capsys.readouterr().out)
     with served(open_workspace([folder])) as site:
-        (run,) = json.loads(site.ask("/", Accept="application/json").text)["runs"]
-        listed = site.ask("/").text
+        check_listed(site, told)
         path = f"/run/{folder.name}"
         wait_until(lambda: "Coverage" in site.ask(path).text, every=0.05)
         page = html.unescape(site.ask(path).text)
-    cost, more = told
-    assert run["cost"] == pytest.approx(cost, abs=1e-4)
-    assert run["more"] == pytest.approx(more, abs=1e-4)
-    assert (f"{cost:.4f} + {more:.4f}" if more else f"<td>{cost:.4f}</td>") in listed
+        (folder / COST).unlink()  # as an earlier release left it
+        check_listed(site, told)
     sentence = page.partition("<bdi>Cost: ")[2].partition("</bdi>")[0]
     assert sentence
     assert f"Cost: {sentence} " in screen
 
 
+def check_listed(site: Served, told: tuple[float, float]) -> None:
+    """Check what the list says of its only run, to a program and to a person."""
+    cost, more = told
+    (run,) = json.loads(site.ask("/", Accept="application/json").text)["runs"]
+    assert run["cost"] == pytest.approx(cost, abs=1e-4)
+    assert run["more"] == pytest.approx(more, abs=1e-4)
+    text = f"{cost:.4f} + {more:.4f}" if more else f"<td>{cost:.4f}</td>"
+    assert text in site.ask("/").text
+
+
+@pytest.mark.slow
 def test_failed_attempts_and_shared_requests(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(text=Till()) as server:
         assert model(server, *PRICES) == 0
@@ -58,6 +73,7 @@ def test_failed_attempts_and_shared_requests(capsys: pytest.CaptureFixture[str])
     check(Path("run"), told, capsys)
 
 
+@pytest.mark.slow
 def test_shared_requests_and_what_the_cache_answered(capsys: pytest.CaptureFixture[str]) -> None:
     with LlmServer(text=RubricTill()) as server:
         rubric = [*PRICES, "--judge", "rubric"]
@@ -67,3 +83,42 @@ def test_shared_requests_and_what_the_cache_answered(capsys: pytest.CaptureFixtu
     told = shown_cost(capsys.readouterr().out)
     assert told == (0, 0)
     check(Path("again"), told, capsys)
+
+
+def listed(site: Served) -> tuple[float, float]:
+    (run,) = json.loads(site.ask("/", Accept="application/json").text)["runs"]
+    return run["cost"], run["more"]
+
+
+@pytest.mark.parametrize("largest", [scoring.LARGE, pytest.param(0, marks=pytest.mark.slow)])
+def test_what_was_paid_since_the_results_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, largest: int
+) -> None:
+    monkeypatch.setattr(scoring, "LARGE", largest)
+    folder = write_run(tmp_path, [Task(str(n), True, True) for n in range(3)])
+    with served(open_workspace([folder])) as site:
+        assert listed(site) == pytest.approx((0.03, 0))
+        written = RunCost(dollars=0.5, more=0.25, sentence="Cost: $0.5")
+        (folder / COST).write_text(written.model_dump_json())
+        assert listed(site) == (0.5, 0.25)
+        os.utime(folder / COST, ns=((folder / COST).stat().st_mtime_ns - 10**9,) * 2)
+        payments = PaymentsFile(folder / PAYMENTS)
+        payments.paid("f" * 64, 7.0)  # as by trajudge run batch resume
+        payments.close()
+        assert wait_until(lambda: listed(site) == pytest.approx((0.03, 7)), every=0.05)
+
+
+def test_a_page_does_not_wait_for_costs_that_take_long(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, [Task("1", True, True)])
+    runs, costs = [*open_workspace([folder]).runs.values()], RunCosts()
+    (at_once,) = listed_runs(runs, costs.of(runs, wait=0))
+    assert (at_once.cost, at_once.cost_text) == (None, "…")
+    (later,) = listed_runs(runs, costs.of(runs))
+    assert later.cost_text == "0.0100"
+
+
+def test_a_run_that_cannot_be_counted_has_no_cost(tmp_path: Path) -> None:
+    folder = write_run(tmp_path, [Task("1", True, True)])
+    (folder / JUDGMENTS).write_bytes(b"no judgment\n")
+    runs = [*open_workspace([folder]).runs.values()]
+    assert [run.cost_text for run in listed_runs(runs, RunCosts().of(runs))] == ["–"]

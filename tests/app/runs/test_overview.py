@@ -107,7 +107,7 @@ def test_the_list_says_what_stands_in_the_folders(site: Served, runs: list[Path]
         if (s["benchmark"], s["label"], s["baseline"]) == ("overall", "success", False)
     ]
     assert sample["precision"] == score["precision"]
-    assert (sample["cost"], other["cost"]) == (0, None)
+    assert (sample["cost"], other["cost"]) == (0, pytest.approx(0.2))
     assert (other["judge"], other["judged"], other["precision"]) == ("judge", None, None)
     assert not sample["running"]
     with locked_folder(runs[0]):

@@ -15,10 +15,12 @@ from tests.eval.test_paid_beside import shown_cost
 from tests.screens import on_one_line
 from trajudge.eval.batches.session import BatchSession
 from trajudge.eval.cli import main
+from trajudge.eval.data.call_log import dollars_in_all
 from trajudge.eval.runs.grid import plan_runs
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.workers import StopSignal
 from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.trajectories.util.terminal import count_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -31,7 +33,7 @@ def prices() -> list[str]:
     return ["--prices", "prices.toml"]
 
 
-@pytest.mark.parametrize("traps", [{}, {"duplicate": 0.4, "expire": 0.2}])
+@pytest.mark.parametrize("traps", [{}, {"duplicate": 0.4, "expire": 0.2, "hollow": 0.2}])
 @pytest.mark.parametrize("limit", [[], ["--max-cost", "5"]])
 def test_the_screen_agrees_with_the_bill(
     traps: dict[str, float],
@@ -86,6 +88,21 @@ def test_a_price_that_the_run_does_not_know_is_told_as_unknown(
     assert " more for " not in shown
 
 
+def test_a_line_that_failed_at_an_unknown_price_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with BatchServer(seconds=0.0, traps={"hollow": 0.5}, seed=1) as server:
+        assert judge(server, "batch", "--batch", "--batch-submit-only") == 130
+        assert main(RESUME) == 0
+        told = capsys.readouterr().out
+        server.traps.clear()
+        assert judge(server, "batch", "--batch") == 0
+    failed = server.hollow
+    assert failed > 0
+    assert f"{JUDGMENTS - failed} done, {failed} failed; 8 lines paid at an unknown price" in told
+    shown = on_one_line(capsys.readouterr().out)
+    more = count_of(failed, "call")
+    assert f"; {more} of unknown price more for failed attempts" in shown
+
+
 def test_a_model_that_costs_nothing_has_a_known_price(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is reserved for it, as for one of unknown price."""
     Path("prices.toml").write_text('[models."gpt-4o"]\ninput = 0.0\noutput = 0.0\n')
@@ -111,7 +128,7 @@ def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
         options = ["--batch-options", OPTIONS, "--retry-failed"]
         request = parse([*root, *own, *words, *options])
         (planned,) = plan_runs(request)
-        session = BatchSession(planned, {}, StopSignal(), request.batch)
+        session = BatchSession(planned, [], StopSignal(), request.batch)
         asyncio.run(session.execute())
     ledger = Ledger(ledger_path(Path("batch.sqlite")))
     run = str(Path("batch").resolve())
@@ -120,4 +137,4 @@ def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
     ledger.close()
     assert len(paid) == JUDGMENTS and paid.keys() == reserved.keys()
     due = sum(paid.values()) + sum(reserved.values())
-    assert sum(session.spent.values()) == pytest.approx(due)
+    assert dollars_in_all([session.spent]) == pytest.approx(due)

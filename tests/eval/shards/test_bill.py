@@ -7,14 +7,18 @@ import signal
 from functools import partial
 from pathlib import Path
 
+import orjson
 import pytest
 
-from tests.eval.shards.sharing import ended, has_seen, merged, words, worker
+from tests.eval.shards.sharing import ended, has_seen, merged, words, work, worker
 from tests.eval.test_paid_beside import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
+from trajudge.eval.shards.objects.folder import FolderStore
+from trajudge.eval.shards.plan import PLAN
+from trajudge.eval.shards.replies import kept_of
 
 OWN = ("--shard-size", "30", "--claim", "1.5")
 FAILING = ["--max-failures", "100%"]
@@ -95,3 +99,22 @@ def test_a_request_that_two_workers_paid_counts_for_each(
     assert sum(told) == pytest.approx(sum(till.charged), abs=2e-4)
     assert " more for " in on_one_line(shown)
     assert scored_cost(tmp_path / "merged", capsys) == told
+
+
+def test_workers_of_an_earlier_release_can_read_what_is_kept_in_their_store(
+    prices: list[str], tmp_path: Path
+) -> None:
+    """They take every line for a reply."""
+    stores = own, earlier = [tmp_path / name for name in ("own", "earlier")]
+    with LlmServer(text=Till(is_sound=True)) as server:
+        for store in stores:
+            options = [*words(server, tmp_path / f"{store.name}.sqlite"), *prices, "--limit", "4"]
+            assert main(work(str(store), *options)) == 0
+            plan = orjson.loads((store / PLAN).read_bytes())
+            if store is own:
+                assert plan.pop("payments")
+                earlier.mkdir()
+                (earlier / PLAN).write_bytes(orjson.dumps(plan))
+    kept, readable = (kept_of(FolderStore(store), "00000") for store in stores)
+    assert len(kept.replies) == len(kept.payments) == len(readable.replies) == 4
+    assert not readable.payments
