@@ -18,7 +18,7 @@ from trajudge.judges.registry import find_judge
 from trajudge.rewards.function import RewardFunction, reward_function
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.watch.watched import RewardWatch
+from trajudge.rewards.watch.watched import RewardWatch, run_name
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
@@ -74,16 +74,17 @@ class Rewarder:
     ) -> Reward:
         """Judge a trajectory within ``deadline`` seconds (None: the settings').
 
-        ``name`` is the id under which its reward may be audited (None: its key). Once the watch
-        says that rewards cannot be trusted, they abstain as "drift". At the deadline the reward
-        abstains as "late"; the judge goes on, so that asking again finds its replies in the cache.
+        ``name`` is the id under which its reward may be audited (None: its ``run_name``). Once the
+        watch says that rewards cannot be trusted, they abstain as "drift". At the deadline the
+        reward abstains as "late"; the judge goes on, so that asking again finds its replies in the
+        cache.
         Raises UserError where no reward can be had at all: no key, no server.
         """
         monitor = self.watch.monitor
         if monitor.stopped:
             return self.function.abstention(trajectory.key, "drift", monitor.reason, 0.0)
         reward = await self._within(trajectory, deadline)
-        self.watch.add(name or str(trajectory.key), trajectory, reward)
+        self.watch.add(name or run_name(trajectory), trajectory, reward)
         return reward
 
     async def _within(self, trajectory: Trajectory, deadline: float | None) -> Reward:

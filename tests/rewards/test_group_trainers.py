@@ -162,6 +162,17 @@ def test_an_abstention_waits_for_the_others_of_its_group(url: str) -> None:
     assert ask(url, "/v1/rewards", alone)["neutral_values"] == [BASE_RATE]
 
 
+def test_members_without_an_id_are_told_apart_over_requests(url: str) -> None:
+    """Each is the first of its own request, which says nothing of the group."""
+
+    def given(number: int) -> dict[str, Any]:
+        item = {"trajectory": record_of(trajectory(number)), "group": "inline", "group_size": 3}
+        return ask(url, "/v1/rewards", {"items": [item], "deadline": 10})
+
+    known = [given(number)["rewards"][0]["value"] for number in (0, 2)]
+    assert given(1)["neutral_values"] == [pytest.approx(sum(known) / 2)]
+
+
 def test_an_abstention_leaves_its_group_of_art() -> None:
     group = SimpleNamespace(trajectories=samples())
     kept = asyncio.run(art.judged_group(group))
