@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Container, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.runs.judge_options import judge_options
@@ -36,6 +36,8 @@ class _EveryRequest:
 
 
 _EVERY_REQUEST = _EveryRequest()
+# What a run's manifest says of a judge that asks none; a decision records it, and compares.
+_NO_MODEL: dict[str, Any] = {"model": None, "endpoint": None, "parameters": {}}
 
 
 class Rewarder:
@@ -62,7 +64,7 @@ class Rewarder:
             "options": self._made.options,
             "samples": 1,
             "version": code_version(),
-            **(self._model.manifest if self._model else {}),
+            **(self._model.manifest if self._model else _NO_MODEL),
         }
         self.function: RewardFunction = reward_function(config, self._made.id, manifest)
         self._engines: Engines | None = None

@@ -42,6 +42,8 @@ async def compute_score(
     """Return score, accuracy (1: accepted) and what says how far they count, of the trajectory that
     was pushed under ``extra_info[column]``; its ``group`` and ``group_size`` may stand beside.
 
+    verl's validation reports the mean accuracy, where an abstention counts as its score does.
+
     Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
     server.
     """
@@ -56,7 +58,7 @@ async def compute_score(
     (score,) = neutral_values([reward], base_rate=neutral)
     return {
         "score": score,
-        "acc": float(reward.verdict is True),
+        "acc": score if reward.value is None else float(reward.verdict is True),
         "abstained": float(reward.value is None),
         "probability": -1.0 if reward.probability is None else reward.probability,
         "cost": reward.cost or 0.0,

@@ -87,6 +87,8 @@ def test_verl_gets_equal_keys_no_nan_and_neutral_abstentions(answers: Answers) -
     known = np.where(np.isnan(groups), np.nanmean(groups, axis=1, keepdims=True), groups)
     scores = np.array([one["reward_score"] for one in answers.verl])
     assert scores == pytest.approx(known.ravel(), nan_ok=False)
+    accuracies = np.array([extra["acc"] for extra in extras])
+    assert accuracies[abstained] == pytest.approx(scores[abstained]), "no failure of the policy"
     advantages = np.array([one["advantage"] for one in answers.verl])
     assert np.abs(advantages[abstained]).max() <= 1e-6
     assert np.isfinite(advantages).all()
