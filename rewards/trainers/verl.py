@@ -50,7 +50,10 @@ async def compute_score(
     row = extra_info or {}
     name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
     if name is None:
-        raise RewardUnavailable(f"a row of {data_source} has no extra_info[{column!r}]")
+        raise RewardUnavailable(
+            f"a row of {data_source} has no extra_info[{column!r}]: let the agent loop return it "
+            "in its extra_fields"
+        )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
     reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
     if reward.value is None and on_abstain == "raise":
