@@ -26,7 +26,7 @@ from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.shaping import RewardShaping, shaped
+from trajudge.rewards.shaping import RewardShaping, neutral_share, shaped
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -72,7 +72,11 @@ class RewardFunction:
     def neutral_value(self) -> float | None:
         """The value that stands for an abstention where a trainer takes numbers alone."""
         rate, shaping = self.base_rate, self.shaping
-        return None if rate is None else shaping.low + (shaping.high - shaping.low) * rate
+        if rate is None or self.calibration is None:
+            return None
+        scores = [(one.mean_score, one.n) for one in self.calibration.raw.bins]
+        share = neutral_share(shaping, rate, scores)
+        return shaping.low + (shaping.high - shaping.low) * share
 
     def __call__(self, judgment: Judgment, *, seconds: float = 0.0) -> Reward:
         """Return the judgment's reward; the judge took ``seconds``."""

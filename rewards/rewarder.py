@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import Container, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from trajudge.eval.data.manifest import code_version
 from trajudge.eval.runs.judge_options import judge_options
@@ -18,7 +18,7 @@ from trajudge.judges.registry import find_judge
 from trajudge.rewards.function import RewardFunction, reward_function
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.watch.watched import RewardWatch
+from trajudge.rewards.watch.watched import RewardWatch, run_name
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.errors import UserError
@@ -36,6 +36,8 @@ class _EveryRequest:
 
 
 _EVERY_REQUEST = _EveryRequest()
+# What a run's manifest says of a judge that asks none; a decision records it, and compares.
+_NO_MODEL: dict[str, Any] = {"model": None, "endpoint": None, "parameters": {}}
 
 
 class Rewarder:
@@ -62,7 +64,7 @@ class Rewarder:
             "options": self._made.options,
             "samples": 1,
             "version": code_version(),
-            **(self._model.manifest if self._model else {}),
+            **(self._model.manifest if self._model else _NO_MODEL),
         }
         self.function: RewardFunction = reward_function(config, self._made.id, manifest)
         self._engines: Engines | None = None
@@ -74,16 +76,17 @@ class Rewarder:
     ) -> Reward:
         """Judge a trajectory within ``deadline`` seconds (None: the settings').
 
-        ``name`` is the id under which its reward may be audited (None: its key). Once the watch
-        says that rewards cannot be trusted, they abstain as "drift". At the deadline the reward
-        abstains as "late"; the judge goes on, so that asking again finds its replies in the cache.
+        ``name`` is the id under which its reward may be audited (None: its ``run_name``). Once the
+        watch says that rewards cannot be trusted, they abstain as "drift". At the deadline the
+        reward abstains as "late"; the judge goes on, so that asking again finds its replies in the
+        cache.
         Raises UserError where no reward can be had at all: no key, no server.
         """
         monitor = self.watch.monitor
         if monitor.stopped:
             return self.function.abstention(trajectory.key, "drift", monitor.reason, 0.0)
         reward = await self._within(trajectory, deadline)
-        self.watch.add(name or str(trajectory.key), trajectory, reward)
+        self.watch.add(name or run_name(trajectory), trajectory, reward)
         return reward
 
     async def _within(self, trajectory: Trajectory, deadline: float | None) -> Reward:

@@ -7,6 +7,7 @@ of what it lies above the boundary, of a rejected one a share of what it lies ab
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -99,6 +100,24 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
     }
     value = shaping.low + width * base - sum(penalties.values())
     return ShapedValue(max(shaping.low, value), probability, penalties, "")
+
+
+def neutral_share(
+    shaping: RewardShaping, base_rate: float, scores: Sequence[tuple[float, int]]
+) -> float:
+    """Return what stands for an abstention, between 0 and 1: where the values lie of trajectories
+    of which ``base_rate`` succeeded and that had these ``scores``, each with its number of them.
+
+    A verdict's values lie at the share that is accepted: of a lenient judge the base rate would be
+    far below it, and an abstention a punishment.
+    """
+    if shaping.form not in ("verdict", "gate"):
+        return _formed(base_rate, shaping.form)
+    refused_below = shaping.boundary if shaping.form == "verdict" else shaping.reject_below
+    accepted = sum(n for score, n in scores if accepts_score(score, shaping.boundary))
+    rejected = sum(n for score, n in scores if not accepts_score(score, refused_below))
+    valued = accepted + rejected
+    return accepted / valued if valued else base_rate
 
 
 def _accepts(judgment: Judgment, score: float, shaping: RewardShaping) -> bool:

@@ -15,7 +15,7 @@ from trajudge.environments.model.case import Case
 from trajudge.eval.stats.interval import Interval
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.intervals.clustered_rates import clustered_limits, clustered_rates
-from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
+from trajudge.eval.stats.suites.hierarchical import ONE_SCENARIO, hierarchical_bootstrap
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
 from trajudge.eval.stats.suites.tree import Tree, scenario_rates
 
@@ -53,19 +53,23 @@ def _suite_interval(agent: str, runs: Tree, seed: int) -> tuple[Interval, str | 
     """Compute the interval of the suite's success, and name its method.
 
     Where all runs of every application ended alike the bootstrap draws the same suite again and
-    again: it has no width, which says nothing of other scenarios. There Wilson's interval stands in
-    its place, with a scenario as one trial that weighs what it weighs in the estimate.
+    again: it has no width, which says nothing of other scenarios. Nor does it see how scenarios
+    vary in an application that has one, and covers far less than it says. There Wilson's interval
+    stands in its place, with a scenario as one trial that weighs what it weighs in the estimate.
     """
     suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
-    if suite.width[0] > _NO_WIDTH:
+    if suite.width[0] <= _NO_WIDTH:
+        unseen = "in every application all runs ended alike, so the bootstrap has no width"
+    elif ONE_SCENARIO in suite.notes:
+        unseen = "an application has one scenario, where the bootstrap sees none vary"
+    else:
         return suite, "hierarchical bootstrap"
     wilson = _wilson_interval(runs)
-    alike = f"{agent}: in every application all runs ended alike, so the bootstrap has no width"
     undefined = bool(np.isnan(wilson.low[0]))
     why = (
         "no interval, for there is one scenario" if undefined else "Wilson's over scenarios instead"
     )
-    wilson = replace(wilson, estimate=suite.estimate, notes=(f"{alike}; {why}",))
+    wilson = replace(wilson, estimate=suite.estimate, notes=(f"{agent}: {unseen}; {why}",))
     return wilson, None if undefined else "Wilson"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Labels
@@ -141,8 +142,8 @@ def _calibrate(
     if not len(dev) or not len(test):
         raise UserError(
             f"--calibration: {judge} has {len(dev)} scored trajectories in the dev split and "
-            f"{len(test)} in the test split: it is fitted on dev and measured on test, so give "
-            "annotations with both splits and leave out --split"
+            f"{len(test)} in the test split, where it is fitted on dev and measured on test: "
+            f"{_how_to_have_both(split, is_shared=bool(shared.any()))}"
         )
     if dev.labels.all() or not dev.labels.any():
         raise UserError(
@@ -161,6 +162,17 @@ def _calibrate(
         left_out=int(shared.sum()),
         raw=_table(reliability(test.scores, test.labels, test.task, test.benchmark)),
         calibrated=_table(reliability(fitted(test.scores), test.labels, test.task, test.benchmark)),
+    )
+
+
+def _how_to_have_both(split: NDArray[np.str_], *, is_shared: bool) -> str:
+    if not split.any():
+        return 'the labels name no split: give each its own ("split": "dev" or "test"), by task'
+    if is_shared:
+        return "every task of dev is in test too: split the labels by task"
+    return (
+        "a run judges the test split alone unless it is told otherwise: judge again with --split "
+        "all and another --out (no reply in the cache is paid twice), and score without --split"
     )
 
 

@@ -17,6 +17,7 @@ from trajudge.eval.data.sources import read_last_judgments
 from trajudge.eval.resilience.measures import (
     CONFIDENCE,
     IntervalEstimate,
+    all_alike,
     estimate_of,
     rate,
     with_width,
@@ -227,9 +228,9 @@ def _apart(faulted: _Verdicts, clean: _Verdicts) -> tuple[IntervalEstimate, floa
     if len(clusters.sums) < 2 or not trials.sum(axis=1).all():
         return IntervalEstimate(None, None, None), None
     found = clustered_differences(hits, trials, clusters.stratum_sizes, CONFIDENCE)
-    p_value, limits = float(found.p_value), estimate_of(found.interval)
-    apart = with_width(limits, int(trials.any(axis=0).sum()))
-    return apart, None if np.isnan(p_value) or apart != limits else p_value
+    apart = with_width(estimate_of(found.interval), hits, trials)
+    unknown = np.isnan(found.p_value) or all_alike(hits, trials)
+    return apart, None if unknown else float(found.p_value)
 
 
 def _columns(found: _Verdicts, *, first: bool) -> np.ndarray:

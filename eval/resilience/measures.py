@@ -150,17 +150,27 @@ def difference(first: np.ndarray, second: np.ndarray, tasks: Sequence[str]) -> I
         return IntervalEstimate(float(first.mean() - second.mean()))
     hits, trials = clusters.sums[:, :2].T, np.stack([clusters.sums[:, 2]] * 2)
     found = estimate_of(difference_limits(hits, trials, clusters.stratum_sizes, CONFIDENCE))
-    return with_width(found, len(clusters.sums))
+    return with_width(found, hits, trials)
 
 
-def with_width(difference: IntervalEstimate, tasks: int) -> IntervalEstimate:
-    """Return a difference of two rates; one that all ``tasks`` show alike, so that its interval has
-    no width, gets the limits of a share of changes of which none was seen."""
+def with_width(difference: IntervalEstimate, hits: Floats, trials: Floats) -> IntervalEstimate:
+    """Return a difference of two rates; one that all tasks show alike, which says nothing of how
+    they vary, has at least the limits of a share of changes of which none was seen."""
     value, low, high = difference
-    if value is None or low is None or high is None or high - low > _NO_WIDTH:
+    if value is None or low is None or high is None or not all_alike(hits, trials):
         return difference
-    change = _unseen(tasks)
-    return IntervalEstimate(value, max(value - change, -1.0), min(value + change, 1.0))
+    change = _unseen(int(trials.any(axis=0).sum()))
+    low, high = min(low, value - change), max(high, value + change)
+    return IntervalEstimate(value, max(low, -1.0), min(high, 1.0))
+
+
+def all_alike(hits: Floats, trials: Floats) -> bool:
+    """Tell whether two rates (2, C) differ by the same in each of C tasks."""
+    both = trials.all(axis=0)
+    if not both.any() or (trials.any(axis=0) != both).any():
+        return False
+    apart = np.subtract(*(hits[:, both] / trials[:, both]))
+    return bool(np.ptp(apart) <= _NO_WIDTH)
 
 
 def _unseen(tasks: int) -> float:

@@ -79,7 +79,7 @@ def _factor(agent: str, found: Sequence[_Meeting]) -> PopupFactor:
     apart = IntervalEstimate(None, None, None)
     if len(clusters.sums) > 1:
         limits = difference_limits(sums[:2], sums[2:], clusters.stratum_sizes, CONFIDENCE)
-        apart = with_width(estimate_of(limits), len(clusters.sums))
+        apart = with_width(estimate_of(limits), sums[:2], sums[2:])
     return PopupFactor(
         agent=agent,
         fired={level: int(fired[:, at].sum()) for at, level in enumerate(LEVELS)},

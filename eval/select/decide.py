@@ -85,6 +85,11 @@ def _binding(
     )
 
 
+def _rank_of_rate(place: BenchmarkRate) -> tuple[float, float]:
+    """Rank by the limit; among those too small for one, the estimate says which is the worst."""
+    return (place.rate.low or 0.0, place.rate.estimate or 0.0)
+
+
 def _finding(
     plan: SelectionPlan, evidence: SelectionData, tested: CandidateTests, i: int
 ) -> CandidateResult:
@@ -93,7 +98,7 @@ def _finding(
     share = float(evidence.accepted[:, i].sum() / labelled) if labelled else None
     places = _places(tested, i)
     with_trials = [place for place in places if place.rate.trials]
-    worst = min(with_trials, key=lambda place: place.rate.low or 0.0, default=None)
+    worst = min(with_trials, key=_rank_of_rate, default=None)
     verdict = _verdict(plan, tested, i)
     return CandidateResult(
         family=family.name,

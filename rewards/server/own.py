@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+import orjson
 from aiohttp import web
 
 from trajudge.rewards.reward import Reward
@@ -73,7 +74,9 @@ def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
         raise RequestRefused(
             400, f'item {number} has a "group": its "group_size" is a number from 1 to {MOST_ITEMS}'
         )
-    return _Member(named(item["group"]), size, str(item.get("id", number)))
+    # Without an id: what two requests send as their first item are two members.
+    own = item.get("id") or f"{number} {sha256(orjson.dumps(item['trajectory'])).hexdigest()}"
+    return _Member(named(item["group"]), size, str(own))
 
 
 async def _neutral_value(

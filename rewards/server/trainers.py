@@ -86,11 +86,11 @@ def number(service: RewardService, reward: Reward) -> float:
 
     Raises RequestRefused where asking again may help, or where there is no base rate.
     """
-    # Of a late one the judge's verdict is under way: asking again finds it.
-    late = reward.abstained == "late"
-    usable = None if late else service.rewarder.function.neutral_value
+    if reward.abstained == "late":  # the judge's verdict is under way: asking again finds it
+        name = reward.key if reward.key.benchmark else reward.key.task_id
+        raise RequestRefused(503, f"{name}: late ({reward.detail}): ask again")
     try:
-        (value,) = neutral_values([reward], base_rate=usable)
+        (value,) = neutral_values([reward], base_rate=service.rewarder.function.neutral_value)
     except Abstained as error:
         raise RequestRefused(503, str(error)) from error
     return value

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import aiohttp
+import orjson
 
 from trajudge.rewards.reward import Reward
 
@@ -74,7 +76,7 @@ async def ask_reward(
                     return asked
             except _Later as later:
                 last, pause = str(later), later.pause
-            except (aiohttp.ClientError, TimeoutError, ValueError) as error:
+            except (aiohttp.ClientError, TimeoutError) as error:
                 last = str(error) or type(error).__name__
             await asyncio.sleep(min(pause, max(0.0, end - time.monotonic())))
     raise RewardUnavailable(f"{address}: {last}")
@@ -88,10 +90,35 @@ async def _asked(
     body = {"items": [item], "deadline": left}
     limit = aiohttp.ClientTimeout(total=left + _PAUSE)
     async with session.post(path, json=body, timeout=limit) as answer:
-        content = await answer.json(content_type=None)
+        content = _json(await answer.read())
         if answer.status in _AGAIN:
-            raise _Later(content["error"], float(answer.headers.get("Retry-After", _PAUSE)))
+            raise _Later(_refusal(answer.status, content), _pause(answer.headers))
         if answer.status != 200:
-            raise RewardUnavailable(f"{address}: {content['error']}")
-        reward = Reward.model_validate(content["rewards"][0])
-        return AskedReward(reward, content["neutral_values"][0])
+            raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
+    try:
+        (reward,), (neutral,) = content["rewards"], content["neutral_values"]
+        return AskedReward(Reward.model_validate(reward), neutral)
+    except (KeyError, TypeError, ValueError) as error:
+        raise RewardUnavailable(
+            f"{address}: what answers is not  trajudge serve: check the address"
+        ) from error
+
+
+def _json(body: bytes) -> Any:
+    """Return an answer's content; None where it is no JSON, as of a gateway before the server."""
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _refusal(status: int, content: Any) -> str:
+    told = content.get("error") if isinstance(content, dict) else None
+    return str(told) if told else f"it answered with status {status}"
+
+
+def _pause(headers: Mapping[str, str]) -> float:
+    try:
+        return max(0.0, float(headers.get("Retry-After", _PAUSE)))
+    except ValueError:  # a date, as gateways may send
+        return _PAUSE

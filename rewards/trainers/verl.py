@@ -42,13 +42,18 @@ async def compute_score(
     """Return score, accuracy (1: accepted) and what says how far they count, of the trajectory that
     was pushed under ``extra_info[column]``; its ``group`` and ``group_size`` may stand beside.
 
+    verl's validation reports the mean accuracy, where an abstention counts as its score does.
+
     Raises Abstained under ``"raise"``, or where there is no base rate; RewardUnavailable without a
     server.
     """
     row = extra_info or {}
     name, in_group, size = (row.get(key) for key in (column, GROUP, GROUP_SIZE))
     if name is None:
-        raise RewardUnavailable(f"a row of {data_source} has no extra_info[{column!r}]")
+        raise RewardUnavailable(
+            f"a row of {data_source} has no extra_info[{column!r}]: let the agent loop return it "
+            "in its extra_fields"
+        )
     group = RewardGroup(str(in_group), int(size)) if in_group is not None and size else None
     reward, neutral = await ask_reward(str(name), url=url, deadline=deadline, group=group)
     if reward.value is None and on_abstain == "raise":
@@ -56,7 +61,7 @@ async def compute_score(
     (score,) = neutral_values([reward], base_rate=neutral)
     return {
         "score": score,
-        "acc": float(reward.verdict is True),
+        "acc": score if reward.value is None else float(reward.verdict is True),
         "abstained": float(reward.value is None),
         "probability": -1.0 if reward.probability is None else reward.probability,
         "cost": reward.cost or 0.0,

@@ -19,6 +19,7 @@ class WatchJournal:
 
     def __init__(self, path: Path | None, version: str) -> None:
         self._path, self._version = path, version
+        self._before = b""  # ends a line that a killed process left torn
 
     def replay(self, monitor: RewardMonitor) -> None:
         """Tell a monitor what earlier processes saw of this version; a torn last line is left."""
@@ -28,6 +29,7 @@ class WatchJournal:
             lines = self._path.read_bytes().split(b"\n")
         except OSError as error:
             raise UserError(f"{self._path}: cannot be read ({error.strerror})") from error
+        self._before = b"\n" if lines[-1] else b""
         for line in lines:
             try:
                 event = orjson.loads(line)
@@ -45,7 +47,8 @@ class WatchJournal:
         event = {"version": self._version, "kind": kind, "name": name, "value": value}
         try:
             with self._path.open("ab") as file:
-                file.write(orjson.dumps(event) + b"\n")
+                file.write(self._before + orjson.dumps(event) + b"\n")
+                self._before = b""
         except OSError as error:
             raise UserError(f"{self._path}: cannot be written ({error.strerror})") from error
 

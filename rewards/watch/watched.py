@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from hashlib import sha256
 
 import numpy as np
 
@@ -23,6 +24,12 @@ log = logging.getLogger(__name__)
 
 _PROBED = 0.5  # of the canaries that the judge rejected
 AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
+
+
+def run_name(run: Trajectory) -> str:
+    """Name a run for its audit, by its key and what it holds: completions of one task often share
+    the key, and what is drawn by the key alone is a task, for ever or never."""
+    return f"{run.key} {sha256(run.model_dump_json().encode()).hexdigest()[:12]}"
 
 
 class RewardWatch:

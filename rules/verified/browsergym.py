@@ -15,6 +15,7 @@ read. The agent's last message to the user is its response.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from itertools import count
 from pathlib import Path
@@ -31,6 +32,7 @@ from trajudge.rules.verified.network.read import trace_of_list
 from trajudge.rules.verified.network.sites import parse_host
 from trajudge.rules.verified.runs.files import ANSWER_FILE, CONFIG_FILE
 from trajudge.rules.verified.runs.trimming import kept_for
+from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -135,8 +137,7 @@ class RecordedTask:
         browser, self._recorder = recorder.context.browser, None
         entries = recorder.entries()
         own = str(self._task.task_id)
-        attempts = (self._out / str(number) / own for number in count())
-        folder = next(path for path in attempts if not path.exists())
+        folder = attempt_folder(self._out, own)
         document = har_document(entries, browser.version if browser else "")
         write_har(folder / "network.har", document)
         if answer is not None:
@@ -144,6 +145,17 @@ class RecordedTask:
         places = {name: {"urls": [url]} for name, url in self._hosts.items()}
         write_json(folder / CONFIG_FILE, {"environments": places})
         return entries
+
+
+def attempt_folder(out: Path, task_id: str) -> Path:
+    """Make the folder of a task's first attempt that has none; episodes that end side by side, in
+    processes of their own, have one each. Raises UserError."""
+    for attempt in (out / str(number) for number in count()):
+        make_folder(attempt, "out")
+        with suppress(FileExistsError):
+            (attempt / task_id).mkdir()
+            break
+    return attempt / task_id
 
 
 def answer_in(messages: Sequence[Mapping[str, Any]]) -> str | None:

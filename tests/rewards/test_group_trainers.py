@@ -8,12 +8,14 @@ import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests import http_thread
 from tests.llm_server import LlmServer
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
@@ -160,6 +162,50 @@ def test_an_abstention_waits_for_the_others_of_its_group(url: str) -> None:
     assert neutral == [pytest.approx((values[1] + values[2]) / 2)]
     alone = {"items": [{"id": FAILED, "group": "lone", "group_size": 2}], "deadline": 0.3}
     assert ask(url, "/v1/rewards", alone)["neutral_values"] == [BASE_RATE]
+
+
+def test_members_without_an_id_are_told_apart_over_requests(url: str) -> None:
+    """Each is the first of its own request, which says nothing of the group."""
+
+    def given(number: int) -> dict[str, Any]:
+        item = {"trajectory": record_of(trajectory(number)), "group": "inline", "group_size": 3}
+        return ask(url, "/v1/rewards", {"items": [item], "deadline": 10})
+
+    known = [given(number)["rewards"][0]["value"] for number in (0, 2)]
+    assert given(1)["neutral_values"] == [pytest.approx(sum(known) / 2)]
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told"),
+    [
+        (503, b'{"message": "no healthy upstream"}', "it answered with status 503"),
+        (502, b"<html>Bad Gateway</html>", "it answered with status 502"),
+        (502, b"null", "it answered with status 502"),
+        (404, b'{"detail": "Not Found"}', "it answered with status 404"),
+        (200, b"{}", "what answers is not  trajudge serve: check the address"),
+    ],
+)
+def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str) -> None:
+    """What stands between trainer and server answers in forms of its own."""
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Retry-After", "Fri, 27 Nov 2026 19:00:00 GMT")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with (
+        http_thread.serving(ThreadingHTTPServer(("127.0.0.1", 0), Gateway)) as address,
+        pytest.raises(asking.RewardUnavailable) as raised,
+    ):
+        asyncio.run(asking.ask_reward("r0", url=address, deadline=0.5))
+    assert str(raised.value) == f"{address}: {told}"
 
 
 def test_an_abstention_leaves_its_group_of_art() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.llm_server import LlmServer, at
 from tests.rewards.cases import config, trajectory
+from trajudge import accept, judge, load, select
 from trajudge.eval.analysis.calibration import Calibration
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.model import Status
@@ -18,6 +19,7 @@ from trajudge.rewards.function import reward_function
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.shaping import RewardShaping
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 
@@ -153,3 +155,24 @@ def test_a_calibration_of_a_panel_holds_by_the_name_of_an_earlier_release(tmp_pa
 def test_a_judge_that_asks_needs_its_model() -> None:
     with pytest.raises(UserError, match="asks a model: name it"):
         Rewarder(RewardConfig(judge=JudgeConfig(judge="simplified")))
+
+
+def test_a_decision_gives_the_threshold_to_the_judge_that_it_was_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A judge that asks no model as well: that it asks none is known of it."""
+    monkeypatch.chdir(tmp_path)
+    runs = list(load("sample"))
+    judgments = judge("sample", "heuristic")
+    decision = select(judgments, target_precision=0.1)
+    assert decision.chosen is not None
+    given = RewardConfig(
+        judge=JudgeConfig(judge="heuristic"),
+        decision=decision.folder,
+        shaping=RewardShaping(form="verdict", side_effect=0, repetition=0),
+    )
+    accepted = accept(judgments, decision).to_frame().set_index("ending")["trajectories"]
+    found = rewards_of(given, runs)
+    assert sum(one.value == 1 for one in found) == accepted["accepted"] < len(runs)
+    with pytest.raises(UserError, match="decided for heuristic, not for rule-based"):
+        Rewarder(given.model_copy(update={"judge": JudgeConfig(judge="rule-based")}))

@@ -13,7 +13,7 @@ from tests.eval.cases import failed, key, said
 from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Status
 from trajudge.rewards.reward import Reward
-from trajudge.rewards.shaping import RewardForm, RewardShaping, shaped
+from trajudge.rewards.shaping import RewardForm, RewardShaping, neutral_share, shaped
 
 VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
 
@@ -127,3 +127,23 @@ def test_penalties_never_turn_success_and_failure(
 def test_settings_that_cannot_work_are_refused(settings: dict[str, object], message: str) -> None:
     with pytest.raises(ValidationError, match=message):
         RewardShaping.model_validate(settings)
+
+
+@pytest.mark.parametrize(
+    ("form", "threshold", "share"),
+    [
+        ("identity", None, 0.3),
+        ("verdict", None, 0.9),  # of those with 0.6 and 0.95
+        ("verdict", 0.9, 0.5),
+        ("gate", 0.9, 5 / 6),  # 0.6 has no value
+        ("logit", None, 0.5 + math.log(3 / 7) / 8),
+    ],
+)
+def test_an_abstention_lies_where_the_values_lie(
+    form: RewardForm, threshold: float | None, share: float
+) -> None:
+    """A lenient judge's verdicts have a mean of 0.9 where 0.3 succeed: 0.3 would punish."""
+    shaping = RewardShaping(form=form, threshold=threshold)
+    scores = [(0.1, 10), (0.6, 40), (0.95, 50)]
+    assert neutral_share(shaping, 0.3, scores) == pytest.approx(share)
+    assert neutral_share(RewardShaping(form="gate"), 0.3, ()) == 0.3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -17,6 +18,8 @@ from tests.llm_server import LlmServer
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import record_of, serving
 from tests.rewards.test_rewarder import calibrated_words
+from trajudge.rewards.trainers.asking import RewardUnavailable
+from trajudge.rewards.trainers.verl import compute_score
 
 ROOT = Path(__file__).parents[2]
 COUNT, BASE_RATE, GROUP = 40, 0.3, 8
@@ -87,6 +90,8 @@ def test_verl_gets_equal_keys_no_nan_and_neutral_abstentions(answers: Answers) -
     known = np.where(np.isnan(groups), np.nanmean(groups, axis=1, keepdims=True), groups)
     scores = np.array([one["reward_score"] for one in answers.verl])
     assert scores == pytest.approx(known.ravel(), nan_ok=False)
+    accuracies = np.array([extra["acc"] for extra in extras])
+    assert accuracies[abstained] == pytest.approx(scores[abstained]), "no failure of the policy"
     advantages = np.array([one["advantage"] for one in answers.verl])
     assert np.abs(advantages[abstained]).max() <= 1e-6
     assert np.isfinite(advantages).all()
@@ -99,3 +104,11 @@ def test_openrlhf_loses_no_reward_and_takes_no_failure_for_one(answers: Answers)
     assert [one["reward"][0] for one in found] == pytest.approx(expected(answers))
     flags = [one["extra_logs"]["abstained"][0] for one in found]
     assert np.flatnonzero(flags).tolist() == FAILED
+
+
+def test_a_rollout_of_verl_without_an_id_is_told_where_one_comes_from() -> None:
+    told = (
+        r"a row of shop has no extra_info\['trajectory_id'\]: let the agent loop return it in its"
+    )
+    with pytest.raises(RewardUnavailable, match=told):
+        asyncio.run(compute_score("shop", "", None, {"index": 3}))

@@ -30,12 +30,15 @@ class Words:
 def one(number: int) -> DataProto:
     rows = {name: torch.ones(1, 4, dtype=torch.long) for name in ("prompts", "responses")}
     rows["attention_mask"] = torch.ones(1, 8, dtype=torch.long)
-    told = {
+    told: dict[str, Any] = {
         "data_source": "shop",
         "reward_model": {"ground_truth": ""},
-        "extra_info": {"trajectory_id": f"r{number}"},
+        "extra_info": {},
         "uid": f"group {number // GROUP}",
     }
+    # The data set's row names the run, or the agent loop in its ``extra_fields``.
+    place = "tool_extra_fields" if number % 2 else "extra_info"
+    told[place] = {"trajectory_id": f"r{number}"}
     return DataProto.from_dict(
         tensors=rows,
         non_tensors={name: np.array([value], dtype=object) for name, value in told.items()},

@@ -74,7 +74,9 @@ def _ends_by_level(
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
     rates = clustered_rates(h, n, sizes, confidence)
     rate, effective = rates.interval.estimate, n.sum(axis=-1) / rates.design_effect
-    correlation = _correlation(h - rate[..., None] * n, sizes)
+    correlation = np.minimum(
+        _correlation(h - rate[..., None] * n, sizes), _most_correlation(rates.df.min(axis=0))
+    )
     value = transform(rate)
     difference = value[0] - value[1]
 
@@ -96,6 +98,12 @@ def _correlation(deviations: Floats, sizes: Ints) -> Floats:
     spread = np.sqrt(variances[0] * variances[1])
     some = spread > 1e-12
     return np.asarray(np.where(some, np.clip(both / np.where(some, spread, 1.0), -1, 1), 0.0))
+
+
+def _most_correlation(df: Floats) -> Floats:
+    """Return the largest correlation that so many degrees of freedom can carry: of two tasks it is
+    always 1 or -1, and at 1 the limits stay where they are however sure they have to be."""
+    return np.asarray((df - 1) / df)
 
 
 def _p_value(ends: Ends, difference: Floats) -> Floats:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import cycle
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def test_the_map_is_fitted_on_dev_and_measured_on_test(
     ("scores", "words", "message"),
     [
         (False, ["--calibration", "platt"], "no judge here gives scores"),
-        (True, ["--calibration", "platt", "--split", "test"], "0 scored trajectories in the dev"),
+        (True, ["--calibration", "platt", "--split", "test"], "judge again with --split all"),
         (True, ["--calibration-out", "x.json"], "needs --calibration"),
     ],
 )
@@ -86,6 +88,30 @@ def test_what_cannot_be_fitted_is_said(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main([str(make_run(tmp_path / "run", scores=scores)), *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("splits", "message"),
+    [
+        ((None,), "the labels name no split: give each its own"),
+        (("dev", "test"), "every task of dev is in test too: split the labels by task"),
+    ],
+)
+def test_labels_without_two_splits_by_task_are_told_apart(
+    splits: tuple[Literal["dev", "test"] | None, ...],
+    message: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = make_run(tmp_path / "run")
+    keys = [key(i, agent=agent) for i in range(199) for agent in (key(0).agent, "other")]
+    judgments = [said(0, True, score=0.5).model_copy(update={"key": one}) for one in keys]
+    given = zip(keys, cycle(splits), strict=False)
+    write_labels(run, [label(0, True, split=s).model_copy(update={"key": one}) for one, s in given])
+    (run / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_rewards(run, {j.key: None for j in judgments})
+    assert main([str(run), "--calibration", "auto"]) == 2
     assert message in capsys.readouterr().err
 
 

@@ -130,6 +130,11 @@ def test_a_difference_that_every_task_shows_alike_has_a_width() -> None:
         assert value == 0
         assert low is not None and high is not None
         assert -0.6 < low < -0.1 and 0.1 < high < 0.6
+    for share in (0.25, 0.75):  # of a rate that is not 1/2 the limits are no mirror image
+        clean = np.arange(40) < 40 * share
+        _, low, high = difference(clean, clean, [f"t{n}" for n in range(40)])
+        assert low is not None and high is not None
+        assert low < -0.09 and high > 0.09, "3.7 of 40 is what none of 40 may hide"
 
 
 def test_a_mean_that_no_task_differs_in_has_no_interval() -> None:

@@ -126,6 +126,19 @@ def test_too_few_accepted_is_not_a_failure_of_the_judge() -> None:
     assert found.findings[0].more_labels == 14 - 5
 
 
+def test_the_worst_of_benchmarks_without_a_limit_has_the_lowest_rate() -> None:
+    """Of one task each: the first by name was called the worst, at 100 %."""
+    success, accepted = stacked((3, 2, 0), total=12)
+    benchmark = ["webarena" if i < 2 else "workarena" for i in range(12)]
+    made = evidence(success, accepted, task=benchmark, benchmark=benchmark)
+    (finding,) = decide(plan((1.0,)), made).findings
+    assert {p.benchmark: (p.rate.low, p.rate.estimate) for p in finding.places} == {
+        "webarena": (0.0, 1.0),
+        "workarena": (0.0, pytest.approx(1 / 3)),
+    }
+    assert finding.worst == "workarena"
+
+
 @pytest.mark.slow
 def test_every_benchmark_has_to_carry_it_where_that_is_asked() -> None:
     success, accepted = stacked((180, 12, 0))

@@ -323,6 +323,8 @@ def test_trainers_get_numbers_that_say_when_they_are_none(tmp_path: Path) -> Non
     assert slime["reward"] == pytest.approx(0.3)
     assert slime["abstained"] == 1.0
     assert late.status == 503
+    assert late.content["error"].startswith("never: late (no trajectory was pushed")
+    assert late.content["error"].endswith("s): ask again"), "a base rate there is"
     assert {answer.status for answer in refused} == {401}
     reward = Reward.model_validate_json(spoken.choices[0].message.content or "")
     assert (reward.value, reward.abstained) == (None, "failed")

@@ -15,8 +15,10 @@ from tests.rewards.server.conftest import record_of, serving
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.watch.journal import WatchJournal
 from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
 from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.rewards.watch.watched import run_name
 from trajudge.trajectories import store
 from trajudge.trajectories.util.errors import UserError
 
@@ -83,6 +85,37 @@ def test_what_is_audited_is_drawn_by_the_ids() -> None:
     assert drawn[0] == drawn[1]
     assert 150 < len(drawn[0]) < 250
     assert not monitor.add_audit("nothing", True)
+
+
+def test_completions_of_one_task_are_drawn_one_by_one() -> None:
+    """They share a key: drawn by it, all of a task would be audited, or none of it ever."""
+
+    async def drawn(share: float) -> list[str]:
+        given = RewardConfig(
+            judge=JudgeConfig(judge="heuristic"), watch=WatchConfig(audit_share=share)
+        )
+        async with Rewarder(given) as rewarder:
+            for number in range(60):
+                await rewarder.reward(trajectory(1, answer=f"done {number}"))
+            await rewarder.reward(trajectory(1, answer="done 0"))  # equal: no new evidence
+            return [one.name for one in rewarder.watch.monitor.to_audit()]
+
+    half, all_ = asyncio.run(drawn(0.5)), asyncio.run(drawn(1.0))
+    assert 18 < len(half) < 42
+    assert all_ == [run_name(trajectory(1, answer=f"done {number}")) for number in range(60)]
+
+
+def test_a_torn_line_costs_no_event_after_it(tmp_path: Path) -> None:
+    file = tmp_path / "watch.jsonl"
+    WatchJournal(file, "v").add("drawn", "a", 1.0)
+    file.write_bytes(file.read_bytes() + b'{"version":"v","ki')
+    for name in ("b", "c"):
+        journal = WatchJournal(file, "v")
+        journal.replay(RewardMonitor(WATCH))
+        journal.add("drawn", name, 1.0)
+    monitor = RewardMonitor(WATCH)
+    WatchJournal(file, "v").replay(monitor)
+    assert [one.name for one in monitor.to_audit()] == ["a", "b", "c"]
 
 
 def test_a_moved_model_ends_the_rewards(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,12 @@ from tests.rules.har.recordings import Requests, shop
 from tests.rules.verified.tasks import answer, mutation, task
 from trajudge.rules.evaluate import main
 from trajudge.rules.verified import register_browsergym
-from trajudge.rules.verified.browsergym import PREFIX, RecordedTask, answer_in
+from trajudge.rules.verified.browsergym import (
+    PREFIX,
+    RecordedTask,
+    answer_in,
+    attempt_folder,
+)
 from trajudge.rules.verified.dataset import Task, task_record
 from trajudge.rules.verified.network.read import load_trace
 from trajudge.trajectories.util.errors import UserError
@@ -126,6 +132,13 @@ def test_an_episode_is_rewarded_and_leaves_what_evaluate_reads(
     assert _evaluated(tasks, out / "0", tmp_path / "o0") == {"1": "pass", "2": "pass"}
     assert _evaluated(tasks, out / "1", tmp_path / "o1") == {"1": "fail"}
     assert not (out / "2/1/agent_response.json").exists()
+
+
+def test_episodes_that_end_side_by_side_have_a_folder_each(tmp_path: Path) -> None:
+    """One that took the other's would write over its trace."""
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: attempt_folder(tmp_path / "runs", "7"), range(80)))
+    assert sorted(made) == sorted(tmp_path / "runs" / str(n) / "7" for n in range(80))
 
 
 def test_the_last_message_after_the_goal_is_the_answer() -> None:
