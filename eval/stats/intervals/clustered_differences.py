@@ -101,9 +101,10 @@ def _correlation(deviations: Floats, sizes: Ints) -> Floats:
 
 
 def _most_correlation(df: Floats) -> Floats:
-    """Return the largest correlation that so many degrees of freedom can carry: of two tasks it is
-    always 1 or -1, and at 1 the limits stay where they are however sure they have to be."""
-    return np.asarray((df - 1) / df)
+    """Return the largest correlation that so many degrees of freedom can support. That of two tasks
+    is always 1 or -1, and at 1 the limits do not move with the level. From four degrees on the
+    distance to 1 falls with their square: judges that are all but one keep a narrow interval."""
+    return np.asarray(1 - np.minimum(1 / df, 4 / df**2))
 
 
 def _p_value(ends: Ends, difference: Floats) -> Floats:

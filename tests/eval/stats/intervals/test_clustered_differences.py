@@ -36,3 +36,15 @@ def test_a_difference_of_many_tasks_is_as_it_was() -> None:
     width = float(found.interval.high - found.interval.low)
     assert width == pytest.approx(2 * 1.972 * spread, rel=0.05)
     assert float(found.p_value) < 0.001
+
+
+def test_two_judges_that_are_all_but_one_keep_a_narrow_interval_of_thirty_tasks() -> None:
+    """They differ in 1 % of the successes and 3 % of the failures. The mean width is 0.064 without
+    a cap of the correlation, and was 0.072 with (f - 1) / f."""
+    rng = np.random.default_rng(7)
+    first = rng.random((1_000, 30, 5)) < rng.beta(3, 1, (1_000, 30, 1))
+    changed = rng.random(first.shape) < np.where(first, 0.01, 0.03)
+    hits = np.stack([first, first ^ changed]).sum(axis=-1)
+    limits = clustered_differences(hits, np.full(hits.shape, 5), [30]).interval
+    assert (limits.high - limits.low).mean() < 0.067
+    assert ((limits.low <= 0) & (limits.high >= 0)).mean() > 0.95
