@@ -209,7 +209,8 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
         if option not in named:
             words += _words(file, option, value, known[option])
     try:
-        made.parse_args(words)
+        # The places to write are checked with the whole command line, which may be a dry run.
+        made.parse_args(words, argparse.Namespace(dry_run=True))
     except UserError as error:
         raise UserError(f"{file}: {error}") from error
     return words
