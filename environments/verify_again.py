@@ -40,7 +40,7 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.environments.recheck.rechecking import other_goals, rechecked  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import check_file, save_bytes  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import count_of, one_line  # noqa: PLC0415
 
@@ -49,6 +49,8 @@ def main(options: argparse.Namespace) -> int:
             f"--save {options.save}: only --other-goals N writes a file: give both, or neither"
         )
     save = (options.save or Path(GOALS)) if options.other_goals else None
+    if save:
+        check_file(save, "--save")
     wrong, goals = 0, list[bytes]()
     for folder in options.folders:
         runs = list(rechecked(folder))

@@ -7,7 +7,6 @@ import sys
 
 from trajudge.eval.runs.options import request_of
 from trajudge.robustness.options import parser
-from trajudge.trajectories.util.atomic import check_file
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.local.folders import refuse_repeated
@@ -31,8 +30,6 @@ def main(options: argparse.Namespace) -> int:
         from trajudge.robustness.drift.checking import check_drift  # noqa: PLC0415
 
         return check_drift(request_of(options) if named else None, config)
-    if config.drift:
-        check_file(config.drift, "--drift")
     if not options.runs and not named:
         raise UserError("RUN is missing: name runs with --attacked DIR, or judges with --judge")
     _check_places(options)
@@ -60,14 +57,15 @@ def _check_places(options: argparse.Namespace) -> None:
     """Look at what is read and written at the end before a judge is asked. Raises UserError."""
     from trajudge.eval.data.run_folder import read_manifest  # noqa: PLC0415 - not for --help
     from trajudge.robustness.measures.report import read_variants  # noqa: PLC0415
+    from trajudge.trajectories.util.atomic import check_file  # noqa: PLC0415
 
+    if options.drift is not None:
+        check_file(options.drift, "--drift")
     refuse_repeated(options.runs)
     for run in options.runs:
         read_manifest(run)
     if options.attacked is not None:
         read_variants(options.attacked)
-    if options.drift is not None and options.drift.is_dir():
-        raise UserError(f"--drift {options.drift}: is a folder: name a file")
 
 
 if __name__ == "__main__":

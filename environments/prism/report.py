@@ -13,6 +13,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, RootModel, ValidationError
 
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.safe_files import read_utf8
 from trajudge.trajectories.util.validation import read_record
 
 MEND = (
@@ -105,7 +106,7 @@ def read_reports(path: Path) -> list[Report]:
     """Read a report, or those that were saved with their grades. Raises UserError that names the
     file and the field."""
     with suppress(OSError, ValidationError):
-        return [one.report for one in _Saved.model_validate_json(path.read_bytes()).root]
+        return [one.report for one in _Saved.model_validate_json(read_utf8(path)).root]
     return [read_record(path, Report, MEND)]
 
 

@@ -100,3 +100,5 @@ def test_what_was_saved_is_read_again(tmp_path: Path, capsys: pytest.CaptureFixt
     assert main([str(first), "--save", str(second)]) == OK
     assert capsys.readouterr().out == shown
     assert second.read_bytes() == first.read_bytes()
+    first.write_text(first.read_text(), encoding="utf-8-sig")
+    assert len(read_reports(first)) == 2
