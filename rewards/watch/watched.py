@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Awaitable, Callable
 from hashlib import sha256
@@ -27,9 +28,10 @@ AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
 
 
 def run_name(run: Trajectory) -> str:
-    """Name a run for its audit, by its key and what it holds: completions of one task often share
-    the key, and what is drawn by the key alone is a task, for ever or never."""
-    return f"{run.key} {sha256(run.model_dump_json().encode()).hexdigest()[:12]}"
+    """Name a run for its audit by its key and a hash of its content: completions of one task often
+    share the key, and would all be drawn, or none of them."""
+    content = json.dumps(run.model_dump(mode="json"))  # which escapes half characters, too
+    return f"{run.key} {sha256(content.encode()).hexdigest()[:12]}"
 
 
 class RewardWatch:

@@ -105,6 +105,20 @@ def test_completions_of_one_task_are_drawn_one_by_one() -> None:
     assert all_ == [run_name(trajectory(1, answer=f"done {number}")) for number in range(60)]
 
 
+def test_a_half_character_ends_no_reward() -> None:
+    async def named() -> list[str]:
+        given = RewardConfig(
+            judge=JudgeConfig(judge="heuristic"), watch=WatchConfig(audit_share=1.0)
+        )
+        async with Rewarder(given) as rewarder:
+            for answer in ("done \ud800", "done \ud801"):
+                await rewarder.reward(trajectory(1, answer=answer))
+            return [one.name for one in rewarder.watch.monitor.to_audit()]
+
+    first, second = asyncio.run(named())
+    assert first != second
+
+
 def test_a_torn_line_costs_no_event_after_it(tmp_path: Path) -> None:
     file = tmp_path / "watch.jsonl"
     WatchJournal(file, "v").add("drawn", "a", 1.0)
