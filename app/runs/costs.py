@@ -29,11 +29,11 @@ _FILES = (JUDGMENTS, CALLS, PAYMENTS)
 
 class ListedCost(NamedTuple):
     """Dollars for the calls of a run's judgments, None where they are not known, and ``more``
-    beside them; it ``is_counted`` as long as there is nothing to show yet."""
+    beside them. ``is_pending``: they are being counted for the first time."""
 
     dollars: float | None
     more: float = 0.0
-    is_counted: bool = False
+    is_pending: bool = False
 
 
 class _Counted(NamedTuple):
@@ -58,8 +58,9 @@ class RunCosts:
         ``wait`` seconds in all (None: until it is done)."""
         told = {run.name: cost for run in runs if (cost := _written(run.folder))}
         others = [run for run in runs if run.name not in told]
-        end = None if wait is None else time.monotonic() + wait
-        while (worker := self._counting(others)) is not None:
+        begun = time.monotonic()
+        end = None if wait is None else begun + wait
+        while (worker := self._counting(others, begun)) is not None:
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 break
@@ -67,23 +68,24 @@ class RunCosts:
         with self._lock:
             for run in others:
                 kept = self._kept.get(run.name)
-                told[run.name] = kept.cost if kept else ListedCost(None, is_counted=True)
+                told[run.name] = kept.cost if kept else ListedCost(None, is_pending=True)
         return told
 
-    def _counting(self, runs: Sequence[OpenedRun]) -> threading.Thread | None:
-        """Return the thread that counts, begun where something is due; None where nothing is."""
+    def _counting(self, runs: Sequence[OpenedRun], now: float) -> threading.Thread | None:
+        """Return the thread that counts, begun where something was due at ``now``; None where
+        nothing was."""
         with self._lock:
-            due = [run for run in runs if self._is_due(run)]
+            due = [run for run in runs if self._is_due(run, now)]
             if due and self._at_work is None:
                 self._at_work = threading.Thread(target=self._count, args=(due,), daemon=True)
                 self._at_work.start()
             return self._at_work if due else None
 
-    def _is_due(self, run: OpenedRun) -> bool:
+    def _is_due(self, run: OpenedRun, now: float) -> bool:
         kept = self._kept.get(run.name)
         if kept is None:
             return True
-        return kept.version != _version(run.folder) and time.monotonic() >= kept.next
+        return kept.version != _version(run.folder) and now >= kept.next
 
     def _count(self, runs: Sequence[OpenedRun]) -> None:
         try:

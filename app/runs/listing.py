@@ -28,7 +28,7 @@ _LARGEST = 50_000_000  # bytes of results that are read for the list
 class ListedRun(NamedTuple):
     """A run as the list shows it; figures are None where no results were written. ``cost`` is what
     ``trajudge score`` tells, with ``more`` dollars that were paid beside it, None while it
-    ``is_counted``. ``size`` is that of its judgments in bytes, ``failed`` how many of the
+    ``is_pending``. ``size`` is that of its judgments in bytes, ``failed`` how many of the
     ``judged`` are no verdict."""
 
     name: str
@@ -45,7 +45,7 @@ class ListedRun(NamedTuple):
     f1: float | None
     cost: float | None
     more: float
-    is_counted: bool
+    is_pending: bool
     changed: float
     size: int
     running: bool
@@ -61,7 +61,7 @@ class ListedRun(NamedTuple):
     @property
     def cost_text(self) -> str:
         if self.cost is None:
-            return "…" if self.is_counted else UNDEFINED
+            return "…" if self.is_pending else UNDEFINED
         return f"{self.cost:.4f}" + (f" + {self.more:.4f}" if self.more >= LEAST_SHOWN else "")
 
     @property
@@ -122,7 +122,7 @@ def _listed(run: OpenedRun, cost: ListedCost) -> ListedRun:
         f1=_number(score.get("f1")),
         cost=cost.dollars,
         more=cost.more,
-        is_counted=cost.is_counted,
+        is_pending=cost.is_pending,
         changed=status.st_mtime if status else 0.0,
         size=status.st_size if status else 0,
         running=_is_running(run.folder),

@@ -16,8 +16,8 @@ from tests.eval.test_paid_beside import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.waiting import wait_until
-from trajudge.app.runs import scoring
-from trajudge.app.runs.costs import RunCosts
+from trajudge.app.runs import costs, scoring
+from trajudge.app.runs.costs import ListedCost, RunCosts
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
@@ -110,11 +110,32 @@ def test_what_was_paid_since_the_results_is_counted(
 
 def test_a_page_does_not_wait_for_costs_that_take_long(tmp_path: Path) -> None:
     folder = write_run(tmp_path, [Task("1", True, True)])
-    runs, costs = [*open_workspace([folder]).runs.values()], RunCosts()
-    (at_once,) = listed_runs(runs, costs.of(runs, wait=0))
+    runs, paid = [*open_workspace([folder]).runs.values()], RunCosts()
+    (at_once,) = listed_runs(runs, paid.of(runs, wait=0))
     assert (at_once.cost, at_once.cost_text) == (None, "…")
-    (later,) = listed_runs(runs, costs.of(runs))
+    (later,) = listed_runs(runs, paid.of(runs))
     assert later.cost_text == "0.0100"
+
+
+def test_a_run_that_changes_all_the_time_is_counted_once_for_a_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a pause between counts it is due again as soon as it is counted; of many runs that
+    are judged at a time one always is."""
+    folder, counted, times = write_run(tmp_path, [Task("1", True, True)]), costs._counted, []
+
+    def changing(run: Path) -> ListedCost:
+        times.append(run)
+        if len(times) < 5:
+            os.utime(run / JUDGMENTS, ns=(len(times), len(times)))
+        return counted(run)
+
+    monkeypatch.setattr(costs, "SHARE", 1.0)
+    monkeypatch.setattr(costs, "_counted", changing)
+    runs = [*open_workspace([folder]).runs.values()]
+    (told,) = RunCosts().of(runs).values()
+    assert told.dollars == pytest.approx(0.01)
+    assert len(times) == 1
 
 
 def test_a_run_that_cannot_be_counted_has_no_cost(tmp_path: Path) -> None:
