@@ -31,7 +31,8 @@ def naming(option: str) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        raise UserError(str(error).replace("--data", option)) from error
+        words = str(error).split(" ")
+        raise UserError(" ".join(option if word == "--data" else word for word in words)) from error
 
 
 class ImageUnreadable(Exception):

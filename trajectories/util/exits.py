@@ -28,7 +28,7 @@ USAGE_ERROR = 2
 INTERRUPTED = 130
 BROKEN_PIPE = 141  # as a shell says of a program that SIGPIPE ended
 
-# What nobody asks for at each place where it may happen.
+# Errors of the system that any reading or writing may meet, and what the user can do.
 _MENDS = {
     errno.ENOSPC: "cannot be written ({}): make room and start the same command again",
     errno.ENAMETOOLONG: "{}: give a shorter path",
@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
             if earlier != arg_strings:
                 both = " and ".join(repr(" ".join(words)) for words in (earlier, arg_strings))
                 name = action.option_strings[-1]
-                self.error(f"{name} is given twice, as {both}: it takes one value, leave one out")
+                self.error(f"{name} is given twice, as {both}: give it once")
         return super()._get_values(action, arg_strings)
 
     def renewed(self, word: str) -> str:
@@ -157,7 +157,8 @@ class Parser(argparse.ArgumentParser):
 
 
 class Output(argparse._StoreAction):
-    """Takes the path of a file or a folder (DIR) that is written."""
+    """Stores the path of a file, or of a folder (DIR), to write. ``Parser`` refuses one that cannot
+    be written."""
 
 
 class _AllHelp(argparse.Action):

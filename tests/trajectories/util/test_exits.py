@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.errors import MissingExtra, UserError, naming
 from trajudge.trajectories.util.exits import (
     BROKEN_PIPE,
     INTERRUPTED,
@@ -26,6 +26,11 @@ def test_a_mistake_is_one_sentence_on_stderr(capsys: pytest.CaptureFixture[str])
     assert user_errors(raises)(UserError("file x: no such column")) == USAGE_ERROR == 2
     assert capsys.readouterr() == ("", "error: file x: no such column\n")
     assert user_errors(raises)(MissingExtra("p", "e", "this")) == USAGE_ERROR
+
+
+def test_an_error_names_the_option_that_was_given_and_leaves_the_path_alone() -> None:
+    with pytest.raises(UserError, match=r"^IN '/my--data/x': write IN KIND:PATH$"), naming("IN"):
+        raise UserError("--data '/my--data/x': write --data KIND:PATH")
 
 
 def test_a_path_that_is_too_long_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
