@@ -26,8 +26,10 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(AuditConfig, options)
     report = audit(config)
-    _show(report, config)
-    _write(report, config.out)
+    try:
+        _show(report, config)
+    finally:  # also where nobody reads the output to its end
+        _write(report, config.out)
     sys.stderr.write(f"the audit is in {config.out}\n")
     return OK
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ import pytest
 from tests.eval.test_flags import parsers
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main
-from trajudge.trajectories.util.exits import Output
+from trajudge.trajectories.util.exits import BROKEN_PIPE, Output
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -87,9 +89,14 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "a-file").touch()
+    out = tmp_path / "a-file" / "run"
+    (tmp_path / "config.yaml").write_text(f"out: {out}\n")
     words = ["judge", "--judge", "heuristic", "--data", "sample", "--limit", "1", "--dry-run"]
-    assert main([*words, "--out", str(tmp_path / "a-file" / "run")]) == 0
-    assert "judgments     1" in capsys.readouterr().out
+    for named in (["--out", str(out)], ["--config", str(tmp_path / "config.yaml")]):
+        assert main([*words, *named]) == 0
+        assert "judgments     1" in capsys.readouterr().out
+    assert main([*words[:-1], "--config", str(tmp_path / "config.yaml")]) == 2
+    assert f"error: --out {out}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -113,6 +120,18 @@ def test_a_result_is_printed_where_its_file_cannot_be_written(
     assert shown.err.splitlines()[-1].startswith(f"error: --out {out}: cannot be written (")
 
 
+@pytest.mark.slow
+def test_an_audit_that_nobody_reads_to_its_end_is_written(tmp_path: Path) -> None:
+    run, out = tmp_path / "run", tmp_path / "out"
+    assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]) == 0
+    words = [sys.executable, "-u", "-m", "trajudge.eval.cli", "audit", str(run), "--out", str(out)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
+        assert process.stdout
+        process.stdout.close()
+    assert process.returncode == BROKEN_PIPE
+    assert {path.name for path in out.iterdir()} == {"audit.json", "cases.jsonl"}
+
+
 BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://127.0.0.1:9/v1"
 
 
@@ -122,6 +141,7 @@ BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://
         ("report missing", "report.html/x", "report.html: is a folder: name a file"),
         ("rules evaluate --tasks tasks.json --runs missing", "evaluated", "evaluated is a file: "),
         (f"{BLIND} --context 9999", "runs", "runs is a file: name a folder"),
+        ("env verify missing --other-goals 1", "goals.jsonl/x", "goals.jsonl: is a folder: name"),
     ],
 )
 def test_a_default_place_is_looked_at_likewise(
@@ -138,4 +158,4 @@ def test_a_default_place_is_looked_at_likewise(
     Path(taken).touch()
     assert main(words.split()) == 2
     error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("error: --out ") and said in error
+    assert error.startswith(("error: --out ", "error: --save ")) and said in error
