@@ -105,11 +105,11 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
 def neutral_share(
     shaping: RewardShaping, base_rate: float, scores: Sequence[tuple[float, int]]
 ) -> float:
-    """Return what stands for an abstention, between 0 and 1: where the values lie of trajectories
-    of which ``base_rate`` succeeded and that had these ``scores``, each with its number of them.
+    """Return the value between 0 and 1 that stands for an abstention, from trajectories of which
+    the share ``base_rate`` succeeded; ``scores`` are pairs of a score and how many had it.
 
-    A verdict's values lie at the share that is accepted: of a lenient judge the base rate would be
-    far below it, and an abstention a punishment.
+    Of verdicts it is the mean value: the share accepted of those that get a value. A lenient judge
+    accepts more than succeed, so that the base rate would make an abstention a punishment.
     """
     if shaping.form not in ("verdict", "gate"):
         return _formed(base_rate, shaping.form)

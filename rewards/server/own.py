@@ -74,7 +74,7 @@ def _member(number: int, item: Mapping[str, Any]) -> _Member | None:
         raise RequestRefused(
             400, f'item {number} has a "group": its "group_size" is a number from 1 to {MOST_ITEMS}'
         )
-    # Without an id: what two requests send as their first item are two members.
+    # Items without an id are told apart by their content, too: two requests may have one each.
     own = item.get("id") or f"{number} {sha256(orjson.dumps(item['trajectory'])).hexdigest()}"
     return _Member(named(item["group"]), size, str(own))
 

@@ -148,8 +148,8 @@ class RecordedTask:
 
 
 def attempt_folder(out: Path, task_id: str) -> Path:
-    """Make the folder of a task's first attempt that has none; episodes that end side by side, in
-    processes of their own, have one each. Raises UserError."""
+    """Make a new folder for a task's next attempt: another one for each of the processes that end
+    an episode at the same time. Raises UserError."""
     for attempt in (out / str(number) for number in count()):
         make_folder(attempt, "out")
         with suppress(FileExistsError):
