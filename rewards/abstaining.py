@@ -27,9 +27,13 @@ def neutral_values(rewards: Sequence[Reward], *, base_rate: float | None = None)
     values = [neutral if reward.value is None else reward.value for reward in rewards]
     first = next((one for one in rewards if one.value is None), None)
     if first is not None and neutral is None:
-        name = first.key if first.key.benchmark else first.key.task_id
         raise Abstained(
-            f"{name}: {first.abstained} ({first.detail or first.status}); no member of its "
-            "group has a value, and there is no base rate"
+            f"{why_abstained(first)}; no member of its group has a value, and there is no base rate"
         )
     return [value for value in values if value is not None]
+
+
+def why_abstained(reward: Reward) -> str:
+    """Name the trajectory of a reward without a value, and why it has none."""
+    name = reward.key if reward.key.benchmark else reward.key.task_id
+    return f"{name}: {reward.abstained} ({reward.detail or reward.status})"

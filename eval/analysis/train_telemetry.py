@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -82,18 +80,8 @@ def train_telemetry(config: TelemetryConfig) -> None:
         sys.stderr.write(f"the cross-fitted verdicts are in {config.cross_fit}\n")
     if config.save:
         model = _trained(training, config)
-        with _naming_save():
-            save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
+        save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
         sys.stderr.write(f"the model is in {config.save}\n")
-
-
-@contextmanager
-def _naming_save() -> Iterator[None]:
-    """Around what is done with the path of ``--save``: an error names the option."""
-    try:
-        yield
-    except UserError as error:
-        raise UserError(f"--save {error}") from error
 
 
 def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:

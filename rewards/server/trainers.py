@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from trajudge.rewards.abstaining import Abstained, neutral_values
+from trajudge.rewards.abstaining import Abstained, neutral_values, why_abstained
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.server.guarding import SERVICE, RequestRefused, json_object, json_response
 from trajudge.rewards.server.own import named, shown
@@ -87,8 +87,7 @@ def number(service: RewardService, reward: Reward) -> float:
     Raises RequestRefused where asking again may help, or where there is no base rate.
     """
     if reward.abstained == "late":  # the judge's verdict is under way: asking again finds it
-        name = reward.key if reward.key.benchmark else reward.key.task_id
-        raise RequestRefused(503, f"{name}: late ({reward.detail}): ask again")
+        raise RequestRefused(503, f"{why_abstained(reward)}: ask again")
     try:
         (value,) = neutral_values([reward], base_rate=service.rewarder.function.neutral_value)
     except Abstained as error:

@@ -116,7 +116,7 @@ def test_the_evaluation_is_not_lost_to_a_model_that_cannot_be_written(
     assert main([*words, *splits, "--save", "/dev/full"]) == 2
     shown = capsys.readouterr()
     assert "\nOverall" in shown.out
-    assert shown.err.startswith("error: --save /dev/full: cannot be written (No space left")
+    assert shown.err.startswith("error: /dev/full: cannot be written (No space left")
 
 
 @pytest.mark.slow
