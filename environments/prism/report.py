@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
 
-from pydantic import Field, RootModel, ValidationError
+from pydantic import Field, RootModel
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.safe_files import read_utf8
@@ -105,8 +105,9 @@ class Graded(NamedTuple):
 def read_reports(path: Path) -> list[Report]:
     """Read a report, or those that were saved with their grades. Raises UserError that names the
     file and the field."""
-    with suppress(OSError, ValidationError):
-        return [one.report for one in _Saved.model_validate_json(read_utf8(path)).root]
+    with suppress(OSError):
+        if read_utf8(path).lstrip().startswith(b"["):
+            return [one.report for one in read_record(path, _Saved, MEND).root]
     return [read_record(path, Report, MEND)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -67,9 +68,12 @@ def test_each_principle_falls_short_alone(
 
 def test_a_report_that_cannot_be_read_names_file_and_field(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    path.write_text('{"name": "x", "privileged": {"tasks": 0, "by_state": 0}}')
-    with pytest.raises(UserError, match=r"report\.json: privileged\.tasks"):
-        read_reports(path)
+    wrong = '{"name": "x", "privileged": {"tasks": 0, "by_state": 0}}'
+    saved = f'[{{"report": {wrong}, "grades": {{}}}}]'
+    for content, field in ((wrong, "privileged"), (saved, "0.report.privileged")):
+        path.write_text(content)
+        with pytest.raises(UserError, match=rf"report\.json: {re.escape(field)}\.tasks"):
+            read_reports(path)
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", '{"runs": 3}'])
