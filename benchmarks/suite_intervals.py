@@ -2,7 +2,8 @@
 
 Reproduces Statistical Precipice's figure 1a (exact average coverage of intervals for one
 proportion, over rollout budgets), figure 1b (what every level of resampling adds, simulated), and
-Table 3 (widths, nested beside crossed draws). ``--experiments`` sets the size of the simulations.
+Table 3 (widths, nested beside crossed draws). Beyond the paper: coverage where applications have
+few scenarios. ``--experiments`` sets the size of the simulations.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from benchmarks.crossed_resampler import crossed_replicates
 from benchmarks.proportion_coverage import average_coverage, bimodal_prior, worst_coverage
 from benchmarks.suite_simulation import (
+    FEW_SCENARIOS,
     FIGURE_1B,
     LADDER,
     TABLE_3,
@@ -58,6 +60,11 @@ def crossed(levels: Levels) -> Method:
     return interval
 
 
+def clusters(outcomes: Ints, _: np.random.Generator) -> Interval:
+    """Student's interval over scenarios."""
+    return cluster_t_interval(tree_of(outcomes))
+
+
 def proportions() -> Table:
     """Average coverage at 3 rollouts' prior for every budget, and the worst rate's at 3."""
     prior = bimodal_prior(3)
@@ -92,12 +99,17 @@ def main() -> None:
     parser.add_argument("--experiments", type=int, default=400)
     experiments = parser.parse_args().experiments
     ladder = {name: nested(levels) for name, levels in LADDER.items()}
-    ladder["scenarios as clusters, no resampling"] = lambda o, _: cluster_t_interval(tree_of(o))
+    ladder["scenarios as clusters, no resampling"] = clusters
+    few = {"nested": nested(Levels()), "scenarios as clusters": clusters}
     resamplers = {"nested": nested(Levels()), "crossed": crossed(Levels())}
     tables = [
         proportions(),
         simulated("Figure 1b", FIGURE_1B, ladder, experiments),
         simulated("Table 3", TABLE_3, resamplers, experiments),
+        *(
+            simulated(f"{model.scenarios} scenarios per app", model, few, experiments)
+            for model in FEW_SCENARIOS
+        ),
     ]
     print(render(tables, "table"))
 

@@ -69,6 +69,9 @@ def calibrated_apps(n_apps: int = 15) -> Floats:
 
 FIGURE_1B = SuiteModel(calibrated_apps())
 TABLE_3 = SuiteModel(calibrated_apps(), scenarios=10, scenario_sd=0.0, configuration_sd=0.0)
+FEW_SCENARIOS = tuple(
+    SuiteModel(calibrated_apps(5), scenarios=n, axes=(3,), rollouts=1) for n in (2, 3, 4, 5, 8)
+)
 TABLE_3_HETEROGENEOUS = replace(TABLE_3, scenario_sd=0.08, configuration_sd=0.03)
 
 

@@ -19,6 +19,12 @@ def main(options: argparse.Namespace) -> int:
         raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
     if options.explain and options.mismatches is None:
         raise UserError("--explain sorts wrong verdicts: name their file with --mismatches FILE")
+    for name in ("adapter", "base_url", "script"):
+        if getattr(options, name) and not options.explain:
+            option = f"--{name.replace('_', '-')}"
+            raise UserError(
+                f"{option} is for the model of --explain: give --explain MODEL, or leave it out"
+            )
     from trajudge.eval.rescoring.report import report  # noqa: PLC0415
     from trajudge.eval.runs.settings import ScoreConfig  # noqa: PLC0415
     from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415

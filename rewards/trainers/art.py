@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from trajudge.rewards.trainers.asking import ask_reward
-
-COLUMN = "trajectory_id"
+from trajudge.rewards.trainers.asking import ask_reward, pushed_name
 
 
 async def judged_group(group: Any, *, deadline: float = 170.0) -> Any | None:
@@ -15,9 +13,9 @@ async def judged_group(group: Any, *, deadline: float = 170.0) -> Any | None:
     ones, and keep those with a value.
 
     None where fewer than two are left: nothing could be compared. Raises RewardUnavailable without
-    a server.
+    a server or an id.
     """
-    names = [str(one.metadata[COLUMN]) for one in group.trajectories]
+    names = [pushed_name("a trajectory's metadata", one.metadata) for one in group.trajectories]
     asked = await asyncio.gather(*(ask_reward(name, deadline=deadline) for name in names))
     kept = []
     for trajectory, one in zip(group.trajectories, asked, strict=True):

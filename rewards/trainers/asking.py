@@ -14,6 +14,7 @@ import orjson
 from trajudge.rewards.reward import Reward
 
 URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
+_COLUMN = "trajectory_id"
 _PAUSE = 1.0  # seconds, where the server does not say how long
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 
@@ -43,6 +44,17 @@ class RewardGroup(NamedTuple):
 
     name: str
     size: int
+
+
+def pushed_name(row: str, *places: Mapping[str, Any]) -> str:
+    """Return the id under which a trainer's ``row`` says that its trajectory is pushed, from the
+    first of its ``places`` that holds one. Raises RewardUnavailable."""
+    for place in places:
+        if place.get(_COLUMN) is not None:
+            return str(place[_COLUMN])
+    raise RewardUnavailable(
+        f"{row} without {_COLUMN}: give it the id under which its trajectory is pushed"
+    )
 
 
 async def ask_reward(

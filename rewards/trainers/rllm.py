@@ -14,9 +14,8 @@ from importlib import import_module
 from typing import Any
 
 from trajudge.rewards.abstaining import Abstained
-from trajudge.rewards.trainers.asking import RewardUnavailable, ask_reward
+from trajudge.rewards.trainers.asking import RewardUnavailable, ask_reward, pushed_name
 
-COLUMN = "trajectory_id"
 _HOMES = ("rllm.eval.types", "rllm.experimental.eval.types")  # now, and before 2026
 
 
@@ -48,10 +47,7 @@ class JudgedEvaluator:
 
 def _named(task: Any, episode: Any) -> str:
     row = task if isinstance(task, Mapping) else getattr(task, "metadata", {})
-    for place in (episode.artifacts, episode.metadata, row):
-        if place.get(COLUMN) is not None:
-            return str(place[COLUMN])
-    raise RewardUnavailable(f"neither the episode nor its task names a {COLUMN}")
+    return pushed_name("an episode and a task", episode.artifacts, episode.metadata, row)
 
 
 def _eval_output() -> Callable[..., Any]:

@@ -14,18 +14,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from trajudge.rewards.abstaining import neutral_values
-from trajudge.rewards.trainers.asking import ask_reward
-
-COLUMN = "trajectory_id"
+from trajudge.rewards.trainers.asking import ask_reward, pushed_name
 
 
 async def group_reward(args: Any, samples: Sequence[Any], **_: Any) -> list[float]:
     """Return the rewards of a group whose ``metadata`` name pushed trajectories, in its order.
 
     Raises Abstained where nobody has a value and there is no base rate, RewardUnavailable without
-    a server.
+    a server or an id.
     """
-    asked = await asyncio.gather(*(ask_reward(one.metadata[COLUMN]) for one in samples))
+    names = [pushed_name("a sample's metadata", one.metadata) for one in samples]
+    asked = await asyncio.gather(*map(ask_reward, names))
     for sample, one in zip(samples, asked, strict=True):
         if one.reward.value is None:
             sample.remove_sample = True

@@ -13,9 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from trajudge.rewards.abstaining import Abstained
-from trajudge.rewards.trainers.asking import RewardUnavailable, ask_reward
-
-COLUMN = "trajectory_id"
+from trajudge.rewards.trainers.asking import ask_reward, pushed_name
 
 
 async def judged_reward(trace: Any, *, deadline: float = 170.0) -> float:
@@ -23,10 +21,8 @@ async def judged_reward(trace: Any, *, deadline: float = 170.0) -> float:
 
     Raises Abstained where the judge has no value, RewardUnavailable without a server or an id.
     """
-    name = trace.info.get(COLUMN)
-    if name is None:
-        raise RewardUnavailable(f"the trace has no info[{COLUMN!r}]")
-    reward = (await ask_reward(str(name), deadline=deadline)).reward
+    name = pushed_name("a trace's info", trace.info)
+    reward = (await ask_reward(name, deadline=deadline)).reward
     if reward.value is None:
         raise Abstained(f"{name}: {reward.abstained} ({reward.detail})")
     return reward.value

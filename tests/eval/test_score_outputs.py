@@ -145,6 +145,14 @@ def test_explain_without_a_file_is_a_mistake(run: Path, capsys: pytest.CaptureFi
 
 
 @pytest.mark.slow
+def test_what_is_said_of_a_model_needs_explain(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No model is asked without it."""
+    refused(capsys, "--base-url is for the model of --explain", run, "--base-url", "http://here")
+
+
+@pytest.mark.slow
 def test_plots_are_png_and_svg_or_the_extra_is_named(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

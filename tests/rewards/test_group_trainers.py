@@ -142,7 +142,7 @@ def test_rllm_gets_its_output_or_an_exception() -> None:
     assert found[0].metadata["judge"] == "simplified-axtree:mock"
     with pytest.raises(Abstained, match=r"r1: failed"):
         evaluator.evaluate({"trajectory_id": FAILED}, empty)
-    with pytest.raises(asking.RewardUnavailable, match="names a trajectory_id"):
+    with pytest.raises(asking.RewardUnavailable, match="a task without trajectory_id"):
         evaluator.evaluate({}, empty)
     with pytest.raises(asking.RewardUnavailable, match="install rllm"):
         rllm.JudgedEvaluator().evaluate(named, empty)
@@ -216,3 +216,14 @@ def test_an_abstention_leaves_its_group_of_art() -> None:
     assert all(isinstance(one.reward, float) for one in group.trajectories)
     lone = SimpleNamespace(trajectories=samples()[:2])
     assert asyncio.run(art.judged_group(lone)) is None
+
+
+def test_a_row_without_an_id_is_told_what_it_lacks() -> None:
+    row = SimpleNamespace(metadata={}, info={})
+    for asked, told in (
+        (slime.reward(None, row), "a sample's metadata"),
+        (art.judged_group(SimpleNamespace(trajectories=[row])), "a trajectory's metadata"),
+        (verifiers.judged_reward(row), "a trace's info"),
+    ):
+        with pytest.raises(asking.RewardUnavailable, match=f"^{told} without trajectory_id: give"):
+            asyncio.run(asked)

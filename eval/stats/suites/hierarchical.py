@@ -32,11 +32,16 @@ from trajudge.eval.stats.suites.ragged import RaggedApp, RaggedScenario
 
 Estimand = Literal["new_scenarios", "these_scenarios"]
 FULL, ROLLOUTS = Levels(), Levels(scenarios=False, axes=False)
+_FEW = 5  # scenarios: below it ``benchmarks.suite_intervals`` measures too little coverage
 SPARSE = 0.5
 """Below this share of filled cells a tree was sampled, not crossed."""
 
 ONE_ROLLOUT = "a cell has one rollout: its noise on these scenarios cannot be estimated"
 ONE_SCENARIO = "an app has one scenario: how scenarios vary there is not seen, and not included"
+FEW_SCENARIOS = (
+    f"an app has fewer than {_FEW} scenarios: this interval may be too narrow; that over scenarios "
+    "(cluster-t) is wide enough"
+)
 WHOLE = "configurations were sampled, not crossed ({:.0%} of the grid): they are resampled whole"
 
 
@@ -202,7 +207,8 @@ def _configurations(
 def _limits(tree: trees.Tree, estimand: Estimand) -> list[str]:
     if estimand == "these_scenarios":
         return [ONE_ROLLOUT] if (tree.rollouts == 1).any() else []
-    return [ONE_SCENARIO] if (np.bincount(tree.scenario_app) == 1).any() else []
+    fewest = np.bincount(tree.scenario_app).min()
+    return [ONE_SCENARIO] if fewest == 1 else [FEW_SCENARIOS] if fewest < _FEW else []
 
 
 def _interval(

@@ -14,6 +14,7 @@ from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
 from trajudge.eval.stats.suites import tree as trees
 from trajudge.eval.stats.suites.balanced import BalancedApp
 from trajudge.eval.stats.suites.hierarchical import (
+    FEW_SCENARIOS,
     ONE_ROLLOUT,
     ONE_SCENARIO,
     SPARSE,
@@ -195,6 +196,20 @@ def test_one_scenario_and_all_failed_are_defined_and_explained() -> None:
     assert ONE_SCENARIO in found.suite.notes
     assert cluster_t_interval(tree).notes == (ONE_SCENARIO,)
     assert np.isnan(cluster_t_interval(tree).low).all()
+
+
+def test_few_scenarios_are_told() -> None:
+    """``benchmarks.suite_intervals`` has how often its interval covers there."""
+
+    def notes(scenarios: int) -> tuple[str, ...]:
+        apps, outcomes = ["a"] * scenarios + ["b"] * 9, [0, 1] * ((scenarios + 9) // 2 + 1)
+        size = len(apps)
+        tree = trees.tree_from_rollouts(apps, range(size), outcomes[:size])
+        return hierarchical_bootstrap(tree, np.random.default_rng(0)).suite.notes
+
+    assert FEW_SCENARIOS in notes(2)
+    assert FEW_SCENARIOS in notes(4)
+    assert FEW_SCENARIOS not in notes(5)
 
 
 def test_no_spread_between_scenarios_is_said() -> None:
