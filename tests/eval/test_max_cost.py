@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.command_words import instead
 from tests.eval.judge_command import SAMPLE, model, statuses
 from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
@@ -45,11 +46,11 @@ class Till:
 
 def judge(server: LlmServer, dollars: float, concurrency: int, *words: str) -> int:
     Path("prices.toml").write_text(PRICES)
-    return model(
-        server,
+    own = [
         *("--prices", "prices.toml", "--max-cost", str(dollars), "--max-tokens", str(LONG)),
-        *("--concurrency", str(concurrency), "--max-failures", "100%", *words),
-    )
+        *("--concurrency", str(concurrency), "--max-failures", "100%"),
+    ]
+    return model(server, *instead(own, words))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.command_words import instead
 from tests.eval.shards.sharing import ended, has_seen, merged, words, work, worker
 from tests.eval.test_paid_beside import RubricTill, Till, shown_cost
 from tests.llm_server import LlmServer
@@ -108,7 +109,8 @@ def test_workers_of_an_earlier_release_can_read_what_is_kept_in_their_store(
     stores = own, earlier = [tmp_path / name for name in ("own", "earlier")]
     with LlmServer(text=Till(is_sound=True)) as server:
         for store in stores:
-            options = [*words(server, tmp_path / f"{store.name}.sqlite"), *prices, "--limit", "4"]
+            own_words = words(server, tmp_path / f"{store.name}.sqlite")
+            options = instead(own_words, [*prices, "--limit", "4"])
             assert main(work(str(store), *options)) == 0
             plan = orjson.loads((store / PLAN).read_bytes())
             if store is own:
