@@ -166,7 +166,7 @@ def show(
         after = first_warnings(warnings, width, rest="--full")
         after += [line for note in notes for line in folded(note, width)]
         most = max(WARNINGS - len(warnings), 0)
-        also = len(after) + 1  # one line more is the progress above
+        also = len(after) + 2  # two lines more are the progress above
         screen = partial(summary, scores, most=most, also=also, width=width)
         sys.stdout.write(screen(seconds=seconds, rest=_REST))
     sys.stderr.write("".join(f"{line}\n" for line in after))

@@ -109,8 +109,9 @@ def test_workers_of_an_earlier_release_can_read_what_is_kept_in_their_store(
     stores = own, earlier = [tmp_path / name for name in ("own", "earlier")]
     with LlmServer(text=Till(is_sound=True)) as server:
         for store in stores:
-            options = [*words(server, tmp_path / f"{store.name}.sqlite"), *prices]
-            assert main(work(str(store), *instead(options, ["--limit", "4"]))) == 0
+            own_words = words(server, tmp_path / f"{store.name}.sqlite")
+            options = instead(own_words, [*prices, "--limit", "4"])
+            assert main(work(str(store), *options)) == 0
             plan = orjson.loads((store / PLAN).read_bytes())
             if store is own:
                 assert plan.pop("payments")
