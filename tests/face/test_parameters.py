@@ -181,7 +181,7 @@ def test_no_trajectories_are_refused() -> None:
 def test_warnings_name_parameters_too() -> None:
     with (
         LlmServer(script=always("refusal")) as server,
-        pytest.warns(UserWarning, match="max_failures=0: try retry_failed=True"),
+        pytest.warns(UserWarning, match="max_failures=0: retry_failed=True asks"),
     ):
         tj.judge(tj.load()[:2], model="gpt-4o-mini", base_url=f"{server.url}/v1")
 
