@@ -98,7 +98,7 @@ def _remedy(failed: int, judgments: RunJudgments) -> str:
     """Say what makes verdicts of failed judgments; of a skipped one only other data does."""
     skipped = int((judgments.columns.status == STATUS_CODE[Status.SKIPPED]).sum())
     if not skipped:
-        return "try --retry-failed"
+        return "--retry-failed asks for them again"
     data = "the data lacks what the judge needs: mend it, then start again with --retry-failed"
     if skipped == failed:
         return data
