@@ -117,7 +117,7 @@ def save_bytes(path: Path, content: bytes) -> None:
         if is_stream:
             path.write_bytes(content)
         else:
-            write_bytes(path, content)
+            write_bytes(path.resolve(), content)  # where a link points, not in its place
     except OSError as error:
         reason = error.strerror or error
         raise UserError(f"{path}: cannot be written ({reason}): name another place") from error

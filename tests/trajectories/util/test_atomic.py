@@ -99,6 +99,15 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path: Path) -> None:
     assert Path(os.devnull).is_char_device()
 
 
+def test_a_link_is_written_through(tmp_path: Path) -> None:
+    place, link = tmp_path / "elsewhere.json", tmp_path / "latest.json"
+    link.symlink_to(place)
+    for content in (b"first", b"second"):
+        save_bytes(link, content)
+        assert place.read_bytes() == content
+    assert link.is_symlink()
+
+
 def test_what_was_printed_stands_before_what_is_saved_to_standard_output() -> None:
     code = (
         "from pathlib import Path\n"
