@@ -96,28 +96,25 @@ def without_effect(
     configs = [judge.model_copy(update={"judge": name}) for name in judges]
     if any(map(_asks, configs)):
         own = "each judge or member that asks a model names its own: without effect: --model"
-        return [own] if models and not any(map(_asks_given, configs)) else []
+        return (
+            [own] if models and not any(_asks(each, of_members=False) for each in configs) else []
+        )
     if not given:
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
 
 
-def _asks(config: JudgeConfig) -> bool:
-    """Tell whether the judge asks a model; a composed one by its members, where they are named."""
+def _asks(config: JudgeConfig, *, of_members: bool = True) -> bool:
+    """Tell whether the judge asks a model: itself, or for a member where they are named; without
+    ``of_members`` only for one that names no model of its own."""
     entry = find_judge(config.judge)
     if not entry.composed or not config.members:
         return entry.needs_model or entry.composed
-    return any(find_judge(name).needs_model for name, _ in named_members(config))
-
-
-def _asks_given(config: JudgeConfig) -> bool:
-    """Tell whether the judge asks the model of ``--model``: itself, or for a member that names
-    none."""
-    entry = find_judge(config.judge)
-    if not entry.composed or not config.members:
-        return entry.needs_model or entry.composed
-    return any(not own and find_judge(name).needs_model for name, own in named_members(config))
+    return any(
+        find_judge(name).needs_model and (of_members or not own)
+        for name, own in named_members(config)
+    )
 
 
 def no_judge_asks(judges: Sequence[str]) -> str:
