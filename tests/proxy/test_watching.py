@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 
 from tests.ports import free_port
 from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
+from tests.waiting import wait_until
 from trajudge.eval.cli import main
+from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.sites import open_sites
 
 pytestmark = pytest.mark.browser
@@ -28,6 +31,10 @@ def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> li
         if until(told) or time.monotonic() > deadline:
             return told
         time.sleep(0.05)
+
+
+def is_watched(proxy: EmbeddedProxy) -> bool:
+    return proxy.watch is not None and proxy.watch.attached
 
 
 @pytest.mark.slow
@@ -61,7 +68,8 @@ def test_pages_from_the_cache_and_kept_pages_are_told_apart_and_are_no_loads(
                 ignore_default_args=["--disable-back-forward-cache"],
             )
             page = context.new_page()
-            page.wait_for_timeout(1000)  # the watcher finds a browser that has just started
+            wait_until(partial(is_watched, proxy))
+            page.wait_for_timeout(1000)  # then the watcher attaches to the page that is there
             for path in ("/tagged", "/meta", "/strict"):
                 page.goto(url + path)
             page.evaluate("history.back()")
@@ -95,7 +103,8 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
             executable_path=whole_chromium, args=flags, proxy={"server": proxy.url}
         )
         page = browser.new_page()
-        page.wait_for_timeout(1000)  # the watcher finds a browser that has just started
+        wait_until(partial(is_watched, proxy))
+        page.wait_for_timeout(1000)  # then the watcher attaches to the page that is there
         page.goto(url + "/a")
         page.evaluate("window.ready.then(() => null)")
         page.evaluate("history.pushState({}, '', '/pushed')")
@@ -105,7 +114,7 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
         assert page.get_by_role("dialog").count() == 1
         with page.expect_popup() as opened:
             page.evaluate("window.open('/c'); null")
-        opened.value.wait_for_load_state()
+        opened.value.wait_for_url(url + "/c")  # its first load may be that of about:blank
         browser.close()
     pages = [(e["k"], e["url"], e["certain"]) for e in events_of(tmp_path, "page")]
     paths = ("/a", "/b", "/pushed", "/c")
