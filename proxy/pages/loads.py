@@ -43,11 +43,13 @@ def watched_kind(
     head: RequestHead, token: str, *, watched: bool
 ) -> tuple[RequestHead, RequestPurpose]:
     """Return a request as the browser sent it, and what it is for. Of a browser that is watched
-    nothing is guessed: what was not marked loads no page."""
+    little is guessed: what was not marked loads no page, unless it is a navigation, as the first
+    one of a window that the watcher did not reach in time."""
     words = field(head.headers, DOCUMENT_FIELD.lower()).split()
     if len(words) != 2 or words[0] != token:
         kind = request_kind(head)
-        guessed = watched and not kind.certain
+        navigates = field(head.headers, "upgrade-insecure-requests") == "1"
+        guessed = watched and not kind.certain and not navigates
         return head, RequestPurpose(False, True, None, "other") if guessed else kind
     own = head._replace(headers=without(head.headers, DOCUMENT_FIELD.lower()))
     page = words[1] == "page" and head.method in ("GET", "POST")

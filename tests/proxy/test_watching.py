@@ -16,6 +16,8 @@ from tests.ports import free_port
 from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
+from trajudge.proxy.http.messages import RequestHead
+from trajudge.proxy.pages.loads import watched_kind
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.sites import open_sites
 
@@ -35,6 +37,16 @@ def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> li
 
 def is_watched(proxy: EmbeddedProxy) -> bool:
     return proxy.watch is not None and proxy.watch.attached
+
+
+@pytest.mark.parametrize(("navigates", "page"), [("1", True), ("", False)])
+def test_a_navigation_that_was_not_reached_in_time_is_guessed(navigates: str, page: bool) -> None:
+    """Only navigations carry the field; what a script fetches as HTML loads no page."""
+    headers = (("Accept", "text/html"), ("Upgrade-Insecure-Requests", navigates))
+    head = RequestHead("GET", "/c", "HTTP/1.1", headers)
+    _, purpose = watched_kind(head, "token", watched=True)
+    assert purpose.page is page
+    assert purpose.certain is not page
 
 
 @pytest.mark.slow
@@ -118,9 +130,11 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
         browser.close()
     pages = [(e["k"], e["url"], e["certain"]) for e in events_of(tmp_path, "page")]
     paths = ("/a", "/b", "/pushed", "/c")
-    assert pages == [(k, url + path, True) for k, path in enumerate(paths, 1)]
+    assert [page[:2] for page in pages] == [(k, url + path) for k, path in enumerate(paths, 1)]
+    # On a busy machine a new window may be on its way before it is watched.
+    assert [certain for _, _, certain in pages[:3]] == [True, True, True]
     (end,) = events_of(tmp_path, "task_end")
-    assert (end["page_loads"], end["uncertain_page_loads"]) == (4, 0)
+    assert (end["page_loads"], end["uncertain_page_loads"]) == (4, not pages[3][2])
     told = [(e["kind"], e["url"].removeprefix(url)) for e in events_of(tmp_path, "navigation")]
     assert told[:4] == [
         ("loaded", "/a"),
