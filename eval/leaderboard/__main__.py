@@ -26,8 +26,10 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(LeaderboardConfig, options)
     board = gather_board(config)
-    sys.stdout.write(leaderboard_screen(board, config.out / PAGE))
-    write_board(board, config.out)
+    try:
+        sys.stdout.write(leaderboard_screen(board, config.out / PAGE))
+    finally:  # also where nobody reads the output to its end
+        write_board(board, config.out)
     return FAILURES if board.left_out else OK
 
 

@@ -121,15 +121,24 @@ def test_a_result_is_printed_where_its_file_cannot_be_written(
 
 
 @pytest.mark.slow
-def test_an_audit_that_nobody_reads_to_its_end_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("command", "files"),
+    [
+        ("audit", {"audit.json", "cases.jsonl"}),
+        ("leaderboard", {"index.html", "leaderboard.csv"}),
+    ],
+)
+def test_what_nobody_reads_to_its_end_is_written(
+    command: str, files: set[str], tmp_path: Path
+) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]) == 0
-    words = [sys.executable, "-u", "-m", "trajudge.eval.cli", "audit", str(run), "--out", str(out)]
+    words = [sys.executable, "-u", "-m", "trajudge.eval.cli", command, str(run), "--out", str(out)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
         assert process.stdout
         process.stdout.close()
     assert process.returncode == BROKEN_PIPE
-    assert {path.name for path in out.iterdir()} == {"audit.json", "cases.jsonl"}
+    assert {path.name for path in out.iterdir()} == files
 
 
 BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://127.0.0.1:9/v1"
