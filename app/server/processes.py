@@ -7,22 +7,20 @@ import signal
 from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
-from typing import ParamSpec, TypeVar
+from typing import TypeVar, TypeVarTuple
 
 from trajudge.trajectories.util.errors import UserError
 
-P = ParamSpec("P")
+Arguments = TypeVarTuple("Arguments")
 T = TypeVar("T")
 
 
-def in_process(function: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T:
+def in_process(function: Callable[[*Arguments], T], *arguments: *Arguments) -> T:
     """Call a function of a module in a process that ends with this one, and return what it returns.
     Raises UserError as it does, and where the process dies."""
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(
-        target=_send, args=(sender, function, arguments, options), daemon=True
-    )
+    process = context.Process(target=_send, args=(sender, function, *arguments), daemon=True)
     process.start()
     sender.close()
     try:
@@ -38,15 +36,10 @@ def in_process(function: Callable[P, T], *arguments: P.args, **options: P.kwargs
     return returned
 
 
-def _send(
-    sender: Connection,
-    function: Callable[..., object],
-    arguments: tuple[object, ...],
-    options: dict[str, object],
-) -> None:
+def _send(sender: Connection, function: Callable[..., object], *arguments: object) -> None:
     # Ctrl-C reaches every process of a terminal; this one ends with the server.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        sender.send(function(*arguments, **options))
+        sender.send(function(*arguments))
     except UserError as error:
         sender.send(error)
