@@ -95,24 +95,23 @@ def without_effect(
     given = [*(["model"] if models else []), *roles, *answers]
     configs = [judge.model_copy(update={"judge": name}) for name in judges]
     if any(map(_asks, configs)):
-        own = "each judge or member that asks a model names its own: without effect: --model"
-        return (
-            [own] if models and not any(_asks(each, of_members=False) for each in configs) else []
-        )
+        if not models or any(_asks(config, models_of_their_own=False) for config in configs):
+            return []
+        return ["each judge or member that asks a model names its own: without effect: --model"]
     if not given:
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
 
 
-def _asks(config: JudgeConfig, *, of_members: bool = True) -> bool:
-    """Tell whether the judge asks a model: itself, or for a member where they are named; without
-    ``of_members`` only for one that names no model of its own."""
+def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
+    """Tell whether the judge asks a model, itself or for a named member; ``models_of_their_own``:
+    also for members that name theirs."""
     entry = find_judge(config.judge)
     if not entry.composed or not config.members:
         return entry.needs_model or entry.composed
     return any(
-        find_judge(name).needs_model and (of_members or not own)
+        find_judge(name).needs_model and (models_of_their_own or not own)
         for name, own in named_members(config)
     )
 
