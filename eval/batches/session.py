@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from trajudge.eval.batches.payments import note_payments
 from trajudge.eval.batches.prices import RunPrices
 from trajudge.eval.batches.settings import BatchConfig
-from trajudge.eval.data.call_log import Spent, dollars_in_all
+from trajudge.eval.data.call_log import RunDollars, dollars_in_all
 from trajudge.eval.data.effective import EffectiveParameters
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
@@ -50,7 +50,7 @@ class BatchSession(RunSession):
     def __init__(
         self,
         planned: PlannedRun,
-        elsewhere: Sequence[Spent],
+        elsewhere: Sequence[RunDollars],
         stop: StopSignal,
         config: BatchConfig,
     ) -> None:

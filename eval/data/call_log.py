@@ -43,7 +43,7 @@ def paid(judgments: Iterable[Judgment]) -> dict[str, float]:
     return {call.request: call.cost for call in calls if call.cost and not call.cached}
 
 
-class Spent(NamedTuple):
+class RunDollars(NamedTuple):
     """US dollars by request that a run spent in all of its sessions: ``noted`` of its attempts, and
     ``stated`` by its judgments, also of what was not noted here: earlier releases noted less, and a
     batch is noted by the run that it was made for."""
@@ -52,14 +52,14 @@ class Spent(NamedTuple):
     stated: dict[str, float]
 
 
-def spent_in(folder: Path, judgments: Iterable[Judgment]) -> Spent:
+def spent_in(folder: Path, judgments: Iterable[Judgment]) -> RunDollars:
     """Read what a run has spent: of judgments, and of what never came to one."""
     from trajudge.judges.engine.store.payments import read_payments  # noqa: PLC0415 - scores need no engine
 
-    return Spent(read_payments(folder / PAYMENTS), paid(judgments))
+    return RunDollars(read_payments(folder / PAYMENTS), paid(judgments))
 
 
-def dollars_in_all(runs: Sequence[Spent]) -> float:
+def dollars_in_all(runs: Sequence[RunDollars]) -> float:
     """Add up what runs spent. What several noted of a request, each has paid; what none of them
     noted was paid once, whichever judgments state it."""
     noted = in_all([run.noted for run in runs])

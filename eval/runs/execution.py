@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from trajudge.eval.data.call_log import CALLS, Spent, in_all, spent_in
+from trajudge.eval.data.call_log import CALLS, RunDollars, in_all, spent_in
 from trajudge.eval.data.index.judgments import read_run_judgments
 from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.data.sources import known_rewards, names_apart
@@ -37,7 +37,7 @@ class RunsFailed(UserError):
         super().__init__(f"{len(failed)} of {of} runs failed: {said}")
 
 
-SessionOpening = Callable[[PlannedRun, Sequence[Spent], StopSignal], "RunSession"]
+SessionOpening = Callable[[PlannedRun, Sequence[RunDollars], StopSignal], "RunSession"]
 
 
 async def run_all(
@@ -49,7 +49,7 @@ async def run_all(
     interrupts, a note of the last result names what failed."""
     results: list[RunResult] = []
     failed: list[tuple[str, UserError]] = []
-    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [Spent({}, {})]
+    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [RunDollars({}, {})]
     for place, planned in enumerate(runs):
         elsewhere = [*spent[:place], *spent[place + 1 :]]
         session = (opening or RunSession)(planned, elsewhere, stop)
@@ -73,11 +73,11 @@ async def run_all(
     return results
 
 
-def _spent_before(planned: PlannedRun) -> Spent:
+def _spent_before(planned: PlannedRun) -> RunDollars:
     """Read what earlier sessions of a run have spent, or reserved in batches, where dollars are
     limited."""
     if planned.calls.max_cost is None:
-        return Spent({}, {})
+        return RunDollars({}, {})
     folder = planned.plan.folder
     judgments: Sequence[Judgment] = ()
     with suppress(UserError):  # which the run itself tells

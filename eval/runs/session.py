@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from trajudge.eval.data.call_log import Spent, dollars_in_all, in_all, paid, spent_in
+from trajudge.eval.data.call_log import RunDollars, dollars_in_all, in_all, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
 from trajudge.eval.data.index.call_ledger import PAYMENTS
@@ -95,7 +95,7 @@ class RunResult(NamedTuple):
     scores: ScoreReport
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    spent: Spent
+    spent: RunDollars
 
     def __repr__(self) -> str:
         """Tell no more than where it stands: when a signal's handler is taken off, the standard
@@ -113,7 +113,9 @@ class RunSession:
     caller's: a loop may be in any thread.
     """
 
-    def __init__(self, planned: PlannedRun, elsewhere: Sequence[Spent], stop: StopSignal) -> None:
+    def __init__(
+        self, planned: PlannedRun, elsewhere: Sequence[RunDollars], stop: StopSignal
+    ) -> None:
         self.planned = planned
         self.plan = planned.plan
         self.model = planned.model
@@ -121,7 +123,7 @@ class RunSession:
         self.stop = stop
         self.report = LoadReport()
         self.is_limited = planned.calls.max_cost is not None
-        self.spent = Spent({}, {})
+        self.spent = RunDollars({}, {})
         self.waiting: dict[str, float] = {}
         self.reserved: dict[str, float] = {}
         self.total = planned.total
