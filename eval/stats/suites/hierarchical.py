@@ -39,8 +39,8 @@ SPARSE = 0.5
 ONE_ROLLOUT = "a cell has one rollout: its noise on these scenarios cannot be estimated"
 ONE_SCENARIO = "an app has one scenario: how scenarios vary there is not seen, and not included"
 FEW_SCENARIOS = (
-    f"an app has fewer than {_FEW} scenarios: this interval may be too narrow; that over scenarios "
-    "(cluster-t) is wide enough"
+    f"an app has fewer than {_FEW} scenarios: this interval may be too narrow; compare the one "
+    "over scenarios (cluster-t)"
 )
 WHOLE = "configurations were sampled, not crossed ({:.0%} of the grid): they are resampled whole"
 
