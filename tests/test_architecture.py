@@ -81,6 +81,13 @@ def test_the_package_links_to_every_room(room: str) -> None:
     assert (ROOT / "trajudge" / room).readlink() == Path("..") / room
 
 
+def test_the_page_of_the_architecture_names_every_folder() -> None:
+    plan = (ROOT / "docs" / "architecture.md").read_text().split("```")[1]
+    named = {word.strip("(),;") for word in plan.split() if word.strip("(),;").endswith("/")}
+    folders = {f"{path.parent.name}/" for path in (ROOT / "eval").glob("*/__init__.py")}
+    assert {f"{room}/" for room in ALLOWED} | folders <= named
+
+
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_imports_go_one_way(package: str) -> None:
     rooms = {*ALLOWED, LEAF}
