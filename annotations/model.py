@@ -37,14 +37,14 @@ class Annotation(Record):
     """One expert's opinion of one trajectory (AgentRewardBench section 3.2). None: unsure.
 
     ``optimality`` goes from 1 (complete failure) to 4 (completely optimal). ``split`` is the
-    benchmark's own, where it has one. ``process`` is whether the run was sound on its way,
-    whatever its outcome, and ``process_score`` the same as a share; ``failure_step`` is the step
-    of the first fault, counted from 0 as ``Step.index``, and ``failure_type`` its kind in the
-    benchmark's words.
+    benchmark's split, if it has one. ``process`` tells whether the process of the run was sound,
+    whatever its outcome, and ``process_score`` the same as a share; ``failure_step`` is the step of
+    the first fault, counted from 0 as ``Step.index``, and ``failure_type`` its kind in the
+    benchmark's terms.
 
-    What the labelling application adds: ``unsure_why`` says by question why it stayed open,
-    ``seconds`` is the time that the page was looked at, ``confidence`` goes from 1 to 3, and
-    ``blind`` is whether no verdict was visible; if one was, ``seen`` names them.
+    The labelling application adds: ``unsure_why`` gives the reason per unanswered question,
+    ``seconds`` is the time that the page was visible, ``confidence`` goes from 1 to 3, and
+    ``blind`` tells whether no verdict was visible; otherwise ``seen`` names the visible ones.
     """
 
     key: TrajectoryKey

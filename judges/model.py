@@ -118,9 +118,9 @@ class Reply(Record):
     """A model's answer.
 
     ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``parameters`` are
-    those that were sent, ``thoughts`` what the model showed of its reasoning beside the answer: no
-    verdict is read there. ``seconds`` is the latency of the original call, also when the reply
-    comes from the cache.
+    those that were sent. ``thoughts`` is the model's reasoning beside the answer; no verdict is
+    read from it. ``seconds`` is the latency of the original call, also when the reply comes from
+    the cache.
     """
 
     text: str
@@ -179,7 +179,7 @@ class Call(Record):
 
 class Judgment(Record):
     """The verdict of one judge on one trajectory. ``detail`` says why ``status`` is not ok;
-    ``record`` is written beside ``judgments.jsonl`` and not in it."""
+    ``record`` is written to a file beside ``judgments.jsonl``."""
 
     key: TrajectoryKey
     judge: str
@@ -206,9 +206,9 @@ class ModelClient(Protocol):
     hidden.
 
     ``stage`` names the call in the ledger, ``rung`` the truncation level of the prompt. ``model``
-    names another model than the run's own, one that the judge's options gave it (a captioner).
-    ``assume`` is a reply of the expected kind: a dry run, which gets none, continues with it and
-    takes its length. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
+    names a model other than the run's, which the judge's options specify (a captioner). ``assume``
+    is a reply of the expected kind: a dry run, which gets no reply, continues with it and estimates
+    costs by its length. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
     Raises CallFailed (``judges.adapters.errors``).
     """
 

@@ -99,8 +99,7 @@ def canonical_task_id(benchmark: str, task_id: str) -> str:
 class TrajectoryKey(Record):
     """The one join key between trajectories, annotations, judgments and rewards.
 
-    ``task_id`` is made canonical on the way in; records that came from files keep the raw id
-    beside the key.
+    ``task_id`` is canonicalized; records that were read from files keep the raw id beside the key.
     """
 
     benchmark: str
@@ -118,9 +117,8 @@ class TrajectoryKey(Record):
 
     @classmethod
     def of_checked(cls, benchmark: str, agent: str, task_id: str, attempt: int) -> TrajectoryKey:
-        """Make a key of fields whose types were checked. A validated one takes several times as
-        long, and the names of a hundred thousand keys are a few: equal ones are one object. Raises
-        ValueError for a negative attempt."""
+        """Make a key of fields whose types were checked, several times as fast as a validated one;
+        equal names share one object. Raises ValueError for a negative attempt."""
         if attempt < 0:
             raise ValueError("the attempt is negative")
         fields = {

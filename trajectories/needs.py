@@ -65,9 +65,9 @@ def last(count: int) -> tuple[Shown, ...]:
 class Needs(Record):
     """What a judge must be able to see of a run.
 
-    ``screenshots`` and ``trees`` together are what any of their parts names. What the source names
-    and cannot give makes the run ``skipped``. What was never recorded does so only if it is one of
-    ``requires``; otherwise the judge goes by what there is.
+    ``screenshots`` and ``trees`` are the unions of their parts. A judgment is ``skipped`` if the
+    data refers to a needed part that cannot be read. A part that was never recorded skips it only
+    if it is one of ``requires``; otherwise the judge uses the rest.
     """
 
     screenshots: tuple[Shown, ...] = ()

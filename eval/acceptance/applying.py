@@ -40,7 +40,7 @@ def filter_of(decision: Decision, source: Path) -> AcceptanceFilter:
         warning = f"certified again on labels of {', '.join(decision.binding.agents)}: {mix}"
     elif len(finding.places) > 1 and not finding.qualifies_everywhere:
         names = ", ".join(f"{place.benchmark} {place.labelled}" for place in finding.places)
-        warning = f"the target was shown to be met over this mix of benchmarks alone: {names}"
+        warning = f"the target was shown to be met only over this mix of benchmarks: {names}"
     return AcceptanceFilter(
         finding.family, finding.rule, finding.threshold, shown, decision.plan_hash, warning
     )

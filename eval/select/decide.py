@@ -299,7 +299,7 @@ def _several(plan: SelectionPlan, evidence: SelectionData) -> list[str]:
     return [
         f"warning: {counted} were tried on the same {len(evidence.success):,} labelled "
         "trajectories. The verdicts are corrected for it, the estimates of the best are not and "
-        "likely too high: count on its limits",
+        "likely too high: rely on its limits",
         "warning: previous selections on the same labels are not counted and invalidate the "
-        "confidence level: rate the choice once more on labels that chose nothing",
+        "confidence level: validate the choice on labels that no selection has used",
     ]

@@ -109,8 +109,8 @@ def _other_scope(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]
         yield "The target is met on every benchmark tested, too, with the same confidence."
     else:
         yield (
-            "Overall means over this mix of benchmarks: that the target is met on each of them "
-            "was not shown."
+            "The target is met over this mix of benchmarks; on each of them separately this was "
+            "not shown."
         )
 
 

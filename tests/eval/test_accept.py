@@ -205,7 +205,7 @@ def test_a_target_that_was_shown_over_a_mix_is_said_to_hold_for_the_mix(
     assert accept("--decision", decision, "--run", run, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
     one_screen(printed.replace(str(tmp_path), "DIR"), 100)
-    assert "mix of benchmarks alone: visualwebarena 40, webarena 40" in " ".join(printed.split())
+    assert "mix of benchmarks: visualwebarena 40, webarena 40" in " ".join(printed.split())
 
 
 def test_a_decision_is_applied_where_it_was_shown_to_hold(

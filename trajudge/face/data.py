@@ -18,7 +18,7 @@ def load(data: str | Path = "sample", goals: str | Path | None = None) -> list[T
     """Read all trajectories of ``KIND:PATH``, of a path whose kind is detected, or of ``sample``.
 
     ``goals`` is a file of goals by task id (JSON, JSON Lines or CSV) for logs that do not hold
-    them. A trajectory that cannot be read is left out with a warning that names its file. Raises
+    them. A trajectory that cannot be read is omitted with a warning that names its file. Raises
     UserError for data that cannot be opened.
     """
     return read_trajectories(data, goals, warned=4)
@@ -42,7 +42,8 @@ def read_trajectories(
 def labels(data: str | Path = "sample", annotations: str | None = None) -> Labels:
     """Read the expert labels that belong to the data, by trajectory key.
 
-    ``annotations`` names other ones, as ``KIND:PATH``. Raises UserError for what cannot be opened.
+    ``annotations`` names other labels, as ``KIND:PATH``. Raises UserError for a file that cannot be
+    opened.
     """
     return read_labels(data, annotations)
 

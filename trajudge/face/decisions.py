@@ -144,11 +144,11 @@ def select(
 ) -> SelectionResult:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
-    The candidates are frozen in a file before a label is read; ``candidates`` is such a file, to
-    be used in place of a plan, whose keywords are the options of ``trajudge select``. ``out`` is
-    the decision's folder (None: ``selections/``, named by the plan). ``robustness`` are files of
-    ``trajudge robust``, for a plan with a ``threat``.
-    Raises UserError for judgments, labels or a plan that cannot be used.
+    The candidates are fixed in a file before any label is read; ``candidates`` is such a file and
+    replaces the plan, whose keywords are the options of ``trajudge select``. ``out`` is the
+    decision's folder (None: ``selections/``, named by the plan). ``robustness`` are files of
+    ``trajudge robust``, for a plan with a ``threat``. Raises UserError for judgments, labels or a
+    plan that cannot be used.
     """
     check_keywords("select", plan, PlanSettings.__annotations__)
     given = {
@@ -184,8 +184,8 @@ def accept(
 ) -> AcceptanceResult:
     """Write the trajectories that a decision accepts as conversations for fine-tuning.
 
-    ``judge`` at ``threshold`` stands in place of a decision, without its guarantee; the others
-    are the options of ``trajudge accept``; with ``format`` also training data in a trainer's
+    ``judge`` with ``threshold`` replaces a decision, without its guarantee; the other parameters
+    are the options of ``trajudge accept``; ``format`` also writes training data in a trainer's
     layout. Raises UserError.
     """
     check_keywords("accept", training, TrainingSettings.__annotations__)

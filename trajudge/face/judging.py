@@ -118,16 +118,15 @@ def judge(
     """Judge trajectories, or the data that a string names, and return the judgments.
 
     ``judge`` is a judge's name, a path to a file that defines one, ``panel(...)``, or an ``async
-    def`` that takes a trajectory and ``ask`` and returns a Verdict; ``model`` is the one that it
-    asks. ``annotations`` names the experts' labels, KIND:PATH, where they do not lie beside the
-    data. The run is kept in the folder ``out`` (None: ``runs/``, named by its settings), from which
-    the same call goes on; ``max_cost`` limits what it spends, in US dollars. The other keywords are
-    the options of ``trajudge judge``, whose ``--help`` describes them; ``options`` are the judge's
-    own.
+    def`` that takes a trajectory and ``ask`` and returns a Verdict; ``model`` is the model that it
+    calls. ``annotations`` names the expert labels, KIND:PATH, if they are not beside the data. The
+    run is kept in the folder ``out`` (None: ``runs/``, named by its settings), and the same call
+    resumes it; ``max_cost`` limits its cost in US dollars. The other keywords are the options of
+    ``trajudge judge``, whose ``--help`` describes them; ``options`` are the judge's own.
 
-    Works inside a running event loop too. Raises UserError as the command ends with exit code 2,
-    and KeyboardInterrupt at Ctrl-C, once what was under way is judged and kept. What weakens the
-    result is a warning.
+    Works inside a running event loop, too. Raises UserError where the command exits with code 2,
+    and KeyboardInterrupt after Ctrl-C, when the judgments in progress are finished and kept.
+    Limitations of the result are warnings.
     """
     call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
     done = run_in_thread(lambda stop: _judge(call, stop))
@@ -147,9 +146,9 @@ async def ajudge(
     max_cost: float | None = None,
     **more: Unpack[JudgeSettings],
 ) -> Judgments:
-    """Do what ``judge`` does, in the caller's event loop; signals are the caller's.
+    """Do what ``judge`` does, in the caller's event loop; the caller handles signals.
 
-    A task that is cancelled keeps what was judged.
+    Judgments that were made before a cancellation are kept.
     """
     call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
     return _judgments(await _judge(call, StopSignal()), call)

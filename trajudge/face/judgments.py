@@ -35,8 +35,8 @@ _HEAD = ("judge", "trajectory", "status", "success", "score", "reasoning")
 class Judgments(Sequence[Judgment]):
     """The judgments of one run or several, in the order of the trajectories.
 
-    ``folders`` are those of the runs, ``labels`` and ``rewards`` what belongs to them there;
-    ``notes`` what the user should know of them. ``a + b`` brings several judges together.
+    ``folders`` are the runs' folders, ``labels`` and ``rewards`` are read from these folders, and
+    ``notes`` are warnings about the runs. ``a + b`` combines the judgments of several judges.
     """
 
     def __init__(self, source: sources.Source, folders: Sequence[Path] = ()) -> None:
@@ -93,10 +93,10 @@ class Judgments(Sequence[Judgment]):
         return score(self, labels)
 
     def to_frame(self) -> DataFrame:
-        """Return a row per judgment: its trajectory, status and verdict, its calls, what they cost
-        in US dollars (None: a price is not known) and took in seconds.
+        """Return a row per judgment: trajectory, status, verdict, and the number, cost in US
+        dollars (None: a price is not known) and seconds of its calls.
 
-        pandas carries no types: without pandas-stubs a type checker takes the frame as Any.
+        pandas has no type information: without pandas-stubs a type checker treats the frame as Any.
         """
         from pandas import DataFrame  # noqa: PLC0415 - slow to import
 
@@ -120,7 +120,7 @@ Judged = Judgment | Judgments | str | Path
 
 @in_python()
 def read_run(folder: str | Path) -> Judgments:
-    """Read the judgments of a run's folder, with the labels and rewards that it keeps.
+    """Read the judgments of a run's folder, with its labels and rewards.
 
     Raises UserError if it is no such folder.
     """
@@ -139,13 +139,13 @@ def score(
     split: Split = "all",
     training_set: Literal["exclude", "include"] = "exclude",
 ) -> Scores:
-    """Score judgments against experts' labels, and the rule-based baseline beside them.
+    """Score judgments and the rule-based baseline against expert labels.
 
-    ``judgments`` are what ``judge`` returned, or folders of runs. ``labels`` are a mapping, or data
-    whose labels are read (None: those of the judgments' runs); ``runs`` the trajectories whose
-    official rewards make the baseline (None: likewise). ``missing`` is what a failed judgment
-    counts as (None: by the protocol), ``split`` the part of the annotations that is scored. Raises
-    UserError.
+    ``judgments`` are results of ``judge``, or folders of runs. ``labels`` are a mapping, or data
+    whose labels are read (None: those of the judgments' runs); ``runs`` are the trajectories whose
+    official rewards are the baseline (None: those of the judgments' runs). ``missing`` says how
+    failed judgments count (None: by the protocol), ``split`` which part of the annotations is
+    scored. Raises UserError.
     """
     given = {"missing": missing, "protocol": protocol, "by": by, "split": split}
     config = settings(ScoreConfig, "score", {**given, "training_set": training_set})

@@ -27,11 +27,12 @@ def panel(
     quorum: int | None = None,
     tie: Literal["success", "failure"] = "failure",
 ) -> PanelSpec:
-    """Name a panel for ``judge``: members are judges, with a model of their own as
+    """Define a panel for ``judge``: members are names of judges, optionally with their own model as
     ``"NAME:MODEL"``, or functions.
 
-    ``rule`` decides from the votes, ``quorum`` is how many members must answer (None: most of
-    them), ``tie`` what half of the votes means. Raises UserError for less than two members.
+    ``rule`` combines the votes, ``quorum`` is the number of members that must answer (None: the
+    majority), ``tie`` the verdict when the votes are tied. Raises UserError for fewer than two
+    members.
     """
     if len(members) < 2:
         raise UserError(f"panel: name two judges or more, each once:  {_EXAMPLE}")

@@ -26,14 +26,14 @@ _LABELS = "labels=KIND:PATH (of the sample's own trajectories: labels='sample')"
 
 
 class Scores(records.ScoreReport):
-    """What judges are worth against experts, the rule-based baseline beside them.
+    """Scores of judges against expert labels, with the rule-based baseline.
 
     ``scores`` holds a record per judge, benchmark and label; ``to_frame`` the same as a table.
     """
 
     @classmethod
     def of(cls, scores: records.ScoreReport) -> Scores:
-        """Return the same scores with what a notebook needs."""
+        """Return the same scores with a frame, plots and HTML for notebooks."""
         return cls.model_construct(**dict(scores))
 
     def to_frame(self) -> DataFrame:
