@@ -25,6 +25,8 @@ from trajudge.rewards.abstaining import Abstained, neutral_values
 from trajudge.rewards.trainers.asking import RewardGroup, RewardUnavailable, ask_reward
 
 GROUP, GROUP_SIZE = "group", "group_size"
+# What ``extra_info["split"]`` says of validation data: verl's preprocessing writes the first.
+VALIDATION = frozenset({"test", "val", "validation", "dev"})
 
 
 async def compute_score(
@@ -76,7 +78,11 @@ def __getattr__(name: str) -> Any:
 
 @cache
 def _reward_manager() -> type:
-    """Make the manager that tells a row's group: rows of one prompt have one ``uid``."""
+    """Make the manager that tells a row's group: rows of one prompt have one ``uid``.
+
+    verl does not tell a manager whether it validates, where a prompt has ``val_kwargs.n`` rollouts
+    and not ``rollout.n``: the row's split does.
+    """
     from verl.experimental.reward_loop.reward_manager.naive import (  # noqa: PLC0415 - the trainer
         NaiveRewardManager,
     )
@@ -86,8 +92,10 @@ def _reward_manager() -> type:
             row = data[-1:][0].non_tensor_batch
             told = row.get("extra_info")
             if told is not None and row.get("uid") is not None:
+                rollout = self.config.actor_rollout_ref.rollout
+                validates = told.get("split") in VALIDATION
                 told.setdefault(GROUP, str(row["uid"]))
-                told.setdefault(GROUP_SIZE, int(self.config.actor_rollout_ref.rollout.n))
+                told.setdefault(GROUP_SIZE, int((rollout.val_kwargs if validates else rollout).n))
             found: dict[str, Any] = await super().run_single(data)
             return found
 

@@ -37,6 +37,7 @@ class Answers(NamedTuple):
     """What each client made of the rewards, beside what the server says itself."""
 
     verl: list[dict[str, Any]]
+    validation: dict[str, Any]
     openrlhf: list[dict[str, Any]]
     own: list[dict[str, Any]]
 
@@ -95,6 +96,13 @@ def test_verl_gets_equal_keys_no_nan_and_neutral_abstentions(answers: Answers) -
     advantages = np.array([one["advantage"] for one in answers.verl])
     assert np.abs(advantages[abstained]).max() <= 1e-6
     assert np.isfinite(advantages).all()
+
+
+@pytest.mark.slow
+def test_an_abstention_in_verls_validation_waits_for_no_other_rollout(answers: Answers) -> None:
+    """There a prompt has ``val_kwargs.n`` rollouts, here one, whatever it has in training."""
+    assert answers.validation["reward_extra_info"]["abstained"] == 1
+    assert answers.validation["reward_score"] == BASE_RATE
 
 
 @pytest.mark.slow

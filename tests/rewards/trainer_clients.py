@@ -13,12 +13,13 @@ import sys
 sys.path.append(sys.argv[1])
 
 from tests.rewards.openrlhf_client import openrlhf_answers
-from tests.rewards.verl_manager import verl_rewards
+from tests.rewards.verl_manager import verl_rewards, verl_validation
 
 
 async def main(url: str, count: int) -> None:
     found = {
         "verl": await verl_rewards(url, count),
+        "validation": await verl_validation(url),
         "openrlhf": await openrlhf_answers(f"{url}/get_reward", count),
     }
     sys.stdout.write(json.dumps(found) + "\n")

@@ -27,31 +27,37 @@ class Words:
         return " ".join(map(str, tokens.tolist()))
 
 
-def one(number: int) -> DataProto:
+def one(number: int, group: str, split: str = "train") -> DataProto:
     rows = {name: torch.ones(1, 4, dtype=torch.long) for name in ("prompts", "responses")}
     rows["attention_mask"] = torch.ones(1, 8, dtype=torch.long)
     told: dict[str, Any] = {
         "data_source": "shop",
         "reward_model": {"ground_truth": ""},
-        "extra_info": {},
-        "uid": f"group {number // GROUP}",
+        "extra_info": {"split": split},
+        "uid": group,
     }
     # The data set's row names the run, or the agent loop in its ``extra_fields``.
     place = "tool_extra_fields" if number % 2 else "extra_info"
-    told[place] = {"trajectory_id": f"r{number}"}
+    told.setdefault(place, {})["trajectory_id"] = f"r{number}"
     return DataProto.from_dict(
         tensors=rows,
         non_tensors={name: np.array([value], dtype=object) for name, value in told.items()},
     )
 
 
+def reward_manager(url: str, deadline: float) -> Any:
+    score = functools.partial(compute_score, url=url, deadline=deadline)
+    manager: Any = load_extern_object(str(adapter.__file__), "TrajudgeRewardManager")
+    rollout = {"n": GROUP, "val_kwargs": {"n": 1}}
+    config = OmegaConf.create({"actor_rollout_ref": {"rollout": rollout}})
+    return manager(config, Words(), score)
+
+
 async def verl_rewards(url: str, count: int) -> list[dict[str, Any]]:
     """What the manager made of the rewards of ``r0``, ``r1``, ..., with their advantages."""
-    score = functools.partial(compute_score, url=url, deadline=60)
-    manager: Any = load_extern_object(str(adapter.__file__), "TrajudgeRewardManager")
-    config = OmegaConf.create({"actor_rollout_ref": {"rollout": {"n": GROUP}}})
-    made = manager(config, Words(), score)
-    told = list(await asyncio.gather(*(made.run_single(one(i)) for i in range(count))))
+    made = reward_manager(url, 60)
+    asked = (made.run_single(one(i, f"group {i // GROUP}")) for i in range(count))
+    told = list(await asyncio.gather(*asked))
     rewards = torch.tensor([[row["reward_score"]] for row in told])
     groups = np.array([number // GROUP for number in range(count)])
     advantages, _ = compute_grpo_outcome_advantage(rewards, torch.ones_like(rewards), groups)
@@ -59,3 +65,10 @@ async def verl_rewards(url: str, count: int) -> list[dict[str, Any]]:
         {**row, "advantage": float(advantage)}
         for row, advantage in zip(told, advantages[:, 0], strict=True)
     ]
+
+
+async def verl_validation(url: str) -> dict[str, Any]:
+    """What the manager made of ``r0`` in validation, where it is alone in its group."""
+    alone = reward_manager(url, 600).run_single(one(0, "validated", "test"))
+    made: dict[str, Any] = await asyncio.wait_for(alone, 120)
+    return made

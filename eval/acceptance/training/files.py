@@ -64,6 +64,8 @@ def _lines(
         return
     if FORMATS[config.format].columns and config.with_screenshots:
         row = {"images": example.images, **row}
+    if config.format == "verl":  # verl's own data sets say the split there
+        row = {**row, "extra_info": {**row["extra_info"], "split": name}}
     yield name, {**row, "trajudge": example.origin}
 
 

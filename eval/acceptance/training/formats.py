@@ -86,7 +86,7 @@ def features(config: TrainingConfig) -> Features:
     if config.format == "verl":
         made["reward_model"] = {"style": text, "ground_truth": text}
         made["extra_info"] = {
-            **dict.fromkeys(("benchmark", "task_id", "agent"), text),
+            **dict.fromkeys(("benchmark", "task_id", "agent", "split"), text),
             "attempt": Value("int64"),
         }
     if config.with_screenshots:

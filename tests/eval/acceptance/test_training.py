@@ -102,6 +102,7 @@ def test_trainers_learn_what_the_agent_wrote(pairs: Path, tmp_path: Path, packag
     assert [row["extra_info"]["task_id"] for row in found["verl"]] == [
         key(task).task_id for task in range(3)
     ]
+    assert {row["extra_info"]["split"] for row in found["verl"]} == {"train"}
     assert [turn["role"] for turn in found["verl"][0]["raw_prompt"]] == ["system", "user"]
 
 
