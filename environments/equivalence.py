@@ -13,7 +13,7 @@ import sys
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.options import attempt_count
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_cases(made)
     made.add_argument(
-        "--attempts", type=count, default=5, metavar="N", help="runs per case (default: 5)"
+        "--attempts", type=attempt_count, default=5, metavar="N", help="runs per case (default: 5)"
     )
     add_save(made, "equivalence.json")
     add_seed(made)

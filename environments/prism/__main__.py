@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, case_count
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.output_file("--save", "file to write", default=Path("prism.json"))
-    add.number("--checked", "own configurations to check (default: 200)", default=200)
+    add.number("--checked", "own configurations to check (default: 200)", case_count, default=200)
     add_seed(made)
     return made
 
