@@ -52,19 +52,23 @@ def read_sources(config: ScoreConfig) -> Source:
 
 
 def _take_labels(combined: Source, annotations: str) -> None:
-    """Put the labels that the user names in the place of those of the runs; say which policy made
-    them, and where none belongs to a trajectory that was judged. Raises UserError."""
+    """Put the labels that the user names in the place of those of the runs, and say which policy
+    made them. Raises UserError."""
     from trajudge.annotations import open_labels, parse_labels  # noqa: PLC0415
     from trajudge.annotations.policies import policy_note  # noqa: PLC0415
 
-    labels = combined.labels = open_labels(annotations)
-    if not any(key in labels for key in keys_of_judgments(combined.judgments)):
-        warning = strangers_warning(annotations, labels, combined.judgments[0].key)
-        sys.stderr.write(one_line(warning) + "\n")
+    combined.labels = open_labels(annotations)
     named = parse_labels(annotations)
     combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
     if note := policy_note(annotations):
         sys.stderr.write(f"note: {one_line(note)}\n")
+
+
+def warn_of_strangers(source: Source, annotations: str) -> None:
+    """Say where none of the labels that the user names belongs to a trajectory that was judged."""
+    if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
+        warning = strangers_warning(annotations, source.labels, source.judgments[0].key)
+        sys.stderr.write(one_line(warning) + "\n")
 
 
 def score_source(source: Source, config: ScoreConfig) -> ScoreReport:

@@ -77,13 +77,14 @@ def test_labels_of_other_runs_and_unsure_ones_are_refused_by_their_name(
     assert "name" in error
 
 
-def test_scores_by_the_labels_of_other_runs_come_with_a_warning(
+def test_a_report_by_the_labels_of_other_runs_comes_with_a_warning(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "mine.jsonl"
     one = labels()[0]
     other = one.key.model_copy(update={"task_id": "another"})
     store.write(file, [one.model_copy(update={"key": other})])
-    assert main(["score", str(run), "--annotations", str(file)]) == 0
+    words = "report RUN --out OUT --annotations FILE"
+    assert main(command(words, run, tmp_path / "x.html", file)) == 0
     error = capsys.readouterr().err
     assert f"warning: {file}: none of its 1 labels belongs to a trajectory that is judged" in error
