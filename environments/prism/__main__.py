@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, case_count
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def main(options: argparse.Namespace) -> int:
         for report, grades in pairs
     ]
     tables = [_table(report.name, grades) for report, grades in pairs]
-    print_tables(tables)
-    save_result(options.save, [one.model_dump(mode="json") for one in saved])
+    with saved_behind_output() as save:
+        save(save_result, options.save, [one.model_dump(mode="json") for one in saved])
+        print_tables(tables)
     return OK if all(map(satisfied, graded)) else FAILURES
 
 
