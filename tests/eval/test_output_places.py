@@ -129,6 +129,7 @@ def test_a_result_is_printed_where_its_file_cannot_be_written(
         ("leaderboard RUN --out OUT", {"index.html", "leaderboard.csv"}),
         ("score RUN --mismatches OUT/a --submission OUT/b", {"a", "b"}),
         ("env prism REPORT --save OUT/prism.json", {"prism.json"}),
+        ("rules lint --tasks TASKS --out OUT", {"lint.json", "lint.csv"}),
         ("data hard-subset ATTEMPTS --resamples 2 --save OUT/tasks.csv", {"tasks.csv"}),
     ],
 )
@@ -140,7 +141,9 @@ def test_what_nobody_reads_to_its_end_is_written(
     report, attempts = tmp_path / "report.json", tmp_path / "attempts.csv"
     report.write_text('{"name": "x"}')
     write_attempts(attempts)
-    places = {"RUN": run, "REPORT": report, "ATTEMPTS": attempts}
+    tasks = tmp_path / "tasks.json"
+    tasks.write_text(json.dumps(TASKS))
+    places = {"RUN": run, "REPORT": report, "ATTEMPTS": attempts, "TASKS": tasks}
     given = [str(places.get(word, word)).replace("OUT", str(out)) for word in words.split()]
     command = [sys.executable, "-u", "-m", "trajudge.eval.cli", *given]
     root = Path(__file__).parents[2]
