@@ -1,8 +1,9 @@
 """What experts said of trajectories: records and sources.
 
 ``open_annotations("KIND:PATH")`` reads a source; ``primary_labels`` gives the mapping from
-trajectory to label that everything is scored against. A source with several opinions or columns
-names the ways to make one label of them: ``KIND/POLICY:PATH`` (``POLICIES`` of its module).
+trajectory to label that everything is scored against, ``open_labels`` that of a source. A source
+with several opinions or columns names the ways to make one label of them: ``KIND/POLICY:PATH``
+(``POLICIES`` of its module).
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ __all__ = [
     "Role",
     "holds_labels",
     "label_policies",
+    "no_label",
     "open_annotations",
+    "open_labels",
     "parse_labels",
     "primary_labels",
 ]
@@ -76,6 +79,23 @@ def open_annotations(spec: str) -> list[Annotation]:
     return _policies(named.kind).load(named.path, named.policy)
 
 
+def open_labels(spec: str, option: str = "--annotations") -> Labels:
+    """Read the labels of the source that a user names with ``option``. Raises UserError, also for
+    one that holds none."""
+    labels = primary_labels(open_annotations(spec))
+    if not labels:
+        raise no_label(spec, option)
+    return labels
+
+
+def no_label(spec: str, option: str = "--annotations") -> UserError:
+    """Make the error of a source that a user names and that holds no label."""
+    return UserError(
+        f"{option} {spec}: holds no label (an annotation whose role is primary or adjudicated): "
+        "name another file"
+    )
+
+
 def parse_labels(spec: str) -> LabelSpec:
     """Parse an ``--annotations`` value, with the kind's default policy where it names none;
     ``sample`` is the bundled one's.
@@ -89,7 +109,7 @@ def parse_labels(spec: str) -> LabelSpec:
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
         DOOR.warn_of_namesake(kind)
-        return LabelSpec(kind, _known(kind, policy), Path(path) if path else None)
+        return LabelSpec(kind, _known(spec, kind, policy), Path(path) if path else None)
     place = Path(spec)
     if not place.exists() and (named := DOOR.split(spec)):
         kind, path = named
@@ -105,18 +125,18 @@ def parse_labels(spec: str) -> LabelSpec:
         )
     for kind in KINDS:
         if _source(kind).detect(place):
-            return LabelSpec(kind, _known(kind, ""), place)
+            return LabelSpec(kind, _known(spec, kind, ""), place)
     raise UserError(
         f"{spec}: holds no annotations of a known kind ({', '.join(DOOR.names(KINDS))}): write "
         "KIND:PATH"
     )
 
 
-def _known(kind: str, policy: str) -> str | None:
+def _known(spec: str, kind: str, policy: str) -> str | None:
     known = label_policies(kind)
     if policy and policy not in known:
         raise UserError(
-            f"annotations {kind}/{policy}: no label policy {policy!r} of {kind}: "
+            f"{spec}: no label policy {policy!r} of {kind}: "
             + (f"use one of {', '.join(known)}" if known else f"it has none; write {kind}:PATH")
         )
     return policy or next(iter(known), None)

@@ -12,8 +12,8 @@ import argparse
 import sys
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import count
+from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
+from trajudge.trajectories.util.options import attempt_count
 
 
 def parser() -> argparse.ArgumentParser:
@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add_cases(made)
     made.add_argument(
-        "--attempts", type=count, default=5, metavar="N", help="runs per case (default: 5)"
+        "--attempts", type=attempt_count, default=5, metavar="N", help="runs per case (default: 5)"
     )
     add_save(made, "equivalence.json")
     add_seed(made)
@@ -51,8 +51,9 @@ def main(options: argparse.Namespace) -> int:
     ]
     title = f"Blind replay beside pass@k, {len(cases)} cases, {tries} attempts each (%)"
     table = Table(title, ("k", "pass@k", "replay with k kept"), shown, names=1)
-    print_tables([table])
-    save_result(options.save, content)
+    with saved_behind_output() as save:
+        save(save_result, options.save, content)
+        print_tables([table])
     return OK
 
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from shlex import quote
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, saved_behind_output, user_errors
+from trajudge.trajectories.util.options import OptionAdder, case_count, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
     add = OptionAdder(made)
     add_case_choice(made)
-    add.number("--count", "number of cases (default: 20)", default=20)
+    add.number("--count", "number of cases (default: 20)", case_count, default=20)
     add_seed(made)
     add.switch("--noise", "cookie bars, promotions, latency, errors to retry")
     add.output_file("--save", "file to write", default=Path("cases.jsonl"))
@@ -57,10 +57,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         produced = produce(specification, steps, progress)
     counted = report.summary(specification, steps, produced)
     console = terminal_console()
-    print_tables(report.tables(counted))
-    for remark in report.remarks(specification, steps, produced):
-        errors.print(one_line(remark), soft_wrap=True)
-    report.write_report(out, counted, produced)
+    with saved_behind_output() as save:
+        save(report.write_report, out, counted, produced)
+        print_tables(report.tables(counted))
+        for remark in report.remarks(specification, steps, produced):
+            errors.print(one_line(remark), soft_wrap=True)
     if not produced.cases:
         return FAILURES
     solve = f"trajudge env validate --cases {quote(str(out))}"

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.trajectories.util.options import OptionAdder, attempt_count, whole
 
 # Spellings of the version before.
 OLD = {"--configs": "--cases"}
@@ -88,5 +88,5 @@ def add_model_agent(parser: argparse.ArgumentParser) -> None:
         "what the model sees of a page (default: axtree)",
         default="axtree",
     )
-    add.number("--attempts", "runs per case (default: 1)", default=1)
+    add.number("--attempts", "runs per case (default: 1)", attempt_count, default=1)
     call_options(group, *(name for name in CALL_OPTIONS if name not in _NOT_OF_AGENTS))

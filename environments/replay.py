@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -37,8 +37,9 @@ def main(options: argparse.Namespace) -> int:
     outcomes = over_cases(read_cases(options.cases), options.seed, "replaying", replay)
     rows = summary(outcomes)
     content = {"conditions": rows, "outcomes": [outcome._asdict() for outcome in outcomes]}
-    print_tables([table(rows)])
-    save_result(options.save, content)
+    with saved_behind_output() as save:
+        save(save_result, options.save, content)
+        print_tables([table(rows)])
     return OK
 
 

@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import OLD, add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder
 
 
@@ -46,13 +46,14 @@ def main(options: argparse.Namespace) -> int:
     outcomes = read_outcomes(options.folders, options.cases)
     content = results(outcomes, options.seed)
     notes = [*without_success(outcomes), *agent_notes(content)]
-    if options.full:
-        print_tables(tables(content))
-        sys.stdout.writelines(f"note: {one_line(note)}\n" for note in (METHOD, *notes))
-    else:
-        rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
-        sys.stdout.write(screen(content, notes, rest=rest))
-    save_result(options.save, content)
+    with saved_behind_output() as save:
+        save(save_result, options.save, content)
+        if options.full:
+            print_tables(tables(content))
+            sys.stdout.writelines(f"note: {one_line(note)}\n" for note in (METHOD, *notes))
+        else:
+            rest = f"By group, by axis and in pairs: --full; everything is in {options.save}"
+            sys.stdout.write(screen(content, notes, rest=rest))
     return OK
 
 

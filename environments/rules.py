@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.environments.options import add_cases, add_save
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, saved_behind_output, user_errors
 from trajudge.trajectories.util.options import OptionAdder
 
 
@@ -44,11 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     cases = by_configuration(read_cases(options.cases))
     content = report(compare(recorded_runs(options.folders, cases)))
-    if options.full:
-        print_tables(tables(content))
-    else:
-        sys.stdout.write(screen(content, rest=f"every difference, with reasons: {options.save}"))
-    write_json(options.save, content)
+    with saved_behind_output() as save:
+        save(write_json, options.save, content)
+        if options.full:
+            print_tables(tables(content))
+        else:
+            rest = f"every difference, with reasons: {options.save}"
+            sys.stdout.write(screen(content, rest=rest))
     return OK
 
 

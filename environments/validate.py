@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 from trajudge.environments.options import OLD, add_cases, add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, workers
 
 
@@ -51,11 +51,12 @@ def main(options: argparse.Namespace) -> int:
     rows = validation_run.summary(cases, failures)
     floors = validation_run.floors_of(cases)
     guessed = {name: floor._asdict() for name, floor in floors.items()}
-    print_tables([validation_run.summary_table(rows), validation_run.floors_table(floors)])
-    write_cases(options.out / "cases.jsonl", passed)
-    save_bytes(options.out / "rejects.jsonl", lines)
-    save_result(options.out / "summary.json", rows)
-    save_result(options.out / "guessing.json", guessed)
+    with saved_behind_output() as save:
+        save(write_cases, options.out / "cases.jsonl", passed)
+        save(save_bytes, options.out / "rejects.jsonl", lines)
+        save(save_result, options.out / "summary.json", rows)
+        save(save_result, options.out / "guessing.json", guessed)
+        print_tables([validation_run.summary_table(rows), validation_run.floors_table(floors)])
     return OK if len(passed) == len(cases) else FAILURES
 
 

@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.options import OptionAdder, goal_count
 
 GOALS = "goals.jsonl"
 _SHOWN = 20
@@ -29,6 +29,7 @@ def parser() -> argparse.ArgumentParser:
     add.number(
         "--other-goals",
         "ask the checkers of N other instances of each task, and write what they say",
+        goal_count,
     )
     add.output_file("--save", f"with --other-goals: file to write (default: {GOALS})")
     return made

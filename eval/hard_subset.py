@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, read_settings, whole
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
@@ -47,10 +47,15 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Fit, select, validate and write; return the exit code."""
-    from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of it
+    from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of these
+    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
 
     config = read_settings(hard_subset.HardSubsetConfig, options)
-    sys.stdout.write(hard_subset.hard_subset(config))
+    selected = hard_subset.hard_subset(config)
+    with saved_behind_output() as save:
+        if config.save:
+            save(save_bytes, config.save, selected.tasks)
+        sys.stdout.write(selected.screen)
     return OK
 
 

@@ -33,10 +33,18 @@ def show_measured(
 
 def _show(judges: Sequence[JudgeRobustness], runs: MeasuredRuns, out: Path, *, full: bool) -> None:
     """Write the files and print: judges with and without defences side by side, where there are
-    any, else every judge's attacks."""
+    any, else every judge's attacks. Files that cannot be written are told behind it."""
     rows = compared(judges, runs.folders)
-    files = write_results(judges, rows, runs, out)
+    files: tuple[Path, ...] = ()
+    unwritten: UserError | None = None
+    try:
+        files = write_results(judges, rows, runs, out)
+    except UserError as error:
+        unwritten = error
     if rows:
         sys.stdout.write(comparison_screen(rows, files))
     if full or not rows:
         sys.stdout.write(screen(judges, files, full=full))
+    if unwritten:
+        sys.stdout.flush()
+        raise unwritten

@@ -36,10 +36,11 @@ def subjects_of(source: DataSource) -> Subjects:
     read = tuple(
         one for one in source.read(lambda key: key in facts) if isinstance(one, Trajectory)
     )
-    if not read:
+    if all(facts[one.key].success is None for one in read):
+        labelled = f" in {source.labels}" if source.labels else ""
         raise UserError(
-            f"{source.spec}: none of its trajectories has a label, and what a change does to an "
-            "unknown truth is not told: name labels with --annotations KIND:PATH"
+            f"{source.spec}: none of its trajectories has a label of success{labelled}, and what a "
+            "change does to an unknown truth is not told: name labels with --annotations KIND:PATH"
         )
     variants = {one.name for one in catalogue().values() if one.grade == "native"}
     told = with_siblings(read, facts, variants)

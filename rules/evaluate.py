@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command
+from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, positive, read_settings, workers
 
 
@@ -60,11 +60,14 @@ def main(options: argparse.Namespace) -> int:
     config = read_settings(EvaluateConfig, options)
     evaluation = evaluate_runs(config)
     results, summary = evaluation.results, evaluation.summary
-    if options.full:
-        show_evaluation(summary, results)
-    else:
-        sys.stdout.write(evaluation_screen(summary, results, rest="All tables: --full"))
-    written = f"written: {write_evaluation(config, evaluation)}"
+    files: list[str] = []
+    with saved_behind_output() as save:
+        save(lambda: files.append(write_evaluation(config, evaluation)))
+        if options.full:
+            show_evaluation(summary, results)
+        else:
+            sys.stdout.write(evaluation_screen(summary, results, rest="All tables: --full"))
+    written = f"written: {', '.join(files)}"
     sys.stdout.write("\n".join(folded(written, screen_width())) + "\n")
     return FAILURES if summary.not_judged else OK
 

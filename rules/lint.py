@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import KINDS, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command
+from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, whole
 from trajudge.trajectories.util.terminal import one_line
 
@@ -62,11 +62,12 @@ def main(options: argparse.Namespace) -> int:
     found = [one for one in rules.lint(tasks) if one.category in severities]
     unions = {name: parts for name, parts in rules.unions.items() if {*parts} <= {*severities}}
     counted = findings.counts(found, severities, unions)
-    findings.show_findings(
-        f"{options.tasks.name}: {len(tasks)} tasks", counted, found, options.show
-    )
+    with saved_behind_output() as save:
+        if options.out:
+            save(findings.write_findings, options.out, rules.kind, counted, found)
+        title = f"{options.tasks.name}: {len(tasks)} tasks"
+        findings.show_findings(title, counted, found, options.show)
     if options.out:
-        findings.write_findings(options.out, rules.kind, counted, found)
         sys.stdout.write(f"written: {one_line(str(options.out / 'lint.json'))} and lint.csv\n")
     return FAILURES if found and options.fail_on_findings else OK
 

@@ -22,7 +22,7 @@ from trajudge.rules.options import (
     sites_of,
 )
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.exits import OK, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, whole
 
 
@@ -65,9 +65,10 @@ def main(options: argparse.Namespace) -> int:
     if not report.mutators:
         raise UserError(f"{options.runs or path}: no run to change: add one that passes")
     title = f"{path.name}, {mode} rules"
-    print_report(title, report, options.show, out=options.out, full=options.full)
-    if options.out:
-        write_report(options.out, rules.kind, mode, report)
+    with saved_behind_output() as save:
+        if options.out:
+            save(write_report, options.out, rules.kind, mode, report)
+        print_report(title, report, options.show, out=options.out, full=options.full)
     return OK
 
 

@@ -30,6 +30,7 @@ from trajudge.eval.rescoring.sources import (
     read_sources,
     recorded_data,
     score_source,
+    warn_of_strangers,
 )
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.trajectories.model import TrajectoryKey
@@ -80,6 +81,8 @@ class Content(NamedTuple):
 def report_content(config: ReportConfig) -> Content:
     """Read the runs, score them and choose the cases. Raises UserError as ``trajudge score``."""
     source = read_sources(config.score)
+    if config.score.annotations:
+        warn_of_strangers(source, config.score.annotations)
     scores = score_source(source, config.score)
     question = config.score.question or question_of(source.judgments)
     observed = observed_verdicts(source, scores.missing, question)

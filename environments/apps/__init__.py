@@ -54,6 +54,6 @@ def load_app(name: str) -> App:
         navigation=pages.NAVIGATION,
         scenarios=scenarios.SCENARIOS,
         words={key: tuple(wordings) for key, wordings in about["words"].items()},
-        starts=tuple(about["starts"]),
-        sorts=about["sorts"],
+        starts=tuple(about.get("starts", ["home"])),
+        sorts=about.get("sorts", 1),
     )

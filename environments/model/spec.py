@@ -224,7 +224,7 @@ class App:
     """An application. ``pages`` by name ("home" must be there; names are URL segments);
     ``navigation`` is on every page, its labels are Words; ``starts`` are pages without arguments
     where a run may begin; ``sorts`` how many sort orders its lists know; ``words`` the wordings of
-    its Words, two or more each, all true in the same place; ``profile`` makes the rows of a data
+    its Words, three or more each, all true in the same place; ``profile`` makes the rows of a data
     profile from a generator and the profile's index (which may scale its size).
     """
 

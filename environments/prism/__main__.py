@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
+from trajudge.trajectories.util.options import OptionAdder, case_count
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded
@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.output_file("--save", "file to write", default=Path("prism.json"))
-    add.number("--checked", "own configurations to check (default: 200)", default=200)
+    add.number("--checked", "own configurations to check (default: 200)", case_count, default=200)
     add_seed(made)
     return made
 
@@ -61,8 +61,9 @@ def main(options: argparse.Namespace) -> int:
         for report, grades in pairs
     ]
     tables = [_table(report.name, grades) for report, grades in pairs]
-    print_tables(tables)
-    save_result(options.save, [one.model_dump(mode="json") for one in saved])
+    with saved_behind_output() as save:
+        save(save_result, options.save, [one.model_dump(mode="json") for one in saved])
+        print_tables(tables)
     return OK if all(map(satisfied, graded)) else FAILURES
 
 

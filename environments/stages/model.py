@@ -10,6 +10,7 @@ from pydantic import Field
 
 from trajudge.environments.model.case import Case, Vector
 from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.util.options import MOST_CASES
 
 Template = tuple[str, str]  # application and scenario
 
@@ -22,7 +23,7 @@ class SuiteSpecification(Record):
     scenario: str | None = None
     level: int | None = Field(default=None, ge=1, le=3)
     vector: Vector | None = None
-    count: int = Field(default=20, ge=1)
+    count: int = Field(default=20, ge=1, le=MOST_CASES)
     seed: Seed = 0
     noise: bool = False
 

@@ -88,7 +88,7 @@ def accept(config: AcceptConfig) -> Acceptance:
     if config.training is not None:
         source = ExportSource(choice, guarantee(decision), spec, config.data or spec, format_)
         training = export_training(source, runs.listed, config.training, config.out)
-        warnings += training_warnings(training)
+        warnings += training_warnings(config.training, training)
     counts = dict(sorted(acceptance.items()))
     made = Acceptance(choice, counts, warnings, training, inputs.unfinished)
     _write_summary(config, made, config.data or spec)

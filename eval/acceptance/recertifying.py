@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import open_labels
 from trajudge.eval.acceptance.acceptance import ACCEPTED
 from trajudge.eval.acceptance.recertification import (
     Recertification,
@@ -58,7 +58,7 @@ def recertify(sample: Path, annotations: str) -> LabelledSample:
     Raises UserError for a sample or labels that cannot be read.
     """
     made = read_sample(sample)
-    outcome = check(made, primary_labels(open_annotations(annotations)))
+    outcome = check(made, open_labels(annotations))
     if outcome.verdict != "undecided":
         content = decision_json(new_decision(made, outcome))
         save_bytes(sample / "decision.json", content.encode())

@@ -10,7 +10,7 @@ import csv
 import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -20,7 +20,6 @@ from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, 
 from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
 from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import MissingExtra, UserError
 from trajudge.trajectories.util.safe_files import read_text
 from trajudge.trajectories.util.tables import Table, first_screen, render
@@ -48,10 +47,15 @@ class HardSubsetConfig(SubsetRules, Record):
     full: bool = False
 
 
-def hard_subset(config: HardSubsetConfig) -> str:
-    """Fit, select and validate; write the tasks where ``save`` says and return what to print.
+class SelectedTasks(NamedTuple):
+    """What to print, one screen or everything (``full``), and the CSV of all tasks."""
 
-    That is one screen, or everything if ``full``.
+    screen: str
+    tasks: bytes
+
+
+def hard_subset(config: HardSubsetConfig) -> SelectedTasks:
+    """Fit, select and validate.
 
     Raises UserError for attempts that cannot be read and for too few agents.
     """
@@ -64,8 +68,6 @@ def hard_subset(config: HardSubsetConfig) -> str:
             f"{config.attempts}: no task was attempted by {config.min_agents} agents or more: "
             "lower --min-agents or add attempts"
         )
-    if config.save:
-        write_tasks(config.save, runs, subset)
     tables = [_by_site(runs, subset)]
     if config.leave_one_out:
         tables.append(_left_out(runs, subset, lambda d: select_hard(d, fit_model(d), config)))
@@ -76,8 +78,10 @@ def hard_subset(config: HardSubsetConfig) -> str:
     )
     above = list(_describe(runs, subset, config))
     if config.full:
-        return "\n".join([*above, "", render(tables, "table"), *below, *notes, rest]) + "\n"
-    return first_screen(above, tables, below, notes, rest=rest)
+        screen = "\n".join([*above, "", render(tables, "table"), *below, *notes, rest]) + "\n"
+    else:
+        screen = first_screen(above, tables, below, notes, rest=rest)
+    return SelectedTasks(screen, tasks_csv(runs, subset))
 
 
 def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
@@ -145,9 +149,8 @@ def read_attempts(path: Path, budget: int) -> Attempts:
         raise UserError(f"{path}: {error}") from error
 
 
-def write_tasks(path: Path, runs: Attempts, subset: HardSubset) -> None:
-    """Write one line per task: site, hardness, reference success, agents, selected. Raises
-    UserError."""
+def tasks_csv(runs: Attempts, subset: HardSubset) -> bytes:
+    """Return one line per task: site, hardness, reference success, agents, selected."""
     selected = set(subset.selected.tolist())
     file = io.StringIO()
     writer = csv.writer(file)
@@ -156,7 +159,7 @@ def write_tasks(path: Path, runs: Attempts, subset: HardSubset) -> None:
         numbers = (f"{subset.hardness[t]:.4f}", f"{subset.reference_success[t]:.4f}")
         site = runs.site_names[runs.site[t]]
         writer.writerow([name, site, *numbers, runs.agents_per_task[t], int(t in selected)])
-    save_bytes(path, file.getvalue().encode())
+    return file.getvalue().encode()
 
 
 def _describe(runs: Attempts, subset: HardSubset, rules: SubsetRules) -> Iterator[str]:

@@ -97,7 +97,11 @@ def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
         if label is not None and label.success is not None:
             rows.append((trajectory, label))
     if not rows:
-        raise UserError(f"{source.spec}: no run has both an action and an expert's label")
+        labelled = f" in {source.labels}" if source.labels else ""
+        raise UserError(
+            f"{source.spec}: no run has both an action and an expert's label of success{labelled}: "
+            "name the labels of these runs with --annotations KIND:PATH"
+        )
     runs = [run for run, _ in rows]
     return FeatureTable(
         rows=np.array([features(run) for run, _ in rows]),

@@ -17,6 +17,7 @@ from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.exits import saved_behind_output
 
 
 class TelemetryConfig(Record):
@@ -65,23 +66,31 @@ def train_telemetry(config: TelemetryConfig) -> None:
         names=config.features,
         target_precision=config.target_precision,
     )
-    sys.stdout.write(rendered(evaluation))
-    sys.stdout.flush()
-    if config.cross_fit:
-        write_cross_fitted(
-            config.cross_fit,
-            table,
-            (config.data, config.annotations),
-            names=config.features,
-            folds=config.folds,
-            seed=config.seed,
-            target=config.target_precision,
-        )
-        sys.stderr.write(f"the cross-fitted verdicts are in {config.cross_fit}\n")
-    if config.save:
-        model = _trained(training, config)
-        save_bytes(config.save, (model.model_dump_json(indent=2) + "\n").encode())
-        sys.stderr.write(f"the model is in {config.save}\n")
+    with saved_behind_output() as save:
+        if config.cross_fit:
+            save(_save_cross_fitted, config.cross_fit, table, config)
+        if config.save:
+            save(_save_model, config.save, training, config)
+        sys.stdout.write(rendered(evaluation))
+
+
+def _save_cross_fitted(folder: Path, table: FeatureTable, config: TelemetryConfig) -> None:
+    write_cross_fitted(
+        folder,
+        table,
+        (config.data, config.annotations),
+        names=config.features,
+        folds=config.folds,
+        seed=config.seed,
+        target=config.target_precision,
+    )
+    sys.stderr.write(f"the cross-fitted verdicts are in {folder}\n")
+
+
+def _save_model(file: Path, training: FeatureTable, config: TelemetryConfig) -> None:
+    model = _trained(training, config)
+    save_bytes(file, (model.model_dump_json(indent=2) + "\n").encode())
+    sys.stderr.write(f"the model is in {file}\n")
 
 
 def _trained(training: FeatureTable, config: TelemetryConfig) -> TelemetryModel:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trajudge.eval.audit.options import parser
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command
+from trajudge.trajectories.util.exits import OK, command, saved_behind_output
 from trajudge.trajectories.util.options import read_settings
 
 if TYPE_CHECKING:
@@ -26,10 +26,9 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(AuditConfig, options)
     report = audit(config)
-    try:
+    with saved_behind_output() as save:
+        save(_write, report, config.out)
         _show(report, config)
-    finally:  # also where nobody reads the output to its end
-        _write(report, config.out)
     sys.stderr.write(f"the audit is in {config.out}\n")
     return OK
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import open_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.cases import Disagreement, find_cases, with_evidence
 from trajudge.eval.audit.errors import Verdicts, errors_by_facet
@@ -41,11 +41,12 @@ def audit(config: AuditConfig) -> Audit:
     expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
     keys = sorted((key for key in expert if key in rule), key=lambda key: key.order)
     if not expert:
-        raise UserError(
-            "no trajectory has an expert label: name labels with --annotations KIND:PATH"
-        )
+        raise UserError(f"no trajectory has an expert label of success{_named_labels(config)}")
     if not keys:
-        raise UserError(f"no trajectory has both an expert label and a verdict of {rule_name}")
+        raise UserError(
+            f"no trajectory has both an expert label and a verdict of {rule_name}"
+            f"{_named_labels(config)}"
+        )
     facets = read_facets(task_folder, config.templates)
     opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
@@ -61,6 +62,13 @@ def audit(config: AuditConfig) -> Audit:
     )
 
 
+def _named_labels(config: AuditConfig) -> str:
+    """Name the labels that do not fit, and the mend."""
+    if config.annotations:
+        return f" with --annotations {config.annotations}: name the labels of these runs"
+    return ": name labels with --annotations KIND:PATH"
+
+
 def _source(config: AuditConfig) -> Source:
     sources = read_runs(config.runs)
     if config.judgments is not None:
@@ -68,7 +76,7 @@ def _source(config: AuditConfig) -> Source:
         sources.append(read_published_folder(config.judgments, with_labels=with_labels))
     whole = combine(sources)
     if config.annotations:
-        whole.labels = primary_labels(open_annotations(config.annotations))
+        whole.labels = open_labels(config.annotations)
     if config.split != "all":
         whole.restrict(config.split)
     return whole

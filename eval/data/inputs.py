@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 from trajudge.annotations import (
     Annotation,
+    Role,
     agentrewardbench,
     holds_labels,
+    no_label,
     open_annotations,
     parse_labels,
     store,
@@ -164,6 +166,8 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         DOOR.warn_of_namesake(SAMPLE)
     labels = annotations or _labels_of(resolve_sample(data))
     opened = _open_labels(labels) if labels else ()
+    if annotations and all(one.role is Role.SECONDARY for one in opened):
+        raise no_label(annotations)
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
         # The manifest says which policy it was, also where it is the default.
         labels = str(named)

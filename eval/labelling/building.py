@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import open_labels
 from trajudge.annotations.labelling.database import create_queue
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
 from trajudge.annotations.model import Annotation, Labels
@@ -116,7 +116,7 @@ def plan_of_frame(
     for labels that cannot be used."""
     pilot: Labels = {}
     if config.annotations is not None:
-        pilot = primary_labels(open_annotations(config.annotations))
+        pilot = open_labels(config.annotations)
     probability = frame.probability(pilot)
     known = frame.evidence(probability)
     aim = known if accepted is None else replace(known, accepted=accepted)
@@ -225,7 +225,7 @@ def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Annotatio
     if config.gold is None:
         return {}
     inside = {frame.keys[place] for place in drawn}
-    labels = primary_labels(open_annotations(config.gold))
+    labels = open_labels(config.gold, "--gold")
     usable = [key for key, x in labels.items() if x.success is not None and key not in inside]
     usable.sort(key=lambda key: key.order)
     wanted = round(config.gold_share * len(drawn))

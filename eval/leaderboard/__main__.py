@@ -7,7 +7,7 @@ import sys
 
 from trajudge.eval.leaderboard.options import parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, command
+from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
 from trajudge.trajectories.util.options import read_settings
 
 
@@ -26,10 +26,9 @@ def main(options: argparse.Namespace) -> int:
 
     config = read_settings(LeaderboardConfig, options)
     board = gather_board(config)
-    try:
+    with saved_behind_output() as save:
+        save(write_board, board, config.out)
         sys.stdout.write(leaderboard_screen(board, config.out / PAGE))
-    finally:  # also where nobody reads the output to its end
-        write_board(board, config.out)
     return FAILURES if board.left_out else OK
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import open_labels
 from trajudge.eval.checking.check import check_run
 from trajudge.eval.data.sources import Source
 from trajudge.eval.leaderboard.build import build_board
@@ -30,7 +30,7 @@ def gather_board(config: LeaderboardConfig) -> Board:
     for spec in config.data:
         entries += baseline_entries(spec, config.annotations)
     if config.annotations and not config.data:
-        labels = primary_labels(open_annotations(config.annotations))
+        labels = open_labels(config.annotations)
         source = Source("annotations", [], {}, labels)
         entries.append(BoardEntry(source, "annotations", free=True, trusted=True))
     entries += read_runs(kept)

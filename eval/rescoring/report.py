@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source
@@ -23,10 +24,13 @@ from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, ScoreReport
 from trajudge.eval.scoring.training import without_training
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK
+from trajudge.trajectories.util.exits import OK, saved_behind_output
 from trajudge.trajectories.util.gc_pause import collection_paused
 from trajudge.trajectories.util.tables import Table
 from trajudge.trajectories.util.terminal import count_of, one_line
+
+if TYPE_CHECKING:
+    from trajudge.eval.analysis.mismatches import Mismatch
 
 _WARNINGS_BESIDE = 3  # such tables
 
@@ -52,14 +56,17 @@ def _report(config: ScoreConfig) -> int:
     missing = scores.missing
     if config.baselines != "off" and not config.table:
         scores = beside_baselines(scores, source, config)
-    if config.submission:
-        from trajudge.eval.data.submission import write_submission  # noqa: PLC0415 - only where it is asked for
+    with saved_behind_output() as save:
+        if config.submission:
+            from trajudge.eval.data.submission import write_submission  # noqa: PLC0415 - only where it is asked for
 
-        write_submission(config.submission, scores, source.judgments, source.labels, config.split)
-    if config.plots:
-        _plots(config.plots, source, scores)
-    more = _mismatches(config, config.mismatches, source) if config.mismatches else []
-    _print(config, scores, source, [*_calibration(config, source, missing), *more])
+            said = scores, source.judgments, source.labels
+            save(write_submission, config.submission, *said, config.split)
+        if config.plots:
+            save(_plots, config.plots, source, scores)
+        more = _mismatches(config, config.mismatches, source, save) if config.mismatches else []
+        calibration = _calibration(config, source, missing, save)
+        _print(config, scores, source, [*calibration, *more])
     return OK
 
 
@@ -111,8 +118,6 @@ def _labels_option(config: ScoreConfig, source: Source) -> str:
 
     if not config.annotations:
         return LABELS_OPTION
-    if not source.labels:
-        return f"{LABELS_OPTION} (the file named holds none)"
     first = next(iter(source.labels))
     labels = count_of(len(source.labels), "label")
     return f"{LABELS_OPTION} (not the {labels} of others that were named, {first} for one)"
@@ -164,8 +169,10 @@ def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
     sys.stderr.write(f"{count_of(len(written), 'plot')} in {folder}\n")
 
 
-def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[Table]:
-    """Make the reliability tables, where they are asked for, and write the maps."""
+def _calibration(
+    config: ScoreConfig, source: Source, missing: Missing, save: Callable[..., None]
+) -> list[Table]:
+    """Make the reliability tables, where they are asked for, and ``save`` the maps."""
     if config.calibration is None:
         if config.calibration_out is not None:
             raise UserError("--calibration-out needs --calibration auto")
@@ -181,15 +188,17 @@ def _calibration(config: ScoreConfig, source: Source, missing: Missing) -> list[
     calibrations = calibrate(observed_verdicts(source, missing), source.labels, config.calibration)
     if config.calibration_out is not None:
         configured = with_configurations(calibrations, config.runs)
-        write_calibrations(config.calibration_out, configured)
+        save(write_calibrations, config.calibration_out, configured)
     if _is_one_screen(config):
         return [calibration_table(calibrations)]
     return calibration_tables(calibrations)
 
 
-def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
-    """Write the wrong verdicts; the table of their kinds, where they were sorted."""
-    from trajudge.eval.analysis.mismatches import find_mismatches, write_mismatches  # noqa: PLC0415
+def _mismatches(
+    config: ScoreConfig, file: Path, source: Source, save: Callable[..., None]
+) -> list[Table]:
+    """Make the table of the kinds of wrong verdicts, where they were sorted; ``save`` them."""
+    from trajudge.eval.analysis.mismatches import find_mismatches  # noqa: PLC0415
 
     held_out = without_training(source.judgments, source.training)
     cases, absent = find_mismatches(
@@ -200,20 +209,25 @@ def _mismatches(config: ScoreConfig, file: Path, source: Source) -> list[Table]:
             f"warning: {count_of(len(absent), 'trajectory')} with a wrong verdict not in the data, "
             f"{absent[0]} for one: left out of {file}\n"
         )
-    write_mismatches(file, cases)
+    found = list(cases)
+    save(_save_mismatches, file, found)
     if not config.explain:
-        sys.stderr.write(f"{count_of(len(cases), 'wrong verdict')} in {file}\n")
         return []
     from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
-    explained = explain(cases, single_model(config.explain, config.calls))
-    write_mismatches(file, explained)
+    explained = found[:] = explain(cases, single_model(config.explain, config.calls))
     reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(
             f"warning: {len(reasons)} of {count_of(len(cases), 'wrong verdict')} not sorted, "
             f"for one: {one_line(reasons[0])}\n"
         )
-    sys.stderr.write(f"{count_of(len(cases), 'wrong verdict')} in {file}\n")
     return [kinds_table(explained)]
+
+
+def _save_mismatches(file: Path, cases: Sequence[Mismatch]) -> None:
+    from trajudge.eval.analysis.mismatches import write_mismatches  # noqa: PLC0415
+
+    write_mismatches(file, cases)
+    sys.stderr.write(f"{count_of(len(cases), 'wrong verdict')} in {file}\n")

@@ -7,7 +7,7 @@ import sys
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source, combine, policy_name, read_runs
+from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_warning
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
 from trajudge.eval.runs.settings import ScoreConfig
@@ -40,14 +40,7 @@ def read_sources(config: ScoreConfig) -> Source:
     for note in combined.notes:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
-        from trajudge.annotations import open_annotations, parse_labels, primary_labels  # noqa: PLC0415
-        from trajudge.annotations.policies import policy_note  # noqa: PLC0415
-
-        combined.labels = primary_labels(open_annotations(config.annotations))
-        named = parse_labels(config.annotations)
-        combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
-        if note := policy_note(config.annotations):
-            sys.stderr.write(f"note: {one_line(note)}\n")
+        _take_labels(combined, config.annotations)
     if len(combined.policies) > 1:
         raise UserError(
             f"the runs' labels follow several policies ({', '.join(sorted(combined.policies))}): "
@@ -56,6 +49,26 @@ def read_sources(config: ScoreConfig) -> Source:
     if config.split != "all":
         combined.restrict(config.split)
     return combined
+
+
+def _take_labels(combined: Source, annotations: str) -> None:
+    """Put the labels that the user names in the place of those of the runs, and say which policy
+    made them. Raises UserError."""
+    from trajudge.annotations import open_labels, parse_labels  # noqa: PLC0415
+    from trajudge.annotations.policies import policy_note  # noqa: PLC0415
+
+    combined.labels = open_labels(annotations)
+    named = parse_labels(annotations)
+    combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
+    if note := policy_note(annotations):
+        sys.stderr.write(f"note: {one_line(note)}\n")
+
+
+def warn_of_strangers(source: Source, annotations: str) -> None:
+    """Say where none of the labels that the user names belongs to a trajectory that was judged."""
+    if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
+        warning = strangers_warning(annotations, source.labels, source.judgments[0].key)
+        sys.stderr.write(one_line(warning) + "\n")
 
 
 def score_source(source: Source, config: ScoreConfig) -> ScoreReport:

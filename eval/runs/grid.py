@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from trajudge.annotations.model import Labels
 from trajudge.eval.data.index.keys import are_equal
 from trajudge.eval.data.inputs import MEMORY, DataSource, find_source
+from trajudge.eval.data.sources import strangers_warning
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of, no_judge_asks
 from trajudge.eval.runs.plan import RunPlan, make_plan
@@ -195,10 +196,4 @@ def _strangers(plan: RunPlan) -> str:
     nothing where one does."""
     if len(plan.labels) or not len(plan.known):
         return ""
-    label, key = next(iter(plan.known)), plan.keys.key(0)
-    return (
-        f"warning: {plan.source.labels}: none of its {len(plan.known):,} labels belongs to a "
-        f"trajectory that is judged: a label is of agent {label.agent!r} on {label.benchmark!r}, "
-        f"task {label.task_id!r}; a trajectory of agent {key.agent!r} on {key.benchmark!r}, task "
-        f"{key.task_id!r}"
-    )
+    return strangers_warning(str(plan.source.labels), plan.known, plan.keys.key(0))

@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import (
+    Labels,
+    agentrewardbench,
+    open_annotations,
+    open_labels,
+    primary_labels,
+)
 from trajudge.annotations.model import Annotation
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.acceptance.names import current_names
@@ -131,7 +137,7 @@ def read_all_labels(
 ) -> Labels:
     """Read the expert labels that belong to them: the named ones, or else those of each source."""
     if annotations:
-        return primary_labels(open_annotations(annotations))
+        return open_labels(annotations)
     labels: dict[TrajectoryKey, Annotation] = {}
     for run in runs:
         labels.update(read_labels(run))

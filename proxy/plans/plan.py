@@ -14,6 +14,8 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import read_utf8
 
 _SHOWN = 3  # mistakes that one message names
+_EXAMPLE = '{"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"}]}'
+_MEND = f"write a JSON object such as {_EXAMPLE}"
 
 KINDS = tuple(
     get_args(fault.model_fields["kind"].annotation)[0] for fault in get_args(get_args(Fault)[0])
@@ -65,6 +67,8 @@ def _sentence(error: dict[str, Any]) -> str:
     else:
         where = ".".join(map(str, place)) or "the plan"
     why = str(error["msg"]).removeprefix("Value error, ")
+    if error["type"] in ("json_invalid", "model_type") and not place:
+        return f"{where}: {why}: {_MEND}"
     if error["type"] == "missing":
         return f"{where} is missing"
     if error["type"] == "extra_forbidden":
@@ -87,6 +91,8 @@ def read_plan(path: Path) -> FaultPlan:
         text = read_utf8(path)
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a fault plan in --faults") from error
+    if not text.strip():
+        raise UserError(f"{path} is empty: {_MEND}")
     mistakes = plan_mistakes(text)
     if mistakes:
         more = f"; and {len(mistakes) - _SHOWN} more" if len(mistakes) > _SHOWN else ""

@@ -16,6 +16,7 @@ from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, write
 from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
 from trajudge.robustness.measures.rates import PerturbationRates
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
+from trajudge.robustness.measures.screen import written_to
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker, Relation
 from trajudge.trajectories.util.atomic import save_bytes
@@ -182,7 +183,7 @@ def _percent(share: float | None) -> str:
 
 def comparison_screen(rows: Sequence[DefendedJudgeRow], files: Sequence[Path]) -> str:
     """Lay out one screen."""
-    rest = f"written to {', '.join(map(str, files))}; --full shows every attack"
+    rest = f"{written_to(files)}; --full shows every attack"
     return first_screen((), comparison_tables(rows), rest=rest)
 
 

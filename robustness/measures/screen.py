@@ -15,13 +15,18 @@ _FEW = 20  # trials below which a rate says little
 _HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")
 
 
+def written_to(files: Sequence[Path]) -> str:
+    """Say where the files of a measurement are; without any, that they could not be written."""
+    return f"written to {', '.join(map(str, files))}" if files else "its files are not written"
+
+
 def screen(judges: Sequence[JudgeRobustness], files: Sequence[Path], *, full: bool) -> str:
     """Lay out one screen; with ``full`` every table whole."""
     finding = [line for judge in judges for line in _finding(judge)]
     tables = [_table(judge, full=full) for judge in judges]
     tables = [table for table in tables if table.rows]
     warnings = list(dict.fromkeys(line for judge in judges for line in _warnings(judge)))
-    rest = f"written to {', '.join(map(str, files))}"
+    rest = written_to(files)
     if full:
         whole = "\n".join(text(table) for table in tables)
         return "\n".join([*all_folded(finding), "", whole, *all_folded([*warnings, rest])]) + "\n"

@@ -37,7 +37,11 @@ def test_on_real_runs_they_are_equal(chromium: Path, tmp_path: Path) -> None:
     assert all(row["replay"] == row["pass_at_k"] for row in found["rows"])
 
 
-def test_no_attempt_is_a_mistake(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("attempts", ["0", "1001"])
+def test_no_attempt_or_very_many_are_a_mistake(
+    attempts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A number of twelve digits ran without an end."""
     write_cases(tmp_path / "cases.jsonl", [sound("unwish")])
-    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--attempts", "0"]) == USAGE_ERROR
+    assert main(["--cases", str(tmp_path / "cases.jsonl"), "--attempts", attempts]) == USAGE_ERROR
     assert "--attempts" in capsys.readouterr().err

@@ -155,6 +155,7 @@ def test_the_vector_that_a_mistaken_one_is_told_exists(
     --vector 1,2,3 => seven numbers
     --vector 1,1,1,1,1,1,4 => seven numbers
     --count 0 => --count: '0' is not
+    --count 1000000000000 => more than 10,000: for more, run again with another --seed
     --seed -1 => --seed: '-1' is not
     --level 4 => --level
     --level 1 --vector 1,1,1,1,1,1,1 => not allowed with

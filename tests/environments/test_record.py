@@ -227,6 +227,7 @@ def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
     --agent oracel => oracel
     --workers 0 => --workers
     --workers 1001 => is more than 1,000
+    --attempts 1001 => more than 1,000: for more, run again with another --seed
     --seed -1 => --seed
     --max-cost 1 => --model
     --model scripted-b => scripted

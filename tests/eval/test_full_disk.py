@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.eval.test_hard_subset import write_attempts
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main
 
@@ -50,6 +51,45 @@ def test_is_one_sentence_at_every_write_and_loses_nothing(
         assert "cannot be written (File too large)" in shown
         assert main([*WORDS, str(folder)]) == 0
         assert (folder / "judgments.jsonl").read_bytes() == wanted
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("score RUN --no-index --mismatches OUT", "heuristic"),
+        ("score RUN --no-index --submission OUT --plots OUT-plots", "heuristic"),
+        ("data hard-subset ATTEMPTS --resamples 2 --save OUT", "tasks"),
+        ("robust RUN --attacked ATTACKED --out OUT", "heuristic"),
+    ],
+)
+def test_a_result_is_printed_before_it_is_saved(
+    words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The screen of a long computation was lost with the file."""
+    run, attacked, attempts = (tmp_path / name for name in ("run", "attacked", "attempts.csv"))
+    made = [*WORDS, str(run)]
+    if "ATTACKED" in words:
+        assert (
+            trajudge(
+                ["data", "perturb", "--data", "sample", "--limit", "3", "--out", str(attacked)]
+            )
+            == 0
+        )
+        made = ["--judge", "heuristic", "--data", str(attacked), "--out", str(run)]
+    assert main(made) == 0
+    write_attempts(attempts)
+    places = {"RUN": run, "ATTACKED": attacked, "ATTEMPTS": attempts}
+    given = [
+        str(places.get(word, word)).replace("OUT", str(tmp_path / "out")) for word in words.split()
+    ]
+    capsys.readouterr()
+    with no_file_beyond(0):
+        code = trajudge(given)
+    shown = capsys.readouterr()
+    assert code == 2
+    assert said in shown.out
+    assert "error: " in shown.err.splitlines()[-1]
+    assert "cannot be written (File too large)" in shown.err
 
 
 @pytest.mark.parametrize("name", ["file", "file/below"])

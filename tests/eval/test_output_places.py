@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.test_flags import parsers
+from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main
 from trajudge.trajectories.util.exits import BROKEN_PIPE, Output
@@ -122,19 +123,31 @@ def test_a_result_is_printed_where_its_file_cannot_be_written(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("command", "files"),
+    ("words", "files"),
     [
-        ("audit", {"audit.json", "cases.jsonl"}),
-        ("leaderboard", {"index.html", "leaderboard.csv"}),
+        ("audit RUN --out OUT", {"audit.json", "cases.jsonl"}),
+        ("leaderboard RUN --out OUT", {"index.html", "leaderboard.csv"}),
+        ("score RUN --mismatches OUT/a --submission OUT/b", {"a", "b"}),
+        ("env prism REPORT --save OUT/prism.json", {"prism.json"}),
+        ("rules lint --tasks TASKS --out OUT", {"lint.json", "lint.csv"}),
+        ("data hard-subset ATTEMPTS --resamples 2 --save OUT/tasks.csv", {"tasks.csv"}),
     ],
 )
 def test_what_nobody_reads_to_its_end_is_written(
-    command: str, files: set[str], tmp_path: Path
+    words: str, files: set[str], tmp_path: Path
 ) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]) == 0
-    words = [sys.executable, "-u", "-m", "trajudge.eval.cli", command, str(run), "--out", str(out)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=Path(__file__).parents[2]) as process:
+    report, attempts = tmp_path / "report.json", tmp_path / "attempts.csv"
+    report.write_text('{"name": "x"}')
+    write_attempts(attempts)
+    tasks = tmp_path / "tasks.json"
+    tasks.write_text(json.dumps(TASKS))
+    places = {"RUN": run, "REPORT": report, "ATTEMPTS": attempts, "TASKS": tasks}
+    given = [str(places.get(word, word)).replace("OUT", str(out)) for word in words.split()]
+    command = [sys.executable, "-u", "-m", "trajudge.eval.cli", *given]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root) as process:
         assert process.stdout
         process.stdout.close()
     assert process.returncode == BROKEN_PIPE

@@ -8,7 +8,8 @@ import functools
 import os
 import select
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
@@ -235,6 +236,28 @@ def command(parser: Callable[[], argparse.ArgumentParser]) -> Callable[[Work], M
         return main
 
     return decorate
+
+
+@contextmanager
+def saved_behind_output() -> Iterator[Callable[..., None]]:
+    """Print a result and save it, so that neither is lost where the other fails.
+
+    The block calls what it is given with each function that saves, and its arguments, and prints.
+    They run behind it, in their order, also where nobody reads the output to its end, its place is
+    full, or an earlier one of them fails; what failed is raised then.
+    """
+    saves: list[Callable[[], object]] = []
+
+    def save(work: Callable[..., object], *details: Any, **options: Any) -> None:
+        saves.append(functools.partial(work, *details, **options))
+
+    try:
+        yield save
+        sys.stdout.flush()
+    finally:
+        with ExitStack() as stack:
+            for work in reversed(saves):
+                stack.callback(work)
 
 
 def _output_is_closed() -> bool:

@@ -20,7 +20,11 @@ LARGEST = 2**63 - 1  # what a run's manifest can hold
 # More is a slip, and would fit in no machine's memory.
 MOST_SAMPLES = 10_000
 MOST_WORKERS = 1_000
+MOST_CASES = 10_000
+MOST_ATTEMPTS = 1_000
 MOST_PAGE_LOADS = 10_000  # of a task, that a fault plan may count on
+
+_ANOTHER_SEED = ": for more, run again with another --seed"
 
 
 def count(text: str) -> int:
@@ -53,9 +57,24 @@ def workers(text: str) -> int:
     return _up_to(MOST_WORKERS, text)
 
 
-def _up_to(most: int, text: str) -> int:
+def case_count(text: str) -> int:
+    """Read a number of generated cases."""
+    return _up_to(MOST_CASES, text, _ANOTHER_SEED)
+
+
+def attempt_count(text: str) -> int:
+    """Read a number of runs of each case."""
+    return _up_to(MOST_ATTEMPTS, text, _ANOTHER_SEED)
+
+
+def goal_count(text: str) -> int:
+    """Read a number of other goals of a task."""
+    return _up_to(MOST_CASES, text)
+
+
+def _up_to(most: int, text: str, mend: str = "") -> int:
     if (value := count(text)) > most:
-        raise argparse.ArgumentTypeError(f"{text!r} is more than {most:,}")
+        raise argparse.ArgumentTypeError(f"{text!r} is more than {most:,}{mend}")
     return value
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from trajudge.eval.acceptance.training.choosing import TEST
 from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.trajectories.util.terminal import count_of
+
+# The share of test rows is told where it misses by more than this part of the smaller share.
+_NOTABLE = 0.25
 
 
 class Guarantee(NamedTuple):
@@ -38,7 +43,7 @@ class CardSource(NamedTuple):
     agents: Mapping[str, int]
 
 
-def training_warnings(counts: TrainingCounts) -> list[str]:
+def training_warnings(config: TrainingConfig, counts: TrainingCounts) -> list[str]:
     """Say what the user should know of the rows."""
     warnings = []
     reasons = ", ".join(f"{reason}: {n:,}" for reason, n in counts.left_out.items())
@@ -46,9 +51,28 @@ def training_warnings(counts: TrainingCounts) -> list[str]:
         warnings.append(f"no row of training data ({reasons or 'nothing was accepted'})")
     elif reasons:
         warnings.append(f"left out of the training data ({reasons})")
+    warnings += _other_share(config.test_share, counts)
     for problem, n in counts.screenshots.items():
         warnings.append(f"{n} turns without their screenshot: {problem}")
     return warnings
+
+
+def _other_share(wanted: float, counts: TrainingCounts) -> list[str]:
+    """Say where the share of test rows is notably another than that of the tasks asked for."""
+    rows = sum(counts.rows.values())
+    if not wanted or not rows:
+        return []
+    share = counts.rows.get(TEST, 0) / rows
+    if abs(share - wanted) <= _NOTABLE * min(wanted, 1 - wanted):
+        return []
+    sentence = f"--test-share {wanted:g}: {100 * share:.3g} % of the rows are in test, for "
+    if counts.tasks == 1:
+        return [f"{sentence}all rows are of one task, which is not divided"]
+    tasks = count_of(counts.tasks, "task")
+    return [
+        f"{sentence}whole tasks are drawn, and the {tasks} are few or of unequal size "
+        "(another --seed draws others)"
+    ]
 
 
 def card(

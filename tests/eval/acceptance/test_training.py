@@ -270,6 +270,43 @@ def test_runs_that_are_left_out_are_counted_on_the_screen(
     assert "left out of the training data (duplicate: 2)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("runs_of_a_task", "share", "told"),
+    [
+        (
+            (20, 2, 2, 2, 2, 2), 0.3,
+            "--test-share 0.3: 13.3 % of the rows are in test, for whole tasks are drawn, and the "
+            "6 tasks are few or of unequal size (another --seed draws others)",
+        ),
+        ((4, 4, 4, 4), 0.25, None),
+        ((1, 1, 1), 0.3, None),
+        (
+            (3,), 0.5,
+            "--test-share 0.5: 0 % of the rows are in test, for all rows are of one task, which "
+            "is not divided",
+        ),
+        ((3,), 0, None),
+    ],
+)  # fmt: skip
+def test_a_test_share_that_came_out_otherwise_is_told(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    runs_of_a_task: tuple[int, ...],
+    share: float,
+    told: str | None,
+) -> None:
+    """Tasks are drawn: of few tasks of unequal size the rows were divided in another way."""
+    runs = [
+        run_of(task, agent=f"good-{n}", action=f"click('{n}')")
+        for task, count in enumerate(runs_of_a_task)
+        for n in range(count)
+    ]
+    run = judged(tmp_path / "run", runs)
+    export(run, "trl-messages", tmp_path / "out", "--test-share", share)
+    screen = " ".join(capsys.readouterr().out.split())
+    assert (told in screen) if told else ("--test-share" not in screen)
+
+
 def test_held_out_tasks_are_not_learned(pairs: Path, tmp_path: Path) -> None:
     tasks = tmp_path / "tasks.txt"
     tasks.write_text(

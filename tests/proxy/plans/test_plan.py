@@ -55,8 +55,8 @@ def test_the_digest_is_of_the_faults_not_of_the_seed() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "the plan: Invalid JSON"),
-        ("[]", "the plan: Input should be an object"),
+        ("{", 'write a JSON object such as {"faults"'),
+        ("[]", "the plan: Input should be an object: write a JSON object such as"),
         ('{"version": 2}', "version is 2"),
         ('{"fault": []}', "fault is no field"),
         (with_fault(status=418), "fault 1: status is 418"),
@@ -97,6 +97,16 @@ def test_several_mistakes_are_named_together(tmp_path: Path) -> None:
         read_plan(file)
     with pytest.raises(UserError, match="No such file"):
         read_plan(tmp_path / "none.json")
+
+
+def test_a_file_without_a_plan_is_told_a_plan(tmp_path: Path) -> None:
+    """Of an empty file only the end of its JSON was named; what it is told can be pasted."""
+    file = tmp_path / "plan.json"
+    file.write_text(" \n")
+    with pytest.raises(UserError, match=r"plan\.json is empty: write a JSON object") as told:
+        read_plan(file)
+    file.write_text(str(told.value).partition("such as ")[2])
+    assert [fault.id for fault in read_plan(file).faults] == ["busy"]
 
 
 def test_the_command_shows_what_a_plan_does(

@@ -14,6 +14,7 @@ from trajudge.trajectories.util.exits import (
     INTERRUPTED,
     OK,
     USAGE_ERROR,
+    saved_behind_output,
     user_errors,
 )
 
@@ -82,3 +83,22 @@ def test_a_full_disk_under_the_output_is_one_sentence(words: tuple[str, ...]) ->
     assert ended.returncode == 2
     assert ended.stderr.startswith("error: the output: cannot be written (No space left on")
     assert ended.stderr.count("\n") == 1
+
+
+def test_what_is_saved_behind_the_output_is_saved_in_any_case() -> None:
+    """In its order, also where an earlier one fails, and where the output cannot be printed."""
+    done: list[str] = []
+
+    def fail() -> None:
+        done.append("failed")
+        raise UserError("no room")
+
+    with pytest.raises(UserError, match="no room"), saved_behind_output() as save:
+        save(fail)
+        save(done.append, "second")
+        done.append("printed")
+    assert done == ["printed", "failed", "second"]
+    with pytest.raises(BrokenPipeError), saved_behind_output() as save:
+        save(done.append, "third")
+        raise BrokenPipeError
+    assert done[3:] == ["third"]
