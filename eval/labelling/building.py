@@ -220,15 +220,33 @@ def _items(plan: QueuePlan, config: BuildConfig) -> list[QueueItem]:
     return items
 
 
+def hidden_checks(config: BuildConfig, drawn: int) -> int:
+    """Return how many hidden checks a queue of so many drawn trajectories is to have."""
+    return 0 if config.gold is None else round(config.gold_share * drawn)
+
+
 def _gold(config: BuildConfig, frame: Frame, drawn: Ints) -> dict[Any, Annotation]:
-    """Choose the hidden checks among trajectories with known labels that were not drawn."""
+    """Choose the hidden checks among trajectories with known labels that were not drawn. Raises
+    UserError where there would be none."""
     if config.gold is None:
         return {}
-    inside = {frame.keys[place] for place in drawn}
+    wanted = hidden_checks(config, len(drawn))
+    if not wanted:
+        raise UserError(
+            f"--gold-share {config.gold_share:g}: gives no hidden check for {len(drawn):,} drawn "
+            "trajectories: raise it, or leave out --gold"
+        )
     labels = open_labels(config.gold, "--gold")
-    usable = [key for key, x in labels.items() if x.success is not None and key not in inside]
+    known = {key for key, label in labels.items() if label.success is not None}
+    if not config.data:  # the runs' data shows what was judged; other data may hold more
+        known &= set(frame.keys)
+    usable = list(known - {frame.keys[place] for place in drawn})
+    if not usable:
+        raise UserError(
+            f"--gold {config.gold}: has no label of success for a trajectory of these runs that "
+            "was not drawn: name other labels, or leave it out"
+        )
     usable.sort(key=lambda key: key.order)
-    wanted = round(config.gold_share * len(drawn))
     order = np.random.default_rng([config.seed, 2]).permutation(len(usable))[:wanted]
     return {usable[place]: labels[usable[place]] for place in sorted(order.tolist())}
 

@@ -32,7 +32,7 @@ MEANINGS = {
     "--allow-host": "NAME str",  # that a proxy forwards requests under
     "--annotations": "KIND:PATH str",  # expert labels
     "--api": "NAME str",  # model API whose calls are measured
-    "--attempts": "N count",  # runs per case
+    "--attempts": "N attempt_count",  # runs per case
     "--auth": "switch",
     "--backend": "choice str",  # of the proxy
     "--base-url": "URL str",

@@ -18,11 +18,12 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Draw what the command line names and return the exit code."""
-    from trajudge.eval.labelling.building import plan_queue, write_queue  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.labelling.building import hidden_checks, plan_queue, write_queue  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.labelling.results import expected_table  # noqa: PLC0415
     from trajudge.eval.labelling.settings import BuildConfig  # noqa: PLC0415
     from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
     from trajudge.trajectories.util.tables import render  # noqa: PLC0415
+    from trajudge.trajectories.util.terminal import count_of  # noqa: PLC0415
 
     config = read_settings(BuildConfig, options)
     plan = plan_queue(config)
@@ -35,7 +36,9 @@ def main(options: argparse.Namespace) -> int:
         sys.stdout.write("nothing written (--dry-run)\n")
         return OK
     items = write_queue(plan, config)
-    checks = f", {items - drawn:,} hidden checks" if items > drawn else ""
+    made, wanted = items - drawn, hidden_checks(config, drawn)
+    fewer = f" (not {wanted:,}: --gold labels no more trajectories)" if made < wanted else ""
+    checks = f", {count_of(made, 'hidden check')}{fewer}" if made else ""
     sys.stdout.write(
         f"wrote {config.out}{checks}; next:  trajudge label {quote(str(config.out))}\n"
     )

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from trajudge.eval.labelling.options import queue_parser
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.terminal import count_of
 
@@ -31,8 +32,11 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
     from trajudge.annotations.labelling.transfer import import_annotations  # noqa: PLC0415
 
+    annotations = open_annotations(options.annotations)
+    if not annotations:
+        raise UserError(f"--annotations {options.annotations}: holds no label: name another file")
     store = LabelStore(options.queue)
-    taken, left_out = import_annotations(store, open_annotations(options.annotations))
+    taken, left_out = import_annotations(store, annotations)
     store.close()
     sys.stdout.write(f"{count_of(taken, 'label')} taken, {left_out:,} left out\n")
     return OK

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from trajudge.annotations import open_annotations, primary_labels
+from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main
@@ -148,6 +149,38 @@ def test_hidden_checks_are_no_part_of_the_draw(run: Path, tmp_path: Path) -> Non
     assert all(item.inclusion_probability is None for item in gold)
     truth = primary_labels(open_annotations("sample"))
     assert all(item.gold["success"] == truth[item.key].success for item in gold if item.gold)
+
+
+def test_hidden_checks_that_cannot_be_made_are_told(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A queue without them measures no annotator, and nobody would know."""
+    few = tmp_path / "few.jsonl"
+    known = [label for label in open_annotations("sample") if label.success is not None]
+    strange = known[0].key.model_copy(update={"agent": "stranger"})
+    stranger = known[0].model_copy(update={"key": strange})
+    words = ["--gold", f"trajudge:{few}", "--gold-share", "0.1"]
+    annotation_store.write(few, [stranger])
+    assert build(run, tmp_path / "none", *words) == 2
+    assert "few.jsonl: has no label of success for a traj" in capsys.readouterr().err
+    assert build(run, tmp_path / "whole") == 0
+    drawn = {stored.item.key for stored in LabelStore(tmp_path / "whole").items()}
+    annotation_store.write(few, [next(one for one in known if one.key not in drawn), stranger])
+    assert build(run, tmp_path / "one", *words) == 0
+    assert "1 hidden check (not 4: --gold labels no more trajectories)" in capsys.readouterr().out
+    assert build(run, tmp_path / "none", "--gold", "sample", "--gold-share", "0.01") == 2
+    assert "--gold-share 0.01: gives no hidden check for 40 drawn" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_file_without_labels_is_not_imported(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert build(run, tmp_path / "queue") == 0
+    annotation_store.write(tmp_path / "empty.jsonl", [])
+    words = ["--annotations", f"trajudge:{tmp_path / 'empty.jsonl'}"]
+    assert main(["label", "import", str(tmp_path / "queue"), *words]) == 2
+    assert "empty.jsonl: holds no label: name another file" in capsys.readouterr().err
 
 
 def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
