@@ -42,9 +42,9 @@ class Annotation(Record):
     the first fault, counted from 0 as ``Step.index``, and ``failure_type`` its kind in the
     benchmark's terms.
 
-    The labelling application adds: ``unsure_why`` gives the reason per unanswered question,
-    ``seconds`` is the time that the page was visible, ``confidence`` goes from 1 to 3, and
-    ``blind`` tells whether no verdict was visible; otherwise ``seen`` names the visible ones.
+    The labelling application adds: ``unsure_why`` gives the reason for each question whose answer
+    is unsure, ``seconds`` is the time that the page was visible, ``confidence`` goes from 1 to 3,
+    and ``blind`` tells whether no verdict was visible; otherwise ``seen`` names the visible ones.
     """
 
     key: TrajectoryKey

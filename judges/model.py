@@ -206,8 +206,8 @@ class ModelClient(Protocol):
     hidden.
 
     ``stage`` names the call in the ledger, ``rung`` the truncation level of the prompt. ``model``
-    names a model other than the run's, which the judge's options specify (a captioner). ``assume``
-    is a reply of the expected kind: a dry run, which gets no reply, continues with it and estimates
+    is given when the judge's options name another model than the run's (a captioner). ``assume`` is
+    a reply of the expected kind: a dry run, which gets no reply, continues with it and estimates
     costs by its length. ``parameters`` override the run's (``max_tokens``, ``temperature``, ...).
     Raises CallFailed (``judges.adapters.errors``).
     """

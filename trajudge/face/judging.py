@@ -126,7 +126,7 @@ def judge(
 
     Works inside a running event loop, too. Raises UserError where the command exits with code 2,
     and KeyboardInterrupt after Ctrl-C, when the judgments in progress are finished and kept.
-    Limitations of the result are warnings.
+    Limitations of the result are given as warnings.
     """
     call = _Call(runs, judge, model, _given(annotations, out, max_cost, more))
     done = run_in_thread(lambda stop: _judge(call, stop))
