@@ -108,7 +108,7 @@ def _lines(one: JudgeDrift) -> list[str]:
     if one.between is not None and one.within is not None:
         p = probability(one.p_adjusted)
         p = p if p.startswith("<") else f"= {p}"
-        told = "it answers otherwise than then" if one.has_drifted else "no more than noise"
+        told = "its verdicts have changed" if one.has_drifted else "no more than noise"
         lines = [
             f"{one.judge}: {told}: {100 * one.between:.1f} % of verdicts differ from the frozen "
             f"ones, {100 * one.within:.1f} % between draws of one time (p {p})",
@@ -117,8 +117,8 @@ def _lines(one: JudgeDrift) -> list[str]:
         ]
     if one.other_prompts:
         lines.append(
-            f"  {one.other_prompts} canaries are asked with other prompts than then, and tell "
-            "nothing of the model: the judge, its options, the data or this program has changed"
+            f"  {one.other_prompts} canaries have other prompts than the frozen ones, and tell "
+            "nothing about the model: the judge, its options, the data or this program has changed"
         )
     if one.unanswered:
         lines.append(f"  {one.unanswered} canaries got no verdict")

@@ -136,7 +136,7 @@ def test_every_day_is_asked_anew_and_a_change_is_found(
     assert found["accepted_now"] == pytest.approx(1 - found["accepted_then"])
     assert found["p_adjusted"] < 0.001 and found["has_drifted"]
     shown = on_one_line(capsys.readouterr().out)
-    assert "it answers otherwise than then: 100.0 % of verdicts differ" in shown
+    assert "its verdicts have changed: 100.0 % of verdicts differ" in shown
     service.model = steady
     assert service.on(DAY.replace(day=8))[0] == 0
 
@@ -162,7 +162,7 @@ def test_another_prompt_tells_nothing_of_the_model(
     assert not found["has_drifted"] and found["between"] is None
     printed = capsys.readouterr().out
     assert "no canary could be compared" in printed
-    assert f"{RUNS} canaries are asked with other prompts than then" in printed
+    assert f"{RUNS} canaries have other prompts than the frozen ones" in printed
 
 
 @pytest.mark.slow
