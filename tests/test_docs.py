@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,13 +19,26 @@ import pytest
 
 import trajudge
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+from tests.test_readme import MISUNDERSTOOD
+from trajudge.eval.cli import main as command
 from trajudge.face.decisions import PlanSettings, TrainingSettings
 from trajudge.face.judging import JudgeSettings
+from trajudge.trajectories.util.exits import Parser
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 POINT = re.compile(r'^\[project\.entry-points\."([\w.]+)"\]\n(.*)$', flags=re.M)
 PYTHON = re.compile(r"^```python\n(.*?)^```$", flags=re.M | re.S)
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.M | re.S)
+SHELLS = ("", "sh", "bash", "console")
+COMMAND = re.compile(r"^(?:\$ )?(?:\w+=\S+ )?(?:trajudge |python -m eval\.)([a-z].+)$", flags=re.M)
+# What the text names with its options; a command that is named alone needs more to run.
+NAMED = re.compile(r"`trajudge ([^`…]+ --[^`…]+)`")
+PAGES = [
+    page
+    for page in sorted((ROOT / "docs").rglob("*.md"))
+    if re.search(f"{COMMAND.pattern}|{NAMED.pattern}", page.read_text("utf-8"), flags=re.M)
+]
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +161,31 @@ def test_what_the_guides_bring_runs_together(how: str, request: pytest.FixtureRe
     )
     assert judgment.status == "unparsable"
     assert judgment.calls[0].text.startswith("m was asked")
+
+
+@pytest.mark.usefixtures("own_folder")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Once its words are understood a command ends here; one that looks at files while it reads
+    them fails for what an empty folder lacks."""
+
+    def understood(parser: Parser, words: list[str] | None = None, _: object = None) -> None:
+        super(Parser, parser).parse_args(words)
+        parser.exit()
+
+    monkeypatch.setattr(Parser, "parse_args", understood)
+    Path("queue").mkdir()  # of "trajudge label queue"
+    text = page.read_text(encoding="utf-8")
+    blocks = [block for language, block in BLOCK.findall(text) if language in SHELLS]
+    lines = "\n".join(blocks).replace("\\\n", " ")
+    for words in [*COMMAND.findall(lines), *NAMED.findall(text)]:
+        with suppress(SystemExit):
+            command(shlex.split(words, comments=True))
+        told = capsys.readouterr().err
+        assert not MISUNDERSTOOD.search(told), (words, told)
+        assert "Traceback" not in told, words
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -47,9 +48,9 @@ MODELS = [command for command in COMMANDS if command.startswith("python -m eval.
 NO_INPUT = tuple(f"trajudge {name}" for name in ("env generate", "env prism", "robust"))
 PRICES = '[models."gpt-4o"]\ninput = 2.5\noutput = 10.0\n'
 # What argparse says of a command that is not spelled as it is written there.
-_MISUNDERSTOOD = re.compile(
+MISUNDERSTOOD = re.compile(
     r"unrecognized arguments|invalid choice|are required|expected (one|at least)|no command|"
-    r"is an old|was renamed|deprecated"
+    r"is an old|was renamed|deprecated|is now --|is given twice, as|is empty: give"
 )
 
 
@@ -80,6 +81,12 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     assert max(map(len, README.splitlines())) <= 110
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
+
+
+def test_every_judge_is_named() -> None:
+    (judges,) = re.findall(r"^## Judges\n(.*?)^## ", README, flags=re.M | re.S)
+    ours = tomllib.loads((ROOT / "judges/judges.toml").read_text(encoding="utf-8"))
+    assert set(ours) <= set(re.findall(r"`([\w-]+)`", judges))
 
 
 def test_setting_up_installs_the_command() -> None:
@@ -165,7 +172,7 @@ def test_what_verdicts_survive_as_written(capsys: pytest.CaptureFixture[str]) ->
     assert run(written("trajudge robust") + " --limit 6 --out out") == 0
     told = capsys.readouterr()
     assert told.out.startswith("heuristic: precision ")
-    assert not _MISUNDERSTOOD.search(told.err), told.err
+    assert not MISUNDERSTOOD.search(told.err), told.err
     assert Path("out/robustness.json").is_file()
 
 
@@ -259,7 +266,7 @@ def test_every_command_is_spelled_as_the_parser_has_it(
     Path("attempts.csv").write_text("")
     code = run(command)
     told = capsys.readouterr().err
-    assert not _MISUNDERSTOOD.search(told), told
+    assert not MISUNDERSTOOD.search(told), told
     assert "Traceback" not in told
     assert code in (0, 1, 2)
 
@@ -311,30 +318,48 @@ def test_an_agent_writes_our_format_in_eight_lines() -> None:
 
 
 @pytest.mark.slow
-def test_the_tables_of_baselines_are_what_the_command_prints(
-    real_data: Path, capsys: pytest.CaptureFixture[str]
+def test_the_figures_of_baselines_are_what_the_command_prints(
+    real_data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The tables of the README and of the guide, and what both say of equal recall."""
+    monkeypatch.setenv("COLUMNS", "100")
     folder = str(real_data / "agentrewardbench")
     assert trajudge(["score", "--judgments", folder, "--split", "test", "--full"]) == 0
-    judges = capsys.readouterr().out.split("\n\n")[0]
-    names = {"WebJudge-7B": "webjudge-7b", "rule-based": "rule-based"}
-    rows = {
-        names.get(head, head): cells
-        for head, *cells in _columns_of_readme("AgentRewardBench test, 781 runs")
-    }
+    parts = capsys.readouterr().out.split("\n\n")
+    (equal,) = [part for part in parts if part.startswith("Trivial baselines at")]
+    short = dict(_columns_of_readme("AgentRewardBench test, 781 runs"))
     guide = (ROOT / "docs/decisions.md").read_text(encoding="utf-8")
-    for name in ("webjudge-7b", "telemetry", "tfidf-answer", "claim-of-success"):
-        (printed,) = [line for line in judges.splitlines() if line.startswith(f"{name} ")]
-        assert [part in printed for part in rows[name]] == [True, True], name
-        written = {"webjudge-7b": "WebJudge-7B", "telemetry": "telemetry ("}.get(name, name)
-        (line,) = [line for line in guide.splitlines() if line.startswith(f"| {written}")][:1]
-        assert all(part in line for part in rows[name]), name
+    tables = [cells for cells in map(_cells, guide.splitlines()) if len(cells) == 4]
+    written = {name.partition(" (")[0]: cells for name, *cells in tables}
+    names = {"webjudge-7b": "WebJudge-7B", "rule-based beside webjudge-7b": "rule-based"}
+    printed = {
+        names.get(judge, judge): (precision, recall, f1.partition(" ")[0])
+        for judge, precision, recall, f1, *_ in map(_printed, parts[0].splitlines()[1:])
+    }
+    for name, cells in short.items():
+        assert cells == printed[name][:2], name
+        assert written[name] == list(printed[name]), name
+    rows = [row for row in map(_printed, equal.splitlines()) if row[0] == "webjudge-7b"]
+    at_recall = {row[1]: row[4:6] for row in rows}
+    for name in ("telemetry", "claim-of-success", "tfidf-answer"):
+        assert re.search(rf"`{name}`\s+(reaches )?{at_recall[name][0]} %", guide), name
+    points, limits = at_recall["telemetry"][1].lstrip("+").replace("-", "−").split(" ", 1)
+    assert f"{points} points less, {limits}" in guide
+    assert f"{points} points less precise, {limits}" in " ".join(README.split())
 
 
-def _columns_of_readme(title: str) -> list[tuple[str, ...]]:
-    """A table of the README by columns, marks of code left out."""
+def _printed(line: str) -> list[str]:
+    return re.split(r"  +", line)
+
+
+def _cells(row: str) -> list[str]:
+    """The cells of a row in Markdown, marks of code left out."""
+    return [cell.strip().strip("`") for cell in row.strip("|").split("|")]
+
+
+def _columns_of_readme(title: str) -> list[tuple[str, tuple[str, ...]]]:
+    """A table of the README by columns: the head, and what stands below it."""
     lines = README.splitlines()
     start = next(at for at, line in enumerate(lines) if title in line)
-    rows = [lines[start], *lines[start + 2 : start + 4]]
-    cells = [[cell.strip().strip("`") for cell in row.strip("|").split("|")] for row in rows]
-    return list(zip(*cells, strict=True))[1:]
+    columns = zip(*map(_cells, [lines[start], *lines[start + 2 : start + 4]]), strict=True)
+    return [(head, tuple(cells)) for head, *cells in columns][1:]

@@ -4,10 +4,11 @@ Each agent's rate is over its own trajectories that have both verdicts: where ag
 tasks, their order says something of the tasks too. Intervals of rates take tasks as clusters,
 because a task's trajectories share its difficulty.
 
-Kendall's tau gets no bootstrap percentiles: they cover the true tau in 2 % of the samples with six
-agents whose rates lie within 0.2 on 50 tasks, for every resample swaps neighbours that the sample
-has in order (``python -m benchmarks.coverage`` prints it). Its interval comes from the pairs of
-agents instead, which is wider and holds.
+Kendall's tau gets no bootstrap percentiles: with six agents whose rates lie within 0.2 on 50 tasks,
+and an evaluator that finds nine in ten successes of the first and half of the last one's, they
+cover the true tau in 2 % of the samples, for every resample swaps neighbours that the sample has in
+order (``python -m benchmarks.coverage`` prints it). Its interval comes from the pairs of agents
+instead, which is wider and holds.
 """
 
 from __future__ import annotations

@@ -19,8 +19,8 @@ from trajudge.trajectories.tokens import (
 # What a judgment's reply was seen to take, with room: for predictions and the token limit.
 EXPECTED_OUTPUT = 400
 MESSAGE_OVERHEAD = 4
-# Factors of the worst case: prose in Dutch takes up to 1.15 times our count (benchmarks), and other
-# tokenizers than OpenAI's may take half as much again.
+# Factors of the worst case: a text of 20 kB takes up to 1.09 times our count
+# (benchmarks.token_estimates), and other tokenizers than OpenAI's may take half as much again.
 COUNT_MARGIN = 1.2
 GUESS_MARGIN = 1.6
 
