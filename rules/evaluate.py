@@ -60,15 +60,17 @@ def main(options: argparse.Namespace) -> int:
     config = read_settings(EvaluateConfig, options)
     evaluation = evaluate_runs(config)
     results, summary = evaluation.results, evaluation.summary
-    files: list[str] = []
+
+    def write() -> None:
+        written = f"written: {write_evaluation(config, evaluation)}"
+        sys.stdout.write("\n".join(folded(written, screen_width())) + "\n")
+
     with saved_behind_output() as save:
-        save(lambda: files.append(write_evaluation(config, evaluation)))
+        save(write)
         if options.full:
             show_evaluation(summary, results)
         else:
             sys.stdout.write(evaluation_screen(summary, results, rest="All tables: --full"))
-    written = f"written: {', '.join(files)}"
-    sys.stdout.write("\n".join(folded(written, screen_width())) + "\n")
     return FAILURES if summary.not_judged else OK
 
 

@@ -209,21 +209,21 @@ def _mismatches(
             f"warning: {count_of(len(absent), 'trajectory')} with a wrong verdict not in the data, "
             f"{absent[0]} for one: left out of {file}\n"
         )
-    found = list(cases)
+    found = list(cases)  # saved as they are where sorting them fails
     save(_save_mismatches, file, found)
     if not config.explain:
         return []
     from trajudge.eval.analysis.explain import explain, kinds_table  # noqa: PLC0415
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
-    explained = found[:] = explain(cases, single_model(config.explain, config.calls))
-    reasons = [e.reason for case in explained if (e := case.explanation) and e.kind is None]
+    found[:] = explain(cases, single_model(config.explain, config.calls))
+    reasons = [e.reason for case in found if (e := case.explanation) and e.kind is None]
     if reasons:
         sys.stderr.write(
             f"warning: {len(reasons)} of {count_of(len(cases), 'wrong verdict')} not sorted, "
             f"for one: {one_line(reasons[0])}\n"
         )
-    return [kinds_table(explained)]
+    return [kinds_table(found)]
 
 
 def _save_mismatches(file: Path, cases: Sequence[Mismatch]) -> None:
