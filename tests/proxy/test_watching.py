@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -27,12 +26,13 @@ NEVER = {"kind": "status", "status": 503, "policy": "at(99)"}
 
 def navigations(out: Path, until: Callable[[list[tuple[str, str]]], bool]) -> list[tuple[str, str]]:
     """Wait until the browser's word on its navigations has come; return kinds and paths."""
-    deadline = time.monotonic() + 120
-    while True:
-        told = [(e["kind"], e["url"].rpartition("/")[2]) for e in events_of(out, "navigation")]
-        if until(told) or time.monotonic() > deadline:
-            return told
-        time.sleep(0.05)
+
+    def told() -> list[tuple[str, str]]:
+        events = events_of(out, "navigation")
+        found = [(event["kind"], event["url"].rpartition("/")[2]) for event in events]
+        return found if until(found) else []
+
+    return wait_until(told, every=0.05)
 
 
 def is_watched(proxy: EmbeddedProxy) -> bool:
