@@ -142,16 +142,21 @@ class Session:
         return seen_page
 
     async def _steady_look(self) -> PageSnapshot:
-        """Return a look in which tree, marks and picture are of one document."""
+        """Return a look in which tree, marks and picture are of one document. A page that goes
+        whenever it is looked at has to stay for the last look."""
         tab = self.tab
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_LOOKS - 1):
             await tab.settled()
-            document = (tab.page, tab.documents)
-            self._bids.start(document)
-            seen_page = await snapshot(tab.cdp, self._bids, self._mark, pictures=self._pictures)
-            if document == (tab.page, tab.documents):
-                break
-        return seen_page
+            if seen_page := await tab.unless_left(self._snapshot()):
+                return seen_page
+        tab.stay()
+        await tab.settled()
+        return await self._snapshot()
+
+    async def _snapshot(self) -> PageSnapshot:
+        tab = self.tab
+        self._bids.start((tab.page, tab.documents))
+        return await snapshot(tab.cdp, self._bids, self._mark, pictures=self._pictures)
 
     def act(self, text: str) -> str | None:
         """Do an action and wait until the page that it leads to is there.
@@ -174,6 +179,7 @@ class Session:
     async def _do(self, action: Any) -> str | None:
         tab = self.tab
         tab.refused, tab.other_window = None, False
+        tab.set_out()
         await do(tab, self._bids, action)
         loaded = await tab.settled()
         if tab.other_window:

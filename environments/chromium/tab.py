@@ -64,6 +64,8 @@ class Tab:
     trace: NetworkTrace = field(default_factory=NetworkTrace)
     console_errors: list[str] = field(default_factory=list)
     _leaving: bool = False
+    _restless: bool = False
+    _left: asyncio.Event = field(default_factory=asyncio.Event)
     _pages_wanted: int = 0
     _windows_due: int = 0
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -71,16 +73,17 @@ class Tab:
 
     async def unless_lost(self, work: Coroutine[Any, Any, T]) -> T:
         """Do ``work``. Raises PageClosed once the page crashed or was closed."""
-        task = asyncio.ensure_future(work)
-        lost = asyncio.ensure_future(self.lost.wait())
-        try:
-            await asyncio.wait((task, lost), return_when=asyncio.FIRST_COMPLETED)
-            if not task.done():
-                raise PageClosed("the page crashed or was closed")
-            return task.result()
-        finally:
-            task.cancel()
-            lost.cancel()
+        done = await _unless(self.lost, work)
+        if not done:
+            raise PageClosed("the page crashed or was closed")
+        return done.result()
+
+    async def unless_left(self, work: Coroutine[Any, Any, T]) -> T | None:
+        """Do ``work``. Returns None once the page sets out for another document: Chromium may owe
+        the picture of one that goes for ever. A page that was told to stay does not go."""
+        self._left.clear()
+        done = await _unless(self._left, work)
+        return done.result() if done else None
 
     async def start(self, origin: str) -> None:
         """From now on the tab belongs to a run at ``origin``."""
@@ -99,17 +102,29 @@ class Tab:
         ]
         await self.cdp.send("Network.setBlockedURLs", {"urlPatterns": patterns})
 
+    def set_out(self) -> None:
+        """Let the page lead to other documents: an action begins."""
+        self._restless = False
+
+    def stay(self) -> None:
+        """Let the page lead to no other document until the next action."""
+        self._restless = True
+
     async def goto(self, url: str) -> None:
         """Open an address; ``settled`` then waits for the page."""
+        self.set_out()
         await self.page.goto(url, wait_until="commit", timeout=self.settings.patience * 1000)
 
     async def settled(self) -> bool:
         """Wait for the page that the last action leads to, if it leads to one, and for answers
-        that its scripts wait for. Returns False if that took too long; loading is stopped then."""
+        that its scripts wait for. A page that loads itself for ever keeps its last document until
+        the next action. Returns False if that took too long; loading is stopped then."""
         try:
             async with asyncio.timeout(self.settings.patience):
                 first = self.documents
-                while self.documents < first + MAX_HOPS:
+                while True:
+                    if self.documents >= first + MAX_HOPS:
+                        self.stay()
                     await self._tasks_run()
                     if not self._leaving and not self.trace.awaited:
                         return True
@@ -119,8 +134,6 @@ class Tab:
         except TimeoutError:
             await self._stop()
             return False
-        await self._stop()
-        return True
 
     async def _stop(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -136,6 +149,7 @@ class Tab:
 
     async def empty(self) -> None:
         """Forget the run: cookies, storage, history, whatever the page still does."""
+        self.set_out()
         await self.page.evaluate(FORGET)
         await self.page.goto("about:blank", timeout=self.settings.patience * 1000)
         await self.context.clear_cookies()
@@ -207,6 +221,8 @@ class Tab:
         same = event.get("navigationType", "").startswith("same")
         if event["frameId"] == self.frame and where == "currentTab" and not same:
             self._leaving = True
+            if not self._restless:
+                self._left.set()
 
     def _on_arrival(self, event: dict[str, Any]) -> None:
         if event["frameId"] == self.frame:
@@ -216,6 +232,7 @@ class Tab:
     def _on_document(self, event: dict[str, Any]) -> None:
         if event["frame"]["id"] == self.frame:
             self.documents += 1
+            self._left.set()
 
     def _on_paused(self, event: dict[str, Any]) -> None:
         self._start(self._let_pass(event))
@@ -228,11 +245,12 @@ class Tab:
     async def _let_pass(self, event: dict[str, Any]) -> None:
         url = event["request"]["url"]
         allowed = inside(url, self.origin) or url == "about:blank"
+        stays = self._restless and event["frameId"] == self.frame
         with contextlib.suppress(ProtocolError):  # the page went away meanwhile
-            if allowed:
+            if allowed and not stays:
                 await self.cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             else:
-                self.refused = url
+                self.refused = self.refused if allowed else url
                 answer = {"requestId": event["requestId"], "errorReason": "Aborted"}
                 await self.cdp.send("Fetch.failRequest", answer)
 
@@ -272,6 +290,18 @@ class Tab:
                     self._changed.clear()
                     await self._changed.wait()
         self._windows_due = 0
+
+
+async def _unless(event: asyncio.Event, work: Coroutine[Any, Any, T]) -> asyncio.Future[T] | None:
+    """Do ``work``. Returns None, with the work ended, where the event comes first."""
+    task = asyncio.ensure_future(work)
+    waiting = asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+        return task if task.done() else None
+    finally:
+        task.cancel()
+        waiting.cancel()
 
 
 def inside(url: str, origin: str) -> bool:
