@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
+from trajudge.judges.adapters.protocols.headers import retry_after
 from trajudge.rewards.reward import Reward
 
 URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"
@@ -104,7 +105,7 @@ async def _asked(
     async with session.post(path, json=body, timeout=limit) as answer:
         content = _json(await answer.read())
         if answer.status in _AGAIN:
-            raise _Later(_refusal(answer.status, content), _pause(answer.headers))
+            raise _Later(_refusal(answer.status, content), retry_after(answer.headers) or _PAUSE)
         if answer.status != 200:
             raise RewardUnavailable(f"{address}: {_refusal(answer.status, content)}")
     try:
@@ -127,10 +128,3 @@ def _json(body: bytes) -> Any:
 def _refusal(status: int, content: Any) -> str:
     told = content.get("error") if isinstance(content, dict) else None
     return str(told) if told else f"it answered with status {status}"
-
-
-def _pause(headers: Mapping[str, str]) -> float:
-    try:
-        return max(0.0, float(headers.get("Retry-After", _PAUSE)))
-    except ValueError:  # a date, as gateways may send
-        return _PAUSE

@@ -7,6 +7,7 @@ import json
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -175,6 +176,28 @@ def test_members_without_an_id_are_told_apart_over_requests(url: str) -> None:
     assert given(1)["neutral_values"] == [pytest.approx(sum(known) / 2)]
 
 
+@contextmanager
+def gateway(status: int, body: bytes, retry_after: str) -> Iterator[tuple[str, list[str]]]:
+    """Serve one answer: the address, and the paths that were asked for."""
+    asked: list[str] = []
+
+    class Gateway(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Retry-After", retry_after)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http_thread.serving(ThreadingHTTPServer(("127.0.0.1", 0), Gateway)) as address:
+        yield address, asked
+
+
 @pytest.mark.parametrize(
     ("status", "body", "told"),
     [
@@ -188,24 +211,21 @@ def test_members_without_an_id_are_told_apart_over_requests(url: str) -> None:
 def test_what_a_gateway_answers_is_no_reward(status: int, body: bytes, told: str) -> None:
     """What stands between trainer and server answers in forms of its own."""
 
-    class Gateway(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
-            self.send_response(status)
-            self.send_header("Retry-After", "Fri, 27 Nov 2026 19:00:00 GMT")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None:
-            pass
-
+    date = "Fri, 27 Nov 2026 19:00:00 GMT"
     with (
-        http_thread.serving(ThreadingHTTPServer(("127.0.0.1", 0), Gateway)) as address,
+        gateway(status, body, date) as (address, _),
         pytest.raises(asking.RewardUnavailable) as raised,
     ):
         asyncio.run(asking.ask_reward("r0", url=address, deadline=0.5))
     assert str(raised.value) == f"{address}: {told}"
+
+
+@pytest.mark.parametrize("told", ["0", "inf", "nan", "-1", "soon"])
+def test_a_gateway_that_names_no_pause_is_asked_again_after_a_second(told: str) -> None:
+    with gateway(503, b"null", told) as (address, asked):
+        with pytest.raises(asking.RewardUnavailable):
+            asyncio.run(asking.ask_reward("r0", url=address, deadline=2.5))
+        assert 2 <= len(asked) <= 3
 
 
 def test_an_abstention_leaves_its_group_of_art() -> None:
