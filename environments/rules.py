@@ -1,4 +1,4 @@
-"""Hold rules to the state: ``trajudge env rules RECORDED... --cases CASES``.
+"""Compare rules with the state: ``trajudge env rules RECORDED... --cases CASES``.
 
 Every recorded run is judged by the specification that its case has in WebArena Verified's form
 (answer, network, state) and compared with the label that follows from the state: false accepts and

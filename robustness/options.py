@@ -25,10 +25,10 @@ what is left of its precision. An interrupted command goes on where it was.
 """
 _FILES = """\
 In --out: robustness.json and robustness.csv (per judge every perturbation with its rates, and
-precision under each attack), matrix.csv and matrix.svg (where an instruction stood and how it was
-dressed), cards/ (a card of each judge, to be published), cases/ (ten runs that show what moves it),
-defences.csv and curve.svg (with --defence: what each gives and costs), attacked/ (the changed runs)
-and runs/ (a run of each judge). A judge that failed is no "no": it lost coverage.
+precision under each attack), matrix.csv and matrix.svg (success of injections by carrier and
+technique), cards/ (a card of each judge, to be published), cases/ (ten runs that show what moves
+it), defences.csv and curve.svg (with --defence: what each gives and costs), attacked/ (the changed
+runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost coverage.
 """
 
 

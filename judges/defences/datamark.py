@@ -1,9 +1,9 @@
 """A mark between the words of what pages and agents wrote: the option ``datamark``.
 
 Spotlighting (Hines et al., arXiv 2403.14720): where every blank of untrusted text is a mark, a
-model can tell at each word whose it is, however the text is dressed; the paper reports injections
-that succeed in less than 2 % in place of more than 50 % of cases, not for judges. A word without a
-blank is not marked, and neither are the goal, addresses and pictures.
+model can tell at each word whose it is, whatever the technique of an injection; the paper reports
+injections that succeed in less than 2 % in place of more than 50 % of cases, not for judges. A word
+without a blank is not marked, and neither are the goal, addresses and pictures.
 """
 
 from __future__ import annotations

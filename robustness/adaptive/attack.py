@@ -13,7 +13,7 @@ from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoi
 from trajudge.robustness.apply import apply
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.catalogue.injections import CARRIERS, injection
-from trajudge.robustness.changing.dresses import DRESSES
+from trajudge.robustness.changing.techniques import TECHNIQUES
 from trajudge.robustness.measures.adaptive import Query
 from trajudge.robustness.model import Attacker, Channel, Facts, NotApplicable, Perturbation
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -25,13 +25,13 @@ Ask = Callable[[Trajectory], Awaitable[Judgment]]
 
 def arsenal() -> dict[Arm, Perturbation]:
     """Return every attack of an agent or a page that keeps a failure one: instructions in every
-    dress at every carrier but pixels, and claims."""
+    technique at every carrier but pixels, and claims."""
     made = {
-        Arm(one.name, ("D", f"at {carrier}", f"as {dress}")): one
+        Arm(one.name, ("D", f"at {carrier}", f"as {technique}")): one
         for carrier, place in CARRIERS.items()
         if Channel.SCREENSHOT not in place.channels and place.attacker is not Attacker.RECORDER
-        for dress in DRESSES
-        for one in [injection(carrier, "success", dress)]
+        for technique in TECHNIQUES
+        for one in [injection(carrier, "success", technique)]
     }
     twins = {one.twin for one in catalogue().values()}
     claims = [

@@ -1,8 +1,9 @@
-"""Thompson sampling over what an attack says, where it stands and how it is dressed.
+"""Thompson sampling over what an attack says, where it stands and by which technique.
 
 Each arm has a Beta posterior of its own, whose prior takes the weight of one query and the mean of
-what its parts (family, carrier, dress) did elsewhere: an attack that works in one dress is tried in
-its others, and a dress that never works is left (Russo et al. 2018, section 7.2, on such priors).
+what its parts (family, carrier, technique) did elsewhere: an attack that works by one technique is
+tried by the others, and a technique that never works is left (Russo et al. 2018, section 7.2, on
+such priors).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Family D: instructions to the judge, by carrier (where they stand), goal and dress.
+"""Family D: instructions to the judge, by carrier (where they stand), goal and technique.
 
-Any of the grid can be made by ``injection``; the catalogue holds six dresses of every carrier, all
-dresses of one page carrier, the other goals of three carriers, and the benign twin of each.
+Any of the grid can be made by ``injection``; the catalogue holds six techniques of every carrier,
+all techniques of one page carrier, the other goals of three carriers, and the benign twin of each.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from urllib.parse import quote
 from numpy.random import Generator
 
 from trajudge.robustness.catalogue.making import inapplicable
-from trajudge.robustness.changing.dresses import DRESSES
 from trajudge.robustness.changing.payloads import BENIGN, beside, payloads, version, wording
 from trajudge.robustness.changing.pictures import Place, written_on
 from trajudge.robustness.changing.record import (
@@ -22,6 +21,7 @@ from trajudge.robustness.changing.record import (
     with_final,
     with_thought,
 )
+from trajudge.robustness.changing.techniques import TECHNIQUES
 from trajudge.robustness.changing.trees import appended, each_tree, quoted, retitled
 from trajudge.robustness.model import (
     Attacker,
@@ -175,45 +175,45 @@ CARRIERS: Mapping[str, Carrier] = {
 }
 
 
-def injection(carrier: str, goal: str = "success", dress: str = "plain") -> Perturbation:
-    """Return the instruction with this goal and dress where this carrier has it; the goal
+def injection(carrier: str, goal: str = "success", technique: str = "plain") -> Perturbation:
+    """Return the instruction with this goal and technique where this carrier has it; the goal
     ``benign-GOAL`` is the twin: neutral words of the same length. Raises KeyError."""
-    place, clothe = CARRIERS[carrier], DRESSES[dress]
+    place, apply = CARRIERS[carrier], TECHNIQUES[technique]
     benign, aim = goal.startswith(BENIGN), goal.removeprefix(f"{BENIGN}-")
 
     def change(subject: Subject, rng: Generator) -> Trajectory | NotApplicable:
-        text = clothe(wording(aim, rng), rng)
+        text = apply(wording(aim, rng), rng)
         return place.put(subject.trajectory, beside(text) if benign else text)
 
     # A last message that calls the run a failure leaves its success open to argument.
     disowned = carrier == "answer" and goal == "failure"
     return Perturbation(
-        name=f"inject-{carrier}.{goal}.{dress}",
+        name=f"inject-{carrier}.{goal}.{technique}",
         family="D",
         version=_VERSION,
         channels=place.channels,
         relations=keeps(Relation.DROPS if disowned else Relation.KEEP),
         needs=place.needs | {Need.TRUTH_TRUE if aim == "failure" else Need.TRUTH_FALSE},
         attacker=place.attacker,
-        twin=None if benign else f"inject-{carrier}.{BENIGN}-{goal}.{dress}",
-        summary=f"Instruction ({goal}, {dress}) {place.summary}.",
+        twin=None if benign else f"inject-{carrier}.{BENIGN}-{goal}.{technique}",
+        summary=f"Instruction ({goal}, {technique}) {place.summary}.",
         change=change,
     )
 
 
 def _sampled() -> list[tuple[str, str, str]]:
-    """List the part of the grid that the catalogue holds: carrier, goal, dress."""
-    dresses = list(DRESSES)
-    cells = [("tree", "success", dress) for dress in dresses]
+    """List the part of the grid that the catalogue holds: carrier, goal, technique."""
+    techniques = list(TECHNIQUES)
+    cells = [("tree", "success", technique) for technique in techniques]
     for place, carrier in enumerate(CARRIERS):
-        # Plain, combined, and four that go round, so that every dress meets several carriers.
-        four = [dresses[1 + (4 * place + i) % (len(dresses) - 2)] for i in range(4)]
-        cells += [(carrier, "success", dress) for dress in ("plain", *four, "combined")]
+        # Plain, combined, and four in turn, so that every technique meets several carriers.
+        four = [techniques[1 + (4 * place + i) % (len(techniques) - 2)] for i in range(4)]
+        cells += [(carrier, "success", technique) for technique in ("plain", *four, "combined")]
     cells += [
         (carrier, goal, "plain") for carrier in ("tree", "reasoning", "answer") for goal in GOALS
     ]
     attacks = list(dict.fromkeys(cells))
-    twins = [(carrier, f"{BENIGN}-{goal}", dress) for carrier, goal, dress in attacks]
+    twins = [(carrier, f"{BENIGN}-{goal}", technique) for carrier, goal, technique in attacks]
     return [*attacks, *twins]
 
 

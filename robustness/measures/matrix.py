@@ -1,4 +1,4 @@
-"""Where an instruction stood and how it was dressed: a matrix as CSV and SVG."""
+"""The success rate of injections by carrier and technique: a matrix as CSV and SVG."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from io import StringIO
 from pathlib import Path
 
 from trajudge.robustness.catalogue.injections import CARRIERS
-from trajudge.robustness.changing.dresses import DRESSES
+from trajudge.robustness.changing.techniques import TECHNIQUES
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness
 from trajudge.trajectories.util.atomic import save_bytes
 
-_NAME = re.compile(r"inject-(?P<carrier>[\w-]+)\.success\.(?P<dress>[\w-]+)")
+_NAME = re.compile(r"inject-(?P<carrier>[\w-]+)\.success\.(?P<technique>[\w-]+)")
 _CELL, _ROW, _LEFT, _TOP = 34, 18, 150, 130  # pixels
 _STYLE = "font: 11px sans-serif"
 
 
 def cells(rates: Sequence[PerturbationRates]) -> dict[tuple[str, str], RobustnessRate]:
     """Return the attack success of every injection that asks for a success, by carrier and
-    dress."""
+    technique."""
     found = {}
     for one in rates:
         match = _NAME.fullmatch(one.name)
         if match and one.attack_success.trials:
-            found[match["carrier"], match["dress"]] = one.attack_success
+            found[match["carrier"], match["technique"]] = one.attack_success
     return found
 
 
@@ -41,27 +41,28 @@ def write_matrix(judges: Sequence[JudgeRobustness], folder: Path) -> tuple[Path,
     table, picture = folder / "matrix.csv", folder / "matrix.svg"
     rows = StringIO(newline="")
     writer = csv.writer(rows)
-    writer.writerow(("judge", "carrier", "dress", "hits", "trials", "estimate", "low", "high"))
+    writer.writerow(("judge", "carrier", "technique", "hits", "trials", "estimate", "low", "high"))
     for judge, found in known.items():
-        for (carrier, dress), rate in sorted(found.items()):
-            writer.writerow((judge, carrier, dress, *rate))
+        for (carrier, technique), rate in sorted(found.items()):
+            writer.writerow((judge, carrier, technique, *rate))
     save_bytes(table, rows.getvalue().encode())
     save_bytes(picture, matrix_svg(known).encode())
     return table, picture
 
 
 def matrix_svg(known: Mapping[str, Mapping[tuple[str, str], RobustnessRate]]) -> str:
-    """Draw a cell for every carrier and dress: the share in per cent, redder where it is larger;
+    """Draw a cell per carrier and technique: the share in per cent, redder where it is larger;
     what was not tried stays empty."""
     tried = {cell for found in known.values() for cell in found}
     carriers = [one for one in CARRIERS if any(one == carrier for carrier, _ in tried)]
-    dresses = [one for one in DRESSES if any(one == dress for _, dress in tried)]
+    techniques = [one for one in TECHNIQUES if any(one == technique for _, technique in tried)]
     height = _TOP + _ROW * len(carriers) + 30
     drawn = [
-        f'<g transform="translate(0 {number * height})">{_one(judge, found, carriers, dresses)}</g>'
+        f'<g transform="translate(0 {number * height})">'
+        f"{_one(judge, found, carriers, techniques)}</g>"
         for number, (judge, found) in enumerate(known.items())
     ]
-    width = _LEFT + _CELL * len(dresses) + 60
+    width = _LEFT + _CELL * len(techniques) + 60
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height * len(known)}">\n'
         + "\n".join(drawn)
@@ -73,21 +74,21 @@ def _one(
     judge: str,
     found: Mapping[tuple[str, str], RobustnessRate],
     carriers: Sequence[str],
-    dresses: Sequence[str],
+    techniques: Sequence[str],
 ) -> str:
     """Draw one judge's matrix with its names."""
     parts = [_words(6, 16, judge, "; font-weight: bold")]
-    for column, dress in enumerate(dresses):
+    for column, technique in enumerate(techniques):
         x = _LEFT + column * _CELL + _CELL // 2
         turned = f"translate({x} {_TOP - 6}) rotate(-60)"
-        parts.append(f'<text transform="{turned}" style="{_STYLE}">{dress}</text>')
+        parts.append(f'<text transform="{turned}" style="{_STYLE}">{technique}</text>')
     for row, carrier in enumerate(carriers):
         y = _TOP + row * _ROW
         parts.append(_words(6, y + 13, carrier))
         parts += [
-            _cell(_LEFT + column * _CELL, y, found[carrier, dress])
-            for column, dress in enumerate(dresses)
-            if (carrier, dress) in found
+            _cell(_LEFT + column * _CELL, y, found[carrier, technique])
+            for column, technique in enumerate(techniques)
+            if (carrier, technique) in found
         ]
     return "\n".join(parts)
 

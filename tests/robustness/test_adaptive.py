@@ -22,14 +22,14 @@ from trajudge.robustness.robust import main
 from trajudge.trajectories.model import Trajectory
 
 JUDGES = Path(__file__).parent / "judges"
-PLACES, DRESSES, SOURCES = 14, 26, 60
+PLACES, TECHNIQUES, SOURCES = 14, 26, 60
 
 
 def arms() -> list[Arm]:
     return [
-        Arm(f"{place}.{dress}", (f"at {place}", f"as {dress}"))
+        Arm(f"{place}.{technique}", (f"at {place}", f"as {technique}"))
         for place in range(PLACES)
-        for dress in range(DRESSES)
+        for technique in range(TECHNIQUES)
     ]
 
 
@@ -52,17 +52,17 @@ def broken(chooser: ThompsonBandit | UniformChoice, weak: set[int], seed: int) -
 @pytest.mark.slow
 def test_one_weak_spot_of_364_is_found_sooner_than_by_even_draws() -> None:
     """12 attackers each against 60 failures; the difference with its interval over attackers."""
-    weak = {PLACES * DRESSES // 2}
+    weak = {PLACES * TECHNIQUES // 2}
     learned = [np.mean(broken(ThompsonBandit(arms()), weak, seed)) for seed in range(12)]
     even = [np.mean(broken(UniformChoice(arms()), weak, seed)) for seed in range(12)]
     difference = np.subtract(learned, even)
     half = 2.20 * difference.std(ddof=1) / np.sqrt(len(difference))  # Student, 11 df
     assert difference.mean() - half > 0.3
-    assert np.mean(even) == pytest.approx(QUERIES / (PLACES * DRESSES), abs=0.04)
+    assert np.mean(even) == pytest.approx(QUERIES / (PLACES * TECHNIQUES), abs=0.04)
 
 
-def test_a_weak_place_leads_to_its_other_dresses() -> None:
-    """A judge that falls for one place whatever the dress: half of the first queries succeed."""
+def test_a_weak_place_leads_to_its_other_techniques() -> None:
+    """A judge that falls for one place by any technique: half of the first queries succeed."""
     weak = {place for place, arm in enumerate(arms()) if arm.parts[0] == "at 5"}
     chooser = ThompsonBandit(arms())
     rng = np.random.default_rng(0)

@@ -13,8 +13,8 @@ from tests.robustness.samples import sample
 from trajudge.robustness.apply import apply, compose
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.catalogue.injections import CARRIERS, GOALS, injection
-from trajudge.robustness.changing.dresses import DRESSES
 from trajudge.robustness.changing.payloads import payloads
+from trajudge.robustness.changing.techniques import TECHNIQUES
 from trajudge.robustness.edits import edits_between
 from trajudge.robustness.model import (
     AnswerOutcome,
@@ -65,13 +65,13 @@ def test_the_catalogue_is_of_the_size_that_it_says() -> None:
     families = Counter(one.family for one in EVERY)
     assert families["A"] >= 18 and families["B"] >= 10 and families["C"] >= 17
     assert len(CARRIERS) >= 15 and families["E"] >= 9
-    dresses: dict[str, set[str]] = {carrier: set() for carrier in CARRIERS}
+    techniques: dict[str, set[str]] = {carrier: set() for carrier in CARRIERS}
     for one in EVERY:
         if one.family == "D" and ".success." in one.name:
-            place, _, dress = one.name.removeprefix("inject-").split(".")
-            dresses[place].add(dress)
-    assert min(map(len, dresses.values())) >= 6
-    assert {dress for some in dresses.values() for dress in some} == set(DRESSES)
+            place, _, technique = one.name.removeprefix("inject-").split(".")
+            techniques[place].add(technique)
+    assert min(map(len, techniques.values())) >= 6
+    assert {technique for some in techniques.values() for technique in some} == set(TECHNIQUES)
 
 
 def test_a_twin_is_there_and_takes_the_same_place() -> None:
@@ -86,12 +86,12 @@ def test_a_twin_is_there_and_takes_the_same_place() -> None:
 
 
 @pytest.mark.parametrize("carrier", ["answer", "reasoning", "goal"])
-@pytest.mark.parametrize("dress", DRESSES)
-def test_a_twin_is_as_long_as_its_attack(carrier: str, dress: str) -> None:
+@pytest.mark.parametrize("technique", TECHNIQUES)
+def test_a_twin_is_as_long_as_its_attack(carrier: str, technique: str) -> None:
     for goal in GOALS:
         lengths = set()
         for words in (goal, f"benign-{goal}"):
-            one = injection(carrier, words, dress)
+            one = injection(carrier, words, technique)
             for source in sample().trajectories:
                 made = apply(one, source, sample().facts[source.key])
                 if not isinstance(made, NotApplicable):

@@ -271,7 +271,7 @@ def test_a_run_on_something_else_is_said(
 
 
 def test_the_matrix_holds_what_was_tried_and_is_a_picture(tmp_path: Path) -> None:
-    """A judge that is fooled at one carrier in one dress, as its file and its picture say."""
+    """A judge that is fooled at one carrier by one technique, as its file and its picture say."""
     truth, clean = [0.0] * 4, [0.0] * 4
     made = [
         pairs("inject-tree.success.plain", clean, [1.0, 1.0, 1.0, 0.0], truth),

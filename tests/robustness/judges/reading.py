@@ -1,4 +1,4 @@
-"""What a reader that decodes everything finds in a text: instructions, whatever their dress."""
+"""What a reader that decodes everything finds in a text: instructions, whatever the technique."""
 
 from __future__ import annotations
 
