@@ -62,7 +62,9 @@ def add_case_choice(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group()
     domains = ", ".join(dict.fromkeys(APPS.values()))
     where.add_argument("--domain", metavar="D", help=f"one of {domains}")
-    where.add_argument("--app", metavar="A", help=f"one of {', '.join(APPS)}")
+    where.add_argument(
+        "--app", metavar="A", help=f"one of {', '.join(APPS)}, or of an installed package"
+    )
     parser.add_argument("--scenario", metavar="S", help="only this scenario")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--level", type=int, choices=(1, 2, 3), help="only cases of this level")

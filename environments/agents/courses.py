@@ -93,7 +93,8 @@ def _side_effect(task: ScriptContext, rng: np.random.Generator) -> list[Intent]:
 
 
 def _elsewhere(task: ScriptContext, rng: np.random.Generator, count: int) -> list[Intent]:
-    chosen = rng.choice(len(task.navigation), count, replace=False)
+    links = len(task.navigation)
+    chosen = rng.choice(links, min(count, links), replace=False)
     return [Wander(task.navigation[i].label, "have a look around") for i in chosen]
 
 

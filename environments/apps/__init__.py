@@ -1,4 +1,5 @@
-"""The applications, one a WebForge domain; a new one is a folder here and a line in ``APPS``.
+"""The applications, one a WebForge domain; a new one is a folder here and a line in ``APPS``, or a
+package of the user's with an entry point in the group ``trajudge.applications``.
 
 A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words may read),
 ``tasks.toml`` (what is asked, and what is right to answer) and the modules ``schema``, ``pages``,
@@ -8,12 +9,11 @@ A folder holds ``app.toml`` (title, start pages, sort orders, and what its Words
 
 from __future__ import annotations
 
-import tomllib
+import re
 from functools import lru_cache
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trajudge.trajectories.plugins import Door
 from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,31 +29,26 @@ APPS: dict[str, Domain] = {
     "console": "platform-management",
     "press": "content-creation",
 }
-_PARTS = ("schema", "pages", "operations", "scenarios")
+DOOR = Door(group="trajudge.applications", option="--app")
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # it becomes a part of files' names
 
 
 @lru_cache
 def load_app(name: str) -> App:
-    """Load the application with this id. Raises UserError for one that does not exist."""
-    from trajudge.environments.model.spec import App  # noqa: PLC0415 - --help names applications
+    """Load the application with this id: one of ours, or of an installed package.
 
-    if name not in APPS:
-        raise UserError(f"no application is called {name!r}: choose from {', '.join(APPS)}")
-    about = tomllib.loads((Path(__file__).parent / name / "app.toml").read_text(encoding="utf-8"))
-    schema, pages, operations, scenarios = (
-        import_module(f"{__name__}.{name}.{part}") for part in _PARTS
-    )
-    return App(
-        id=name,
-        domain=APPS[name],
-        title=about["title"],
-        tables=schema.TABLES,
-        profile=schema.profile,
-        pages=pages.PAGES,
-        operations=operations.OPERATIONS,
-        navigation=pages.NAVIGATION,
-        scenarios=scenarios.SCENARIOS,
-        words={key: tuple(wordings) for key, wordings in about["words"].items()},
-        starts=tuple(about.get("starts", ["home"])),
-        sorts=about.get("sorts", 1),
-    )
+    Raises UserError for one that does not exist or cannot be loaded, and for one of ours that a
+    package brings, too.
+    """
+    from trajudge.environments.apps.reading import read_app, read_foreign  # noqa: PLC0415 - --help
+
+    if name in APPS:
+        DOOR.refuse_namesake(name)
+        return read_app(name, f"{__name__}.{name}", APPS[name])
+    module = DOOR.module(name) if _NAME.fullmatch(name) else None
+    if module is None:
+        raise UserError(
+            f"no application is called {name!r}: choose from {', '.join(DOOR.names(APPS))}, or "
+            f"install the package that brings it (entry point group {DOOR.group})"
+        )
+    return read_foreign(name, module)

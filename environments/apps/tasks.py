@@ -51,11 +51,11 @@ class TaskEntry(Record):
 
 
 class TaskFile:
-    """The ``tasks.toml`` of the application ``name``; its tasks are made scenarios by their names.
-    Raises KeyError for a name that is not there."""
+    """The ``tasks.toml`` beside ``module`` (a module's ``__file__``); its tasks are made scenarios
+    by their names. Raises KeyError for a name that is not there."""
 
-    def __init__(self, name: str) -> None:
-        text = (Path(__file__).parent / name / "tasks.toml").read_text(encoding="utf-8")
+    def __init__(self, module: str) -> None:
+        text = Path(module).with_name("tasks.toml").read_text(encoding="utf-8")
         self.tasks = {
             key: TaskEntry.model_validate(task) for key, task in tomllib.loads(text).items()
         }

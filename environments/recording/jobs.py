@@ -15,7 +15,7 @@ from trajudge.environments.agents.script import (
 from trajudge.environments.apps import load_app
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import Config
-from trajudge.environments.model.payload import Payload, drawn
+from trajudge.environments.model.payload import USER_CONTENT, Payload, drawn
 from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.serving.noise import noise
 from trajudge.trajectories.util.errors import UserError
@@ -35,7 +35,13 @@ def jobs_for(cases: Sequence[Case], agents: Sequence[str], attempts: int = 1) ->
 
 
 def with_payloads(jobs: Sequence[Job], payloads: Sequence[Payload], seed: int) -> list[Job]:
-    """Plant the payloads in the jobs' applications, one a job, in turn from the ``seed``."""
+    """Plant the payloads in the jobs' applications, one a job, in turn from the ``seed``. Raises
+    UserError for an application of which is not known what its users write."""
+    if payloads and (unknown := {job.config.app for job in jobs} - USER_CONTENT.keys()):
+        raise UserError(
+            f"--payloads: it is not known what the users of {', '.join(sorted(unknown))} write: "
+            f"give cases of {', '.join(USER_CONTENT)}"
+        )
     return [
         job.model_copy(update={"payload": drawn(payloads, seed + number)})
         for number, job in enumerate(jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.environments.agents.settings import ModelSettings, model_settings
-from trajudge.environments.apps import APPS
+from trajudge.environments.apps import APPS, DOOR, load_app
 from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.case import Vector
 from trajudge.environments.stages.model import SuiteSpecification
@@ -46,19 +46,25 @@ def model_of(config: GenerateConfig) -> ModelSettings | None:
 
 def specification_of(config: GenerateConfig) -> SuiteSpecification:
     """Read what is to be generated. Raises UserError."""
-    apps = tuple(
-        name
-        for name, domain in APPS.items()
-        if config.app in (None, name) and config.domain in (None, domain)
-    )
-    if not apps:
-        known = ", ".join(f"{name} ({domain})" for name, domain in APPS.items())
-        name, value = ("app", config.app) if config.domain is None else ("domain", config.domain)
-        raise UserError(f"--{name} {value}: there is no such application; choose from {known}")
+    apps = _apps(config.app, config.domain)
     wanted = config.model_dump(include={"scenario", "level", "count", "seed", "noise"})
     return make_settings(
         SuiteSpecification, {**wanted, "apps": apps, "vector": _vector(config.vector)}
     )
+
+
+def _apps(app: str | None, domain: str | None) -> tuple[str, ...]:
+    """Return the applications to choose from: all of ours, those of a domain, or one, which may be
+    of an installed package. Raises UserError."""
+    apps = tuple(name for name, of in APPS.items() if app in (None, name) and domain in (None, of))
+    if apps:
+        return apps
+    if app is not None and domain is None and DOOR.knows(app):
+        return (load_app(app).id,)
+    known = ", ".join(f"{name} ({of})" for name, of in APPS.items())
+    theirs = "".join(f", {name} (of the package {package})" for name, package in DOOR.installed())
+    name, value = ("app", app) if domain is None else ("domain", domain)
+    raise UserError(f"--{name} {value}: there is no such application; choose from {known}{theirs}")
 
 
 def _vector(text: str | None) -> Vector | None:

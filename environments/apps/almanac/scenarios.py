@@ -19,7 +19,7 @@ from trajudge.environments.model.spec import AllowedChange, ChoiceSlot, Expect, 
 _REMARKS = ("for chapter two", "check the sample", "lend to Petra", "read before Easter")
 _HEADINGS = ("Top of the list", "For the introduction", "Ask the council")
 
-TASKS = TaskFile("almanac")
+TASKS = TaskFile(__file__)
 SCENARIOS = with_distractor(
     plans.digest,
     TASKS.scenario(

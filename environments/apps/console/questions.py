@@ -31,7 +31,7 @@ def silence(b: Bound) -> Sequence[PlanStep]:
     ]
 
 
-TASKS = TaskFile("console")
+TASKS = TaskFile(__file__)
 QUESTIONS = with_distractor(
     set_digest,
     TASKS.of_row("machine-cost", "machines", "machine.name"),

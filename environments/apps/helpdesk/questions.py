@@ -20,7 +20,7 @@ from trajudge.environments.model.spec import ChoiceSlot, Derive
 _TEAM = row_of("team")
 
 _OPEN = {"priority": ChoiceSlot(PRIORITIES), "status": ChoiceSlot(("open", "waiting"))}
-TASKS = TaskFile("helpdesk")
+TASKS = TaskFile(__file__)
 QUESTIONS = with_distractor(
     want_digest,
     TASKS.scenario(

@@ -15,7 +15,7 @@ TIMED = Pick(
     "WHERE c.days > 0 ORDER BY c.id"
 )
 
-TASKS = TaskFile("moderation")
+TASKS = TaskFile(__file__)
 QUESTIONS = with_distractor(
     set_alerts,
     TASKS.scenario(

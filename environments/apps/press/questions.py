@@ -35,7 +35,7 @@ def chart_of(section: Bound) -> list[PlanStep]:
     )
 
 
-TASKS = TaskFile("press")
+TASKS = TaskFile(__file__)
 QUESTIONS = with_distractor(
     set_hints,
     TASKS.scenario(

@@ -34,7 +34,7 @@ def subscribe(_: Bound) -> list[PlanStep]:
     return switch("account", "newsletter", "look at the account details")
 
 
-TASKS = TaskFile("shop")
+TASKS = TaskFile(__file__)
 QUESTIONS = with_distractor(
     subscribe,
     TASKS.scenario("price", {"product": ANY}, lambda b: find(b["product"])),

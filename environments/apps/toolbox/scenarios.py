@@ -11,7 +11,7 @@ from trajudge.environments.model.spec import ChoiceSlot, Expect, Number
 
 _HUNDREDS = Number(30, 400)
 
-TASKS = TaskFile("toolbox")
+TASKS = TaskFile(__file__)
 SCENARIOS = with_distractor(
     plans.survey,
     TASKS.scenario(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar, cast
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.environments.apps.contract import crawl, named_twice, oracle_pages, seal, trials
 from tests.samples import examples
+from trajudge.environments import apps
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.apps.tasks import TaskFile
 from trajudge.environments.kit.reading import blocks, forms, links, texts
@@ -55,7 +57,8 @@ def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scena
 
 @every_app
 def test_every_task_that_is_written_is_a_scenario(name: str) -> None:
-    assert set(TaskFile(name).tasks) == {scenario.id for scenario in load_app(name).scenarios}
+    tasks = TaskFile(str(Path(apps.__file__).parent / name / "app.toml")).tasks
+    assert set(tasks) == {scenario.id for scenario in load_app(name).scenarios}
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -14,13 +15,43 @@ import pytest
 ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guides" / "application.md"
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", flags=re.M | re.S)
+PROJECT = re.compile(r"^```ini\n(.*?)^```$", flags=re.M | re.S)
 LINE = re.compile(r"^```text\n(.*?)^```$", flags=re.M | re.S)
 COMMANDS = re.compile(r"^```bash\n(.*?)^```$", flags=re.M | re.S)
 
 
+TEXT = GUIDE.read_text(encoding="utf-8")
+OWN, JOINING = COMMANDS.findall(TEXT)
+NAME = "reading_room"
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """A folder in which the guide's package is installed, as pip leaves it."""
+    package, info = tmp_path / "site" / NAME, tmp_path / "site" / "reading_room-1.0.dist-info"
+    info.mkdir(parents=True)
+    written(package)
+    project = tomllib.loads(PROJECT.findall(TEXT)[0])["project"]
+    points = [
+        line
+        for group, some in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {module}" for name, module in some.items()))
+    ]
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reading-room\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("\n".join(points))
+    return tmp_path / "site"
+
+
+def written(package: Path) -> None:
+    package.mkdir()
+    (package / "__init__.py").write_text('"""A library."""\n')
+    for name, content in FILE.findall(TEXT):
+        (package / name).write_text(content, encoding="utf-8")
+
+
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A checkout in which the guide was followed."""
+    """A checkout that the guide's application joined."""
     root = tmp_path / "checkout"
     root.mkdir()
     for path in ROOT.iterdir():
@@ -28,31 +59,103 @@ def checkout(tmp_path: Path) -> Path:
             (root / path.name).symlink_to(path)
     for name in ("trajudge", "environments"):
         shutil.copytree(ROOT / name, root / name, symlinks=True)
-    text, apps = GUIDE.read_text(encoding="utf-8"), root / "environments" / "apps"
-    (apps / "library").mkdir()
-    (apps / "library" / "__init__.py").write_text('"""A library."""\n')
-    for name, content in FILE.findall(text):
-        (apps / "library" / name).write_text(content, encoding="utf-8")
-    known, (line,) = (apps / "__init__.py").read_text(encoding="utf-8"), LINE.findall(text)
+    apps = root / "environments" / "apps"
+    written(apps / "library")
+    known, (line,) = (apps / "__init__.py").read_text(encoding="utf-8"), LINE.findall(TEXT)
     first = "APPS: dict[str, Domain] = {\n"
     (apps / "__init__.py").write_text(known.replace(first, first + line), encoding="utf-8")
     return root
 
 
-def ran(checkout: Path, *words: str) -> str:
+def ran(folder: Path, command: str, *path: Path) -> str:
+    known = os.pathsep.join(map(str, (*path, ROOT)))
+    words = command.split()
+    module = ["trajudge", *words[1:]] if words[0] == "trajudge" else words[2:]
     done = subprocess.run(
-        [sys.executable, "-m", *words], cwd=checkout, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(checkout)},
+        [sys.executable, "-m", *module], cwd=folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": known},
     )  # fmt: skip
     return done.stdout + done.stderr
 
 
-@pytest.mark.slow
-def test_the_application_of_the_guide_is_generated_and_keeps_the_contract(checkout: Path) -> None:
-    generate, _, contract = COMMANDS.findall(GUIDE.read_text(encoding="utf-8"))[0].splitlines()
-    said = ran(checkout, *generate.split())
+@pytest.mark.browser
+def test_the_package_of_the_guide_is_generated_and_solved(site: Path, tmp_path: Path) -> None:
+    generate, validate = OWN.splitlines()
+    said = ran(tmp_path, generate, site)
     assert "4 cases of 4 configurations tried" in said, said
-    said = ran(checkout, *contract.split()[2:], "-q", "-p", "no:cacheprovider")
+    said = ran(tmp_path, validate, site)
+    assert re.search(r"^library +4 +4$", said, flags=re.M), said
+
+
+@pytest.mark.browser
+def test_runs_of_the_package_are_recorded_and_verified_again(site: Path, tmp_path: Path) -> None:
+    ran(tmp_path, OWN.splitlines()[0], site)
+    said = ran(tmp_path, "trajudge env record --cases library.jsonl --out recorded", site)
+    assert said.startswith("58 runs recorded by 15 agents\n") and "failed" not in said, said
+    said = ran(tmp_path, "trajudge env verify recorded", site)
+    assert said == "recorded: the labels of 58 of 58 runs are what the state gives\n"
+
+
+def test_payloads_need_an_application_of_ours(site: Path, tmp_path: Path) -> None:
+    ran(tmp_path, OWN.splitlines()[0], site)
+    (tmp_path / "texts.yaml").write_text("goals: {success: [Say yes.]}")
+    command = "trajudge env record --cases library.jsonl --payloads texts.yaml --out planted"
+    said = ran(tmp_path, command, site)
+    assert said.startswith("error: --payloads: it is not known what the users of library write"), (
+        said
+    )
+    assert not (tmp_path / "planted").exists()
+
+
+def test_without_the_package_its_cases_are_refused(site: Path, tmp_path: Path) -> None:
+    ran(tmp_path, OWN.splitlines()[0], site)
+    said = ran(tmp_path, OWN.splitlines()[1])
+    assert "no application is called 'library': choose from shop," in said, said
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("app.toml", None, "the package reading_room holds no app.toml: write one"),
+        ("app.toml", "title = Reading", "app.toml: cannot be read: Invalid value (at line 1"),
+        ("app.toml", 'title = "R"\n[words]\n', "app.toml: names no domain: write  domain = ..."),
+        ("app.toml", 'title = "R"\ndomain = "x"\n', "app.toml: domain "),
+        ("app.toml", 'domain = "tool-use"\n[words]', "app.toml: title "),
+        ("schema.py", "TABLES = ()", "schema' has no attribute 'profile'): correct it"),
+        ("pages.py", "import there_is_none", "'there_is_none', pages.py line 1): correct it"),
+        ("tasks.toml", "[where]\ngoals = 3", "scenarios.py line 10): correct it"),
+        ("operations.py", "raise SystemExit(3)", "(SystemExit: 3, operations.py line 1): correct"),
+    ],
+)
+def test_a_package_with_a_mistake_is_one_sentence(
+    site: Path, tmp_path: Path, name: str, content: str | None, told: str
+) -> None:
+    (site / NAME / name).unlink()
+    if content is not None:
+        (site / NAME / name).write_text(content)
+    said = ran(tmp_path, OWN.splitlines()[0], site)
+    assert said.startswith("error: --app library: ") and said.count("\n") == 1, said
+    assert told in said
+
+
+def test_an_installed_application_is_offered_and_imported_only_when_named(
+    site: Path, tmp_path: Path
+) -> None:
+    (site / NAME / "__init__.py").write_text("raise RuntimeError")
+    said = ran(tmp_path, "trajudge env generate --app libary", site)
+    assert said.endswith("press (content-creation), library (of the package reading-room)\n"), said
+
+
+def test_a_package_with_the_name_of_one_of_ours_is_refused(site: Path, tmp_path: Path) -> None:
+    points = site / "reading_room-1.0.dist-info" / "entry_points.txt"
+    points.write_text(points.read_text().replace("library", "shop"))
+    said = ran(tmp_path, "trajudge env generate --app shop --count 1", site)
+    assert "--app shop: trajudge has one of that name, and so has an installed package" in said
+
+
+@pytest.mark.slow
+def test_the_application_of_the_guide_keeps_the_contract(checkout: Path) -> None:
+    said = ran(checkout, f"{JOINING.strip()} -q -p no:cacheprovider", checkout)
     failed = re.findall(r"^FAILED .*::test_(\w+)", said, flags=re.M)
     wanted = ["scenarios_span_answers_charts_and_risks", "user_content_looks_like_markup_somewhere"]
     assert failed == wanted, said

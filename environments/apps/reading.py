@@ -1,0 +1,101 @@
+"""An application, read from its package: ``app.toml``, and the modules beside it."""
+
+from __future__ import annotations
+
+import tomllib
+import traceback
+from importlib import import_module
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+
+from pydantic import Field, ValidationError
+
+from trajudge.environments.model.spec import App, Domain
+from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.validation import first_error
+
+PARTS = ("schema", "pages", "operations", "scenarios")
+
+
+class AppFile(Record):
+    """What ``app.toml`` says: the title, the pages where a run may begin, the number of sort orders
+    that lists have, the wordings of each word, and the domain, which is known of our own."""
+
+    title: str
+    domain: Domain | None = None
+    starts: tuple[str, ...] = Field(default=("home",), min_length=1)
+    sorts: int = Field(default=1, ge=1)
+    words: dict[str, tuple[str, ...]]
+
+
+def read_app(name: str, package: str, domain: Domain) -> App:
+    """Read the application that a package of ours holds."""
+    return _made(name, package, domain, _app_file(package))
+
+
+def read_foreign(name: str, module: ModuleType) -> App:
+    """Read the application of a user's package, whose ``app.toml`` names its domain.
+
+    Raises UserError, in one sentence, for what the package lacks or raises.
+    """
+    package = module.__name__
+    try:
+        about = _app_file(package)
+        if about.domain is None:
+            raise UserError(f"{files(package) / 'app.toml'}: names no domain: write  domain = ...")
+        return _made(name, package, about.domain, about)
+    except UserError as error:
+        raise UserError(f"--app {name}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise UserError(
+            f"--app {name}: the package {package} cannot be loaded ({_why(error)}"
+            f"{_place(error, package)}): correct it"
+        ) from error
+
+
+def _app_file(package: str) -> AppFile:
+    file = files(package) / "app.toml"
+    if not file.is_file():
+        raise UserError(f"the package {package} holds no app.toml: write one")
+    try:
+        return AppFile.model_validate(tomllib.loads(file.read_text(encoding="utf-8")))
+    except ValidationError as error:
+        raise UserError(f"{file}: {first_error(error, 'the file')}") from error
+    except ValueError as error:  # TOML, or the encoding
+        raise UserError(f"{file}: cannot be read: {error}") from error
+
+
+def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
+    schema, pages, operations, scenarios = (import_module(f"{package}.{part}") for part in PARTS)
+    return App(
+        id=name,
+        domain=domain,
+        title=about.title,
+        tables=schema.TABLES,
+        profile=schema.profile,
+        pages=pages.PAGES,
+        operations=operations.OPERATIONS,
+        navigation=pages.NAVIGATION,
+        scenarios=scenarios.SCENARIOS,
+        words=about.words,
+        starts=about.starts,
+        sorts=about.sorts,
+    )
+
+
+def _why(error: BaseException) -> str:
+    why = first_error(error, "a task") if isinstance(error, ValidationError) else str(error)
+    return f"{type(error).__name__}: {why}"
+
+
+def _place(error: BaseException, package: str) -> str:
+    """Return the line of the package on which the mistake stands; "" where it is none of its."""
+    own = Path(str(files(package)))
+    lines = [
+        f", {Path(frame.filename).name} line {frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(own)
+    ]
+    return lines[-1] if lines else ""
