@@ -90,10 +90,11 @@ def test_the_package_of_the_guide_is_generated_and_solved(site: Path, tmp_path: 
 @pytest.mark.browser
 def test_runs_of_the_package_are_recorded_and_verified_again(site: Path, tmp_path: Path) -> None:
     ran(tmp_path, OWN.splitlines()[0], site)
-    said = ran(tmp_path, "trajudge env record --cases library.jsonl --out recorded", site)
-    assert said.startswith("58 runs recorded by 15 agents\n") and "failed" not in said, said
+    command = "trajudge env record --cases library.jsonl --agent scripted-b scripted-g"
+    said = ran(tmp_path, f"{command} --out recorded", site)
+    assert said.startswith("8 runs recorded by 2 agents\n") and "failed" not in said, said
     said = ran(tmp_path, "trajudge env verify recorded", site)
-    assert said == "recorded: the labels of 58 of 58 runs are what the state gives\n"
+    assert said == "recorded: the labels of 8 of 8 runs are what the state gives\n"
 
 
 def test_payloads_need_an_application_of_ours(site: Path, tmp_path: Path) -> None:
