@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import tomllib
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -41,17 +43,24 @@ def read_foreign(name: str, module: ModuleType) -> App:
     Raises UserError, in one sentence, for what the package lacks or raises.
     """
     package = module.__name__
-    try:
+    with mistakes_said(name, package, f"the package {package} cannot be loaded"):
         about = _app_file(package)
         if about.domain is None:
             raise UserError(f"{files(package) / 'app.toml'}: names no domain: write  domain = ...")
         return _made(name, package, about.domain, about)
+
+
+@contextmanager
+def mistakes_said(name: str, package: str, failed: str) -> Iterator[None]:
+    """Say in one sentence what the code of a user's application raises inside the block: what
+    ``failed``, why, and on which line of the package. Raises UserError."""
+    try:
+        yield
     except UserError as error:
         raise UserError(f"--app {name}: {error}") from error
     except (Exception, SystemExit) as error:
         raise UserError(
-            f"--app {name}: the package {package} cannot be loaded ({_why(error)}"
-            f"{_place(error, package)}): correct it"
+            f"--app {name}: {failed} ({_why(error)}{_place(error, package)}): correct it"
         ) from error
 
 

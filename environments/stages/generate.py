@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from trajudge.environments.apps import load_app
+from trajudge.environments.apps import load_app, mistakes_of
 from trajudge.environments.checks.integrity import Reject, check
 from trajudge.environments.model.case import Case
 from trajudge.environments.model.config import PROFILES, STATES, THEMES, Config
@@ -17,7 +17,7 @@ INSTANCES = 10_000
 
 def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterator[Case | Reject]:
     """Yield what the checks made of configurations of one scenario, each tried once. Endless: all
-    axes are drawn anew each time."""
+    axes are drawn anew each time. Raises UserError for what a user's application raises."""
     app = load_app(template[0])
     drawn: set[str] = set()
     while True:
@@ -33,4 +33,6 @@ def generate(template: Template, seed: int, rng: np.random.Generator) -> Iterato
         )
         if config.id not in drawn:
             drawn.add(config.id)
-            yield check(app, config)
+            with mistakes_of(app.id, f"{config.id} cannot be checked"):
+                checked = check(app, config)
+            yield checked

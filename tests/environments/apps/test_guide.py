@@ -139,6 +139,37 @@ def test_a_package_with_a_mistake_is_one_sentence(
     assert told in said
 
 
+@pytest.mark.parametrize(
+    ("name", "right", "wrong", "told"),
+    [
+        ("scenarios.py", "lent = 0", "lend = 0", "OperationalError: no such column: lend"),
+        (
+            "scenarios.py",
+            '["book"]["name"]',
+            '["title"]',
+            "KeyError: 'title', scenarios.py line {}",
+        ),
+        (
+            "pages.py",
+            'record["name"]',
+            'record["title"]',
+            "No item with that key, pages.py line {}",
+        ),
+        ("schema.py", "12 + index", "60", ", schema.py line {}"),
+    ],
+)
+def test_a_mistake_that_a_case_shows_is_one_sentence(
+    site: Path, tmp_path: Path, name: str, right: str, wrong: str, told: str
+) -> None:
+    code = (site / NAME / name).read_text()
+    line = code[: code.index(right)].count("\n") + 1
+    (site / NAME / name).write_text(code.replace(right, wrong))
+    said = ran(tmp_path, OWN.splitlines()[0], site)
+    assert said.startswith("error: --app library: library.") and said.count("\n") == 1, said
+    assert " cannot be checked (" in said and f"{told.format(line)}): correct it" in said
+    assert not (tmp_path / "library.jsonl").exists()
+
+
 def test_an_installed_application_is_offered_and_imported_only_when_named(
     site: Path, tmp_path: Path
 ) -> None:
