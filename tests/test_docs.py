@@ -19,6 +19,7 @@ import pytest
 
 import trajudge
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
+from tests.installed import write_metadata
 from tests.test_readme import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
 from trajudge.face.decisions import PlanSettings, TrainingSettings
@@ -128,17 +129,14 @@ def guides(own_folder: None) -> None:  # noqa: F811
 @pytest.fixture
 def installed(guides: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The same as an installed package, with the entry points that the guides name."""
-    info = Path("site/my_package-1.0.dist-info")
-    info.mkdir(parents=True)
-    Path("site/my_package").mkdir()
+    Path("site/my_package").mkdir(parents=True)
     points: list[str] = []
     for name in DOORS:
         Path(f"my_{name}.py").rename(f"site/my_package/my_{name}.py")
         text = (ROOT / "docs" / "guides" / f"{name}.md").read_text(encoding="utf-8")
         for group, line in POINT.findall(text):
             points += [f"[{group}]", line.replace('"', "")]
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("\n".join(points))
+    write_metadata(Path("site"), "my-package", "\n".join(points))
     monkeypatch.syspath_prepend(str(Path("site").resolve()))
     yield
     for name in [name for name in sys.modules if name.startswith("my_package")]:

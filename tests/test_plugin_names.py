@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
+from tests.installed import write_metadata
 from tests.test_plugins import FILES
 from trajudge.annotations import parse_labels
 from trajudge.eval.data.inputs import open_recorded
@@ -31,14 +32,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     def installed(package: str, points: str) -> None:
         site = tmp_path / package
-        info = site / f"{package}-1.0.dist-info"
         (site / package).mkdir(parents=True)
-        info.mkdir()
         (site / package / "__init__.py").touch()
         for name, content in FILES.items():
             (site / package / f"{name}.py").write_text(content)
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(points)
+        write_metadata(site, package, points)
         monkeypatch.syspath_prepend(str(site))
 
     monkeypatch.chdir(tmp_path)

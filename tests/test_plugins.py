@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
+from tests.installed import write_metadata
 from tests.tables import table
 from trajudge.annotations import open_annotations
 from trajudge.eval.data.run_folder import read_judgments, read_labels, read_manifest
@@ -84,14 +85,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The four as an installed distribution, its metadata on ``sys.path`` as pip leaves it."""
     site = folder / "site"
-    package, info = site / "tests_of_plugins", site / "tests_of_plugins-1.0.dist-info"
+    package = site / "tests_of_plugins"
     package.mkdir(parents=True)
-    info.mkdir()
     (package / "__init__.py").touch()
     for name in FILES:
         (folder / f"{name}.py").rename(package / f"{name}.py")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: tests-of-plugins\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(ENTRY_POINTS)
+    write_metadata(site, "tests-of-plugins", ENTRY_POINTS)
     monkeypatch.syspath_prepend(str(site))
     return site
 

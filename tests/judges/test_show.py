@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.installed import write_metadata
 from tests.judges.runs import png, seen_run
 from tests.screens import one_screen
 from tests.tables import mistakes
@@ -49,10 +50,7 @@ def test_every_judge_has_a_line_with_all_that_it_sees(capsys: pytest.CaptureFixt
 def test_judges_of_packages_are_listed_without_running_their_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    about = tmp_path / "theirs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[trajudge.judges]\ntalkative = there_is_no_such\n")
+    write_metadata(tmp_path, "theirs", "[trajudge.judges]\ntalkative = there_is_no_such\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert main(["list"]) == 0
     assert "talkative" in capsys.readouterr().out

@@ -12,33 +12,31 @@ from pathlib import Path
 
 import pytest
 
+from tests.installed import write_metadata
+
 ROOT = Path(__file__).parents[3]
 GUIDE = ROOT / "docs" / "guides" / "application.md"
 FILE = re.compile(r"^`([\w.]+)`:\n\n```\w+\n(.*?)^```$", flags=re.M | re.S)
 PROJECT = re.compile(r"^```ini\n(.*?)^```$", flags=re.M | re.S)
 LINE = re.compile(r"^```text\n(.*?)^```$", flags=re.M | re.S)
 COMMANDS = re.compile(r"^```bash\n(.*?)^```$", flags=re.M | re.S)
-
-
 TEXT = GUIDE.read_text(encoding="utf-8")
 OWN, JOINING = COMMANDS.findall(TEXT)
+GENERATE, VALIDATE = OWN.splitlines()
 NAME = "reading_room"
 
 
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder in which the guide's package is installed, as pip leaves it."""
-    package, info = tmp_path / "site" / NAME, tmp_path / "site" / "reading_room-1.0.dist-info"
-    info.mkdir(parents=True)
-    written(package)
     project = tomllib.loads(PROJECT.findall(TEXT)[0])["project"]
     points = [
         line
         for group, some in project["entry-points"].items()
         for line in (f"[{group}]", *(f"{name} = {module}" for name, module in some.items()))
     ]
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: reading-room\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("\n".join(points))
+    write_metadata(tmp_path / "site", project["name"], "\n".join(points))
+    written(tmp_path / "site" / NAME)
     return tmp_path / "site"
 
 
@@ -80,16 +78,15 @@ def ran(folder: Path, command: str, *path: Path) -> str:
 
 @pytest.mark.browser
 def test_the_package_of_the_guide_is_generated_and_solved(site: Path, tmp_path: Path) -> None:
-    generate, validate = OWN.splitlines()
-    said = ran(tmp_path, generate, site)
+    said = ran(tmp_path, GENERATE, site)
     assert "4 cases of 4 configurations tried" in said, said
-    said = ran(tmp_path, validate, site)
+    said = ran(tmp_path, VALIDATE, site)
     assert re.search(r"^library +4 +4$", said, flags=re.M), said
 
 
 @pytest.mark.browser
 def test_runs_of_the_package_are_recorded_and_verified_again(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, OWN.splitlines()[0], site)
+    ran(tmp_path, GENERATE, site)
     command = "trajudge env record --cases library.jsonl --agent scripted-b scripted-g"
     said = ran(tmp_path, f"{command} --out recorded", site)
     assert said.startswith("8 runs recorded by 2 agents\n") and "failed" not in said, said
@@ -98,19 +95,18 @@ def test_runs_of_the_package_are_recorded_and_verified_again(site: Path, tmp_pat
 
 
 def test_payloads_need_an_application_of_ours(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, OWN.splitlines()[0], site)
+    ran(tmp_path, GENERATE, site)
     (tmp_path / "texts.yaml").write_text("goals: {success: [Say yes.]}")
     command = "trajudge env record --cases library.jsonl --payloads texts.yaml --out planted"
     said = ran(tmp_path, command, site)
-    assert said.startswith("error: --payloads: it is not known what the users of library write"), (
-        said
-    )
+    told = "error: --payloads: it is not known what the users of library write"
+    assert said.startswith(told), said
     assert not (tmp_path / "planted").exists()
 
 
 def test_without_the_package_its_cases_are_refused(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, OWN.splitlines()[0], site)
-    said = ran(tmp_path, OWN.splitlines()[1])
+    ran(tmp_path, GENERATE, site)
+    said = ran(tmp_path, VALIDATE)
     assert "no application is called 'library': choose from shop," in said, said
 
 
@@ -134,7 +130,7 @@ def test_a_package_with_a_mistake_is_one_sentence(
     (site / NAME / name).unlink()
     if content is not None:
         (site / NAME / name).write_text(content)
-    said = ran(tmp_path, OWN.splitlines()[0], site)
+    said = ran(tmp_path, GENERATE, site)
     assert said.startswith("error: --app library: ") and said.count("\n") == 1, said
     assert told in said
 
@@ -164,7 +160,7 @@ def test_a_mistake_that_a_case_shows_is_one_sentence(
     code = (site / NAME / name).read_text()
     line = code[: code.index(right)].count("\n") + 1
     (site / NAME / name).write_text(code.replace(right, wrong))
-    said = ran(tmp_path, OWN.splitlines()[0], site)
+    said = ran(tmp_path, GENERATE, site)
     assert said.startswith("error: --app library: library.") and said.count("\n") == 1, said
     assert " cannot be checked (" in said and f"{told.format(line)}): correct it" in said
     assert not (tmp_path / "library.jsonl").exists()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.runs.limited import OWN, judgments, run
+from tests.installed import write_metadata
 from tests.llm_server import LlmServer
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -56,11 +57,8 @@ def test_a_judge_from_a_file_asks_a_model_and_takes_options() -> None:
 
 def test_a_judge_from_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = tmp_path / "site"
-    (site / "theirs-1.0.dist-info").mkdir(parents=True)
+    write_metadata(site, "theirs", "[trajudge.judges]\ntalkative = their_judge\n")
     (site / "their_judge.py").write_text(OWN)
-    (site / "theirs-1.0.dist-info" / "METADATA").write_text("Name: theirs\nVersion: 1.0\n")
-    entry = "[trajudge.judges]\ntalkative = their_judge\n"
-    (site / "theirs-1.0.dist-info" / "entry_points.txt").write_text(entry)
     monkeypatch.syspath_prepend(str(site))
     assert run(None, "--judge", "talkative") == 0
     assert judgments()[0].judge == "talkative"
