@@ -24,7 +24,7 @@ from trajudge.trajectories.util.safe_files import utf8
 log = logging.getLogger(__name__)
 
 # What a mistake raises; code that ends the program (``sys.exit``) would end ours without a word.
-_MISTAKES = (Exception, SystemExit)
+MISTAKES = (Exception, SystemExit)
 
 OURS = "trajudge"  # the package whose errors are not mistakes of the user's
 
@@ -137,7 +137,7 @@ class Door(NamedTuple):
             try:
                 with importing(path):
                     spec.loader.exec_module(module)
-            except _MISTAKES as error:
+            except MISTAKES as error:
                 del sys.modules[name]
                 if _is_ours(error):
                     raise
@@ -151,7 +151,7 @@ class Door(NamedTuple):
     def _from_package(self, point: metadata.EntryPoint) -> ModuleType:
         try:
             module = point.load()
-        except _MISTAKES as error:
+        except MISTAKES as error:
             if _is_ours(error):
                 raise
             raise UserError(
@@ -201,7 +201,7 @@ def mistakes_said(
     """
     try:
         yield
-    except _MISTAKES as error:
+    except MISTAKES as error:
         if _is_ours(error):
             raise
         place = _place(error, code)
@@ -209,14 +209,15 @@ def mistakes_said(
             log.exception(failed)
         if logged is not None:
             logged.add(place)
-        raise UserError(f"{failed}: {_why(error)} ({place}): {mend}") from error
+        raise UserError(f"{failed}: {reason(error)} ({place}): {mend}") from error
 
 
 def _is_ours(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] == OURS
 
 
-def _why(error: BaseException) -> str:
+def reason(error: BaseException) -> str:
+    """Say what a mistake is: the kind of the error, and its message."""
     from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.trajectories.util.validation import first_error  # noqa: PLC0415
@@ -229,7 +230,7 @@ def _at_load(error: BaseException, path: Path) -> str:
     """Return what a file raised while it was loaded, and on which line of its own."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == str(path.absolute())]
-    return f"{_why(error)}, line {lines[-1]}" if lines else str(error)
+    return f"{reason(error)}, line {lines[-1]}" if lines else str(error)
 
 
 def _place(error: BaseException, code: object) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.plugins import Door
@@ -46,7 +47,7 @@ def load_app(name: str) -> App:
     if name in APPS:
         DOOR.refuse_namesake(name)
         return read_app(name, f"{__name__}.{name}", APPS[name])
-    module = DOOR.module(name) if _NAME.fullmatch(name) else None
+    module = _installed(name)
     if module is None:
         raise UserError(
             f"no application is called {name!r}: choose from {', '.join(DOOR.names(APPS))}, or "
@@ -55,10 +56,15 @@ def load_app(name: str) -> App:
     return read_foreign(name, module)
 
 
+@lru_cache  # asked for each configuration that is checked
+def _installed(name: str) -> ModuleType | None:
+    return DOOR.module(name) if _NAME.fullmatch(name) else None
+
+
 def mistakes_of(name: str, failed: str) -> AbstractContextManager[None]:
     """Return a block that says in one sentence what the code of a user's application raises, as a
     UserError that tells what ``failed``. What one of ours raises is a defect, and passes."""
-    from trajudge.environments.apps.reading import mistakes_said  # noqa: PLC0415 - --help
+    from trajudge.environments.apps.reading import application_mistakes  # noqa: PLC0415 - --help
 
-    module = None if name in APPS else DOOR.module(name)
-    return nullcontext() if module is None else mistakes_said(name, module.__name__, failed)
+    module = None if name in APPS else _installed(name)
+    return nullcontext() if module is None else application_mistakes(name, module.__name__, failed)

@@ -15,10 +15,11 @@ from pydantic import Field, ValidationError
 
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.plugins import MISTAKES, reason
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.validation import first_error
 
-PARTS = ("schema", "pages", "operations", "scenarios")
+_PARTS = ("schema", "pages", "operations", "scenarios")
 
 
 class AppFile(Record):
@@ -43,7 +44,7 @@ def read_foreign(name: str, module: ModuleType) -> App:
     Raises UserError, in one sentence, for what the package lacks or raises.
     """
     package = module.__name__
-    with mistakes_said(name, package, f"the package {package} cannot be loaded"):
+    with application_mistakes(name, package, f"the package {package} cannot be loaded"):
         about = _app_file(package)
         if about.domain is None:
             raise UserError(f"{files(package) / 'app.toml'}: names no domain: write  domain = ...")
@@ -51,16 +52,16 @@ def read_foreign(name: str, module: ModuleType) -> App:
 
 
 @contextmanager
-def mistakes_said(name: str, package: str, failed: str) -> Iterator[None]:
+def application_mistakes(name: str, package: str, failed: str) -> Iterator[None]:
     """Say in one sentence what the code of a user's application raises inside the block: what
     ``failed``, why, and on which line of the package. Raises UserError."""
     try:
         yield
     except UserError as error:
         raise UserError(f"--app {name}: {error}") from error
-    except (Exception, SystemExit) as error:
+    except MISTAKES as error:
         raise UserError(
-            f"--app {name}: {failed} ({_why(error)}{_place(error, package)}): correct it"
+            f"--app {name}: {failed} ({reason(error)}{_place(error, package)}): correct it"
         ) from error
 
 
@@ -77,7 +78,7 @@ def _app_file(package: str) -> AppFile:
 
 
 def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
-    schema, pages, operations, scenarios = (import_module(f"{package}.{part}") for part in PARTS)
+    schema, pages, operations, scenarios = (import_module(f"{package}.{part}") for part in _PARTS)
     return App(
         id=name,
         domain=domain,
@@ -92,11 +93,6 @@ def _made(name: str, package: str, domain: Domain, about: AppFile) -> App:
         starts=about.starts,
         sorts=about.sorts,
     )
-
-
-def _why(error: BaseException) -> str:
-    why = first_error(error, "a task") if isinstance(error, ValidationError) else str(error)
-    return f"{type(error).__name__}: {why}"
 
 
 def _place(error: BaseException, package: str) -> str:

@@ -64,7 +64,7 @@ class Tab:
     trace: NetworkTrace = field(default_factory=NetworkTrace)
     console_errors: list[str] = field(default_factory=list)
     _leaving: bool = False
-    _restless: bool = False
+    _staying: bool = False
     _left: asyncio.Event = field(default_factory=asyncio.Event)
     _pages_wanted: int = 0
     _windows_due: int = 0
@@ -79,8 +79,8 @@ class Tab:
         return done.result()
 
     async def unless_left(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """Do ``work``. Returns None once the page sets out for another document: Chromium may owe
-        the picture of one that goes for ever. A page that was told to stay does not go."""
+        """Do ``work``. Returns None once the page leaves for another document, for Chromium may
+        never send the screenshot of one that is replaced. A page that was told to stay stays."""
         self._left.clear()
         done = await _unless(self._left, work)
         return done.result() if done else None
@@ -104,11 +104,11 @@ class Tab:
 
     def set_out(self) -> None:
         """Let the page lead to other documents: an action begins."""
-        self._restless = False
+        self._staying = False
 
     def stay(self) -> None:
         """Let the page lead to no other document until the next action."""
-        self._restless = True
+        self._staying = True
 
     async def goto(self, url: str) -> None:
         """Open an address; ``settled`` then waits for the page."""
@@ -221,7 +221,7 @@ class Tab:
         same = event.get("navigationType", "").startswith("same")
         if event["frameId"] == self.frame and where == "currentTab" and not same:
             self._leaving = True
-            if not self._restless:
+            if not self._staying:
                 self._left.set()
 
     def _on_arrival(self, event: dict[str, Any]) -> None:
@@ -245,12 +245,13 @@ class Tab:
     async def _let_pass(self, event: dict[str, Any]) -> None:
         url = event["request"]["url"]
         allowed = inside(url, self.origin) or url == "about:blank"
-        stays = self._restless and event["frameId"] == self.frame
+        stays = self._staying and event["frameId"] == self.frame
         with contextlib.suppress(ProtocolError):  # the page went away meanwhile
             if allowed and not stays:
                 await self.cdp.send("Fetch.continueRequest", {"requestId": event["requestId"]})
             else:
-                self.refused = self.refused if allowed else url
+                if not allowed:
+                    self.refused = url
                 answer = {"requestId": event["requestId"], "errorReason": "Aborted"}
                 await self.cdp.send("Fetch.failRequest", answer)
 

@@ -57,7 +57,7 @@ def test_a_scenario_is_solved_by_its_oracle_and_by_no_near_miss(name: str, scena
 
 @every_app
 def test_every_task_that_is_written_is_a_scenario(name: str) -> None:
-    tasks = TaskFile(str(Path(apps.__file__).parent / name / "app.toml")).tasks
+    tasks = TaskFile(str(Path(apps.__file__).parent / name / "scenarios.py")).tasks
     assert set(tasks) == {scenario.id for scenario in load_app(name).scenarios}
 
 

@@ -185,8 +185,8 @@ def test_a_page_that_never_comes_is_given_up(at: Open) -> None:
 
 @pytest.mark.parametrize("page", ["/loop", "/often"])
 def test_a_page_that_loads_itself_for_ever_stops_nothing(at: Open, page: str) -> None:
-    """Every look is answered: Chromium owes the picture of a document that goes, now and then for
-    ever."""
+    """Every look is answered, though Chromium may never send the screenshot of a document that is
+    replaced."""
     with at(page) as session:
         for _ in range(5):
             assert session.act("noop()") is None
