@@ -196,8 +196,8 @@ def mistakes_said(
     """Say in one sentence what ``code``, a function of the user's, raises inside the block: what
     ``failed``, why, on which line, and how to ``mend`` it.
 
-    Raises UserError. The traceback is logged, once a line where calls of the same code share
-    ``logged``. What our own code raises passes.
+    Raises UserError. The traceback is logged (a run keeps it in ``run.log``), once per line where
+    calls of the same code share ``logged``. What our own code raises passes.
     """
     try:
         yield
@@ -206,7 +206,8 @@ def mistakes_said(
             raise
         place = _place(error, code)
         if place not in (logged or ()):
-            log.exception(failed)
+            # Python itself prints a warning that nobody listens to, before the sentence.
+            log.info(failed, exc_info=error)
         if logged is not None:
             logged.add(place)
         raise UserError(f"{failed}: {reason(error)} ({place}): {mend}") from error

@@ -12,14 +12,14 @@ from pathlib import Path
 from trajudge.trajectories.util.terminal import one_line
 
 LOG = "run.log"
-SOURCES = ("trajudge.eval", "trajudge.judges")
+SOURCES = ("trajudge.eval", "trajudge.judges", "trajudge.trajectories")
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 
 
 @contextmanager
 def run_log(folder: Path) -> Iterator[None]:
-    """Append what ``trajudge.eval`` and ``trajudge.judges`` log to ``run.log``.
+    """Append to ``run.log`` what judging logs, and the tracebacks of users' code.
 
     The file is made at the first line.
 
@@ -47,7 +47,8 @@ class _Handler(logging.FileHandler):
 
 
 class _OneLine(logging.Formatter):
-    """A record on one line, without control characters and without secrets."""
+    """A record on one line, a traceback below it with its own lines, indented; both without control
+    characters and without secrets."""
 
     def __init__(self, fmt: str) -> None:
         super().__init__(fmt)
@@ -58,7 +59,15 @@ class _OneLine(logging.Formatter):
         ]
 
     def format(self, record: logging.LogRecord) -> str:
-        line = one_line(super().format(record))
+        text = one_line(self._message(record))
+        if record.exc_info:
+            lines = self.formatException(record.exc_info).splitlines()
+            text = "\n    ".join([text, *map(one_line, lines)])
         for secret in self._secrets:
-            line = line.replace(secret, "[key]")
-        return line
+            text = text.replace(secret, "[key]")
+        return text
+
+    def _message(self, record: logging.LogRecord) -> str:
+        record.message = record.getMessage()
+        record.asctime = self.formatTime(record)
+        return self.formatMessage(record)

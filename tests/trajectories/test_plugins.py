@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,11 +118,42 @@ def test_a_wrong_signature_is_the_user_s(
     assert "plugins.py" not in told
 
 
-def test_trajectories_that_fail_at_once_show_one_traceback(
+def test_trajectories_that_fail_at_once_log_one_traceback(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said(capsys, ALL_AT_ONCE, "--judge")
     assert len([record for record in caplog.records if record.exc_info]) == 1
+
+
+def test_the_traceback_of_a_judge_is_in_the_log_of_the_run() -> None:
+    """It stood on the screen, before the sentence."""
+    body = "    raise ValueError('red\x1b[31m')"
+    Path("mine.py").write_text(
+        f"needs_model = False\n\nasync def judge(trajectory, ask):\n{body}\n"
+    )
+    shown = shown_by("trajudge.eval.judge", *WORDS, "--judge", "mine.py", "--out", "out")
+    assert "Traceback" not in shown
+    assert re.search(r"^error: judge mine failed on .*mine\.py:4\): correct", shown, re.MULTILINE)
+    first, second, *_, last = Path("out/run.log").read_text().splitlines()
+    assert re.match(r"\d{4}-.* judge mine failed on ", first)
+    assert second == "    Traceback (most recent call last):"
+    assert last == "    ValueError: red\\x1b[31m"
+
+
+def test_the_traceback_of_a_loader_is_not_shown() -> None:
+    Path("mine.py").write_text("def load(path, want):\n    return {}[path]\n")
+    shown = shown_by("trajudge.eval.judge", "--data", "mine.py:mine.py", "--judge", "heuristic")
+    assert re.fullmatch(r"error: --data mine\.py: the loader failed: KeyError: .*\n", shown)
+
+
+def shown_by(module: str, *words: str) -> str:
+    """Return what a command that a mistake ends shows, in a process where nobody listens to
+    logs."""
+    done = subprocess.run(
+        [sys.executable, "-m", module, *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == USAGE_ERROR
+    return done.stderr
 
 
 def test_a_loader_that_is_part_of_an_async_function_is_one_sentence(
