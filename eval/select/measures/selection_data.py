@@ -76,7 +76,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
     if not known:
         raise UserError(
             f"none of the judged trajectories has an expert label of success (split {plan.split}): "
-            "name labels with --annotations KIND:PATH"
+            "name the labels of these runs with --annotations KIND:PATH"
         )
     tasks = {task: number for number, task in enumerate(sorted({_task(k) for k in known}))}
     judged, accepted, prices = [], [], []
