@@ -17,7 +17,7 @@ from shlex import quote
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, saved_behind_output, user_errors
-from trajudge.trajectories.util.options import OptionAdder, case_count, read_settings
+from trajudge.trajectories.util.options import OptionAdder, case_count, read_settings, workers
 
 
 def parser() -> argparse.ArgumentParser:
@@ -28,9 +28,11 @@ def parser() -> argparse.ArgumentParser:
     add.number("--count", "number of cases (default: 20)", case_count, default=20)
     add_seed(made)
     add.switch("--noise", "cookie bars, promotions, latency, errors to retry")
+    add.number("--workers", "processes at once (default: 1)", workers, default=1)
     add.output_file("--save", "file to write", default=Path("cases.jsonl"))
     add_wording_model(made)
-    return made
+    first = "domain app scenario level count seed noise workers save model"
+    return made.show_first(*first.split())
 
 
 @user_errors
@@ -54,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         def progress(cases: int, tried: int) -> None:
             show(f"generating ({tried:,} tried)", cases, specification.count)
 
-        produced = produce(specification, steps, progress)
+        produced = produce(specification, steps, progress, workers=config.workers)
     counted = report.summary(specification, steps, produced)
     console = terminal_console()
     with saved_behind_output() as save:

@@ -4,9 +4,7 @@ browser and a server of its own. What a job gives does not depend on which of th
 from __future__ import annotations
 
 import atexit
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     Executor,
     Future,
@@ -15,16 +13,15 @@ from concurrent.futures import (
     as_completed,
 )
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import ExitStack, contextmanager
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import wait
+from contextlib import ExitStack
+from multiprocessing import get_context
 from queue import SimpleQueue
-from threading import Thread
 from typing import Literal, NamedTuple, TypeVar
 
 from trajudge.environments.agents.protocol import Halted, Job, NotPlayed
 from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.environments.recording.recorder import Recorder, open_recorder
+from trajudge.trajectories.util.local.worker_processes import cancelled, follow_parent
 from trajudge.trajectories.util.terminal import one_line
 
 T = TypeVar("T")
@@ -127,7 +124,7 @@ def _in_threads(
             finally:
                 idle.put(taken)
 
-        with _cancelled(ThreadPoolExecutor(workers), halt) as pool:
+        with cancelled(ThreadPoolExecutor(workers), halt) as pool:
             for job, future in _ended({pool.submit(once, job): job for job in jobs}):
                 _settle(job, future.result(), keep, failed)
     return failed
@@ -148,7 +145,7 @@ def _in_processes(
     for _ in range(TRIES):
         left, begun = [], left
         pool: Executor = ProcessPoolExecutor(workers, get_context("spawn"), _begin, recorder)
-        with _cancelled(pool):
+        with cancelled(pool):
             for job, future in _ended({pool.submit(_here, work, job): job for job in begun}):
                 try:
                     _settle(job, future.result(), keep, failed)
@@ -165,38 +162,15 @@ def _ended(futures: dict[Future[T], Job]) -> Iterator[tuple[Job, Future[T]]]:
         yield futures.pop(future), future
 
 
-@contextmanager
-def _cancelled(pool: Executor, halt: Callable[[], None] = lambda: None) -> Iterator[Executor]:
-    """Open the pool; when it is left by an exception, nothing that waits is begun, and ``halt`` is
-    called before what is under way is waited for."""
-    try:
-        yield pool
-    except BaseException:
-        halt()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
 _HERE: Recorder | None = None  # the recorder of a worker process
 
 
 def _begin(seed: int, arm: FaultArm | None = None) -> None:
-    """Set a worker process up. Ctrl-C is the parent's business: the worker ends the job that it
-    has in hand, and if the parent is gone, itself; the browser goes with it."""
+    """Set a worker process up, with a recorder of its own, whose browser goes with it."""
     global _HERE  # noqa: PLW0603
-    os.setpgrp()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = parent_process()
-    if parent is not None:
-        Thread(target=_end_with, args=([parent.sentinel],), daemon=True).start()
+    follow_parent()
     _HERE = Recorder(seed, arm)
     atexit.register(_HERE.close)
-
-
-def _end_with(sentinels: Iterable[int]) -> None:
-    wait(list(sentinels))
-    os._exit(1)
 
 
 def _here(work: Work[T], job: Job) -> T | FailedJob:

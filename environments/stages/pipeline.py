@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from trajudge.environments.checks.integrity import Reject
@@ -21,6 +22,7 @@ from trajudge.environments.stages.model import (
 )
 from trajudge.environments.stages.refine import refine
 from trajudge.environments.stages.validate import Validate
+from trajudge.trajectories.util.local.worker_processes import worked_on
 
 POSTPONED = 12  # tries without a case count like a case: scenarios that have some come first
 MOST_DOUBLED = 3  # tries of another difficulty in a row that count double: most have one alone
@@ -51,32 +53,53 @@ def produce(
     validate: Validate | None = None,
     *,
     search: bool = True,
+    workers: int = 1,
 ) -> Produced:
     """Return cases spread evenly over the planned scenarios. Every scenario draws from a generator
     of its own, so that its configurations do not depend on the others. ``progress`` is told the
     numbers of cases and of configurations tried with each of these. Without ``search`` no shortest
-    way is looked for, which takes most of the time and which only optimality needs."""
+    way is looked for, which takes most of the time and which only optimality needs; it is searched
+    for in so many processes, if ``workers`` is more than one. Raises UserError if one of them
+    dies."""
     tally = Tally(Counter(), Counter(), Counter(), Counter())
+    cases: list[Case] = []
+
+    def tried() -> None:
+        progress(len(cases), tally.tried.total())
+
+    drawn = islice(_spread(specification, planned, tally, tried, validate), specification.count)
+    for case in worked_on(_searched, drawn, workers) if search else drawn:
+        cases.append(case)  # one by one: ``progress`` is told how many there are
+        tried()
+    return Produced(tuple(cases), tally)
+
+
+def _spread(
+    specification: SuiteSpecification,
+    planned: GenerationPlan,
+    tally: Tally,
+    tried: Callable[[], None],
+    validate: Validate | None,
+) -> Iterator[Case]:
+    """Yield cases, evenly spread over the scenarios, until none of these has more."""
     sources: dict[Template, Iterator[TriedConfiguration]] = {
         template: _cases(specification, planned, template, tally, validate)
         for template in planned.templates
     }
     ranks = dict.fromkeys(planned.templates, 0.0)
-    cases: list[Case] = []
-    while ranks and len(cases) < specification.count:
+    while ranks:
         template = min(ranks, key=lambda one: ranks[one])
         try:
-            tried = next(sources[template])
+            outcome = next(sources[template])
         except StopIteration:
             del ranks[template]
             continue
-        progress(len(cases), tally.tried.total())
-        if tried.case is None:
-            ranks[template] += tried.weight
+        tried()
+        if outcome.case is None:
+            ranks[template] += outcome.weight
             continue
         ranks[template] = 1 + int(ranks[template])
-        cases.append(_searched(tried.case) if search else tried.case)
-    return Produced(tuple(cases), tally)
+        yield outcome.case
 
 
 def _cases(

@@ -28,6 +28,7 @@ class GenerateConfig(Record):
     count: int = 20
     seed: Seed = 0
     noise: bool = False
+    workers: int = 1
     save: Path = Path("cases.jsonl")
     model: str | None = None
     base_url: str | None = None
