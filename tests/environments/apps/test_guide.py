@@ -29,15 +29,26 @@ NAME = "reading_room"
 @pytest.fixture
 def site(tmp_path: Path) -> Path:
     """A folder in which the guide's package is installed, as pip leaves it."""
+    return installed_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Such a folder beside which the guide's first command ran, and what it said."""
+    folder = tmp_path_factory.mktemp("guide")
+    return folder, ran(folder, GENERATE, installed_in(folder))
+
+
+def installed_in(folder: Path) -> Path:
     project = tomllib.loads(PROJECT.findall(TEXT)[0])["project"]
     points = [
         line
         for group, some in project["entry-points"].items()
         for line in (f"[{group}]", *(f"{name} = {module}" for name, module in some.items()))
     ]
-    write_metadata(tmp_path / "site", project["name"], "\n".join(points))
-    written(tmp_path / "site" / NAME)
-    return tmp_path / "site"
+    write_metadata(folder / "site", project["name"], "\n".join(points))
+    written(folder / "site" / NAME)
+    return folder / "site"
 
 
 def written(package: Path) -> None:
@@ -77,36 +88,39 @@ def ran(folder: Path, command: str, *path: Path) -> str:
 
 
 @pytest.mark.browser
-def test_the_package_of_the_guide_is_generated_and_solved(site: Path, tmp_path: Path) -> None:
-    said = ran(tmp_path, GENERATE, site)
-    assert "4 cases of 4 configurations tried" in said, said
-    said = ran(tmp_path, VALIDATE, site)
+def test_the_package_of_the_guide_is_generated_and_solved(generated: tuple[Path, str]) -> None:
+    folder, told = generated
+    assert "4 cases of 4 configurations tried" in told, told
+    said = ran(folder, VALIDATE, folder / "site")
     assert re.search(r"^library +4 +4$", said, flags=re.M), said
 
 
 @pytest.mark.browser
-def test_runs_of_the_package_are_recorded_and_verified_again(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, GENERATE, site)
-    command = "trajudge env record --cases library.jsonl --agent scripted-b scripted-g"
-    said = ran(tmp_path, f"{command} --out recorded", site)
-    assert said.startswith("8 runs recorded by 2 agents\n") and "failed" not in said, said
-    said = ran(tmp_path, "trajudge env verify recorded", site)
-    assert said == "recorded: the labels of 8 of 8 runs are what the state gives\n"
+def test_runs_of_the_package_are_recorded_and_verified_again(
+    generated: tuple[Path, str], tmp_path: Path
+) -> None:
+    folder, _ = generated
+    two = (folder / "library.jsonl").read_text().splitlines(keepends=True)[:2]
+    (tmp_path / "two.jsonl").write_text("".join(two))
+    command = "trajudge env record --cases two.jsonl --agent scripted-b scripted-g"
+    said = ran(tmp_path, f"{command} --out recorded", folder / "site")
+    assert said.startswith("4 runs recorded by 2 agents\n") and "failed" not in said, said
+    said = ran(tmp_path, "trajudge env verify recorded", folder / "site")
+    assert said == "recorded: the labels of 4 of 4 runs are what the state gives\n"
 
 
-def test_payloads_need_an_application_of_ours(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, GENERATE, site)
+def test_payloads_need_an_application_of_ours(generated: tuple[Path, str], tmp_path: Path) -> None:
+    folder, _ = generated
     (tmp_path / "texts.yaml").write_text("goals: {success: [Say yes.]}")
-    command = "trajudge env record --cases library.jsonl --payloads texts.yaml --out planted"
-    said = ran(tmp_path, command, site)
+    command = f"trajudge env record --cases {folder}/library.jsonl --payloads texts.yaml"
+    said = ran(tmp_path, f"{command} --out planted", folder / "site")
     told = "error: --payloads: it is not known what the users of library write"
     assert said.startswith(told), said
     assert not (tmp_path / "planted").exists()
 
 
-def test_without_the_package_its_cases_are_refused(site: Path, tmp_path: Path) -> None:
-    ran(tmp_path, GENERATE, site)
-    said = ran(tmp_path, VALIDATE)
+def test_without_the_package_its_cases_are_refused(generated: tuple[Path, str]) -> None:
+    said = ran(generated[0], VALIDATE)
     assert "no application is called 'library': choose from shop," in said, said
 
 
