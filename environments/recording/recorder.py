@@ -12,6 +12,7 @@ from trajudge.environments.agents.protocol import Agent, Job, NotPlayed
 from trajudge.environments.agents.resilient import Resilient
 from trajudge.environments.agents.script import AGENTS, ORACLE, RESILIENT, Behaviour
 from trajudge.environments.agents.scripted import Scripted
+from trajudge.environments.apps import mistakes_of
 from trajudge.environments.checks.variation import changed_case
 from trajudge.environments.chromium import launch
 from trajudge.environments.recording.episode import Recorded, play, play_offline, viewport_of
@@ -19,6 +20,7 @@ from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, op
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.variants.endings import ending
+from trajudge.trajectories.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import Browser
@@ -75,16 +77,29 @@ class Recorder:
         return self.play(job, agent)
 
     def play(self, job: Job, make: Callable[[ServedRun], Agent]) -> Recorded:
-        """Let an agent do a job, behind the proxy if there is one."""
-        return play(
+        """Let an agent do a job, behind the proxy if there is one.
+
+        Raises what the application raised in the run, NotPlayed if it is a user's: where its code
+        fails, nothing can be said of the agent.
+        """
+        served: list[ServedRun] = []
+
+        def agent(run: ServedRun) -> Agent:
+            served.append(run)
+            return make(run)
+
+        recorded = play(
             self.server,
             self.browser,
             job,
-            make,
+            agent,
             viewport=viewport_of(job),
             proxy=self.proxy,
             pictures=self.pictures,
         )
+        for run in served:
+            _refuse_mistake(run)
+        return recorded
 
     def close(self) -> None:
         try:
@@ -107,6 +122,16 @@ class Recorder:
             pictures=False,
         )
         return actions_of(recorded)
+
+
+def _refuse_mistake(run: ServedRun) -> None:
+    if run.mistake is None:
+        return
+    try:
+        with mistakes_of(run.app.id, f"{run.config.id} cannot be played"):
+            raise run.mistake
+    except UserError as mistake:
+        raise NotPlayed(str(mistake)) from mistake
 
 
 def recorded_offline(job: Job, seed: int) -> Recorded:

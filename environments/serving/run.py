@@ -61,7 +61,7 @@ class ServedRun:
     """A run. ``origin`` is its own, so that runs share neither storage nor pages. ``before`` is
     the state it began with, ``events`` what the server saw, in order,
     ``shown`` the address of the page that was asked for last, ``declared`` the last message that
-    was submitted on the page for it."""
+    was submitted on the page for it, ``mistake`` what the application's code raised last."""
 
     id: str
     config: Config
@@ -78,6 +78,7 @@ class ServedRun:
     documents: int = 0
     shown: str = "/"
     declared: str | None = None
+    mistake: BaseException | None = None
     dismissed: set[str] = field(default_factory=set)
     lock: Lock = field(default_factory=Lock)
     _issued: dict[str, IssuedForm] = field(default_factory=dict)

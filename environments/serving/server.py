@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 
 from aiohttp import web
 
+from trajudge.environments.apps import APPS
 from trajudge.environments.kit.chart import draw
 from trajudge.environments.kit.html import render
 from trajudge.environments.kit.layout import PageLayout
@@ -29,6 +30,7 @@ from trajudge.environments.model.spec import Rejected
 from trajudge.environments.serving.answer_page import ANSWER, RECEIVED, answer_page, declared
 from trajudge.environments.serving.noise import overlays, stumble
 from trajudge.environments.serving.run import IssuedForm, ServedRun, open_run
+from trajudge.trajectories.plugins import MISTAKES
 
 BODY = 64 * 1024
 NONCE = "_nonce"
@@ -81,14 +83,15 @@ class Server:
         posted = (await request.post()).items()
         # Browsers send every line break as two characters.
         form = {k: v.replace("\r\n", "\n") for k, v in posted if isinstance(v, str)}
-        settled = False
         try:
             with run.lock:
                 response = _answer(run, request, form)
-            settled = True
-        finally:
-            if not settled:
-                run.note("fault", request.method, request.path)
+        except MISTAKES as mistake:
+            run.note("fault", request.method, request.path)
+            run.mistake = mistake
+            if run.app.id in APPS:  # a defect of ours keeps its traceback
+                raise
+            return web.Response(status=500, text="the application failed", headers=HEADERS)
         if response.content_type == "text/html":
             await asyncio.sleep(_latency(run))
         return response

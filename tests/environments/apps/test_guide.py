@@ -109,6 +109,30 @@ def test_runs_of_the_package_are_recorded_and_verified_again(
     assert said == "recorded: the labels of 4 of 4 runs are what the state gives\n"
 
 
+@pytest.mark.browser
+def test_a_run_in_which_the_package_fails_is_told_and_not_kept(
+    generated: tuple[Path, str], tmp_path: Path
+) -> None:
+    """It was the agent's failure, labelled as that."""
+    folder, _ = generated
+    shutil.copytree(folder / "site", tmp_path / "site")
+    operations = tmp_path / "site" / NAME / "operations.py"
+    code = operations.read_text()
+    line = code[: code.index("state.change(")].count("\n") + 1
+    operations.write_text(code.replace("state.change(", "state.renew("))
+    (tmp_path / "one.jsonl").write_text(
+        (folder / "library.jsonl").read_text().splitlines(keepends=True)[0]
+    )
+    command = "trajudge env record --cases one.jsonl --agent oracle --out recorded"
+    said = ran(tmp_path, command, tmp_path / "site")
+    assert said.startswith("0 runs recorded by 0 agents\n1 run failed: "), said
+    why = "AttributeError: 'AppState' object has no attribute 'renew'"
+    assert f"cannot be played ({why}, operations.py line {line}): correct it" in " ".join(
+        said.split()
+    )
+    assert "Traceback" not in said
+
+
 def test_payloads_need_an_application_of_ours(generated: tuple[Path, str], tmp_path: Path) -> None:
     folder, _ = generated
     (tmp_path / "texts.yaml").write_text("goals: {success: [Say yes.]}")
