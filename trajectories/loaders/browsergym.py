@@ -44,6 +44,8 @@ from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "browsergym"
+# What an agent says: a message, or (``report_infeasible``) why the task cannot be done.
+_SPEAKING = ("assistant", "infeasible")
 LEAKS = ("summary_info.json:cum_reward", "step_*.pkl.gz:reward", "step_*.pkl.gz:task_info")
 MAX_STEPS = 10_000
 
@@ -163,10 +165,15 @@ def _steps(
                     observation, source, step_number, warnings, named=has_shots
                 ),
                 reasoning=text(thought),
-                action=text(info.get("action")),
+                action=_action(info.get("action")),
             )
         )
     return tuple(steps), _answer(messages) or last_message_to_user(step.action for step in steps)
+
+
+def _action(recorded: object) -> str | None:
+    """Return the action; newer releases of AgentLab write a missing one as the word None."""
+    return None if recorded == "None" else text(recorded)
 
 
 def _observation(
@@ -210,6 +217,6 @@ def _answer(messages: object) -> str | None:
         fields = mapping(message)
         if fields.get("role") == "user":
             goal_given = True
-        elif fields.get("role") == "assistant" and goal_given:
+        elif fields.get("role") in _SPEAKING and goal_given:
             answer = text(fields.get("message"))
     return answer
