@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from trajudge.trajectories.loaders.messages.exchanges import exchanges_of, runs_of
 
 _PLACES = ("messages", "conversation", "trajectory", "input", "output")
 _BESIDE = (
@@ -27,7 +29,10 @@ def is_entry(value: object) -> bool:
 
 def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
-    list; a list of entries, or of what an API was sent and gave, is one conversation."""
+    list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
+    that are sent all of it each time one for each task."""
+    if exchanges := exchanges_of(value if isinstance(value, list) else [value]):
+        return [{**_stated(fields), "messages": run} for fields, run in runs_of(exchanges)]
     if not isinstance(value, list):
         return [value] if isinstance(value, dict) else []
     objects = [one for one in value if isinstance(one, dict)]
@@ -67,7 +72,11 @@ def _beside(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     responses, not the task's."""
     if not _is_exchange(objects[0]):
         return {}
-    return {name: one[name] for one in objects for name in _BESIDE if one.get(name) is not None}
+    return {name: value for one in objects for name, value in _stated(one).items()}
+
+
+def _stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in _BESIDE if fields.get(name) is not None}
 
 
 def _sent(value: object) -> list[object]:

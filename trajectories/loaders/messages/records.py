@@ -14,6 +14,7 @@ from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import check_structures
 from trajudge.trajectories.loaders.files import Damaged, decode, name_of, readable, reason
 from trajudge.trajectories.loaders.messages.conversation import find_records, is_entry
+from trajudge.trajectories.loaders.messages.exchanges import goes_on
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.jsonl import Line, read_lines
@@ -92,7 +93,8 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
         return
     for number, value in _chains(chain([first] if first is not None else [], lines)):
         if isinstance(value, _Responses):
-            for fields in find_records(value.objects) if len(value.objects) > 1 else value.objects:
+            alone = len(value.objects) == 1
+            for fields in find_records(value.objects[0] if alone else value.objects):
                 yield _record(file, fields, number)
         elif isinstance(value, Unreadable):
             yield value
@@ -101,7 +103,8 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
 
 
 class _Responses(NamedTuple):
-    """Responses that name the one before as theirs; most objects stand alone."""
+    """Responses that name the one before as theirs, or requests and their responses; most objects
+    stand alone."""
 
     objects: list[dict[str, Any]]
 
@@ -110,8 +113,7 @@ def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
     """Yield the values with their numbers, from 1; objects that belong together as one."""
     number, held = 0, list[dict[str, Any]]()
     for at, value in enumerate(values, 1):
-        before = value.get("previous_response_id") if isinstance(value, dict) else None
-        if isinstance(value, dict) and held and before and before == held[-1].get("id"):
+        if isinstance(value, dict) and held and _belongs(value, held):
             held.append(value)
             continue
         if held:
@@ -121,6 +123,11 @@ def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
             yield at, value
     if held:
         yield number, _Responses(held)
+
+
+def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
+    before = value.get("previous_response_id")
+    return bool(before and before == held[-1].get("id")) or goes_on(held, value)
 
 
 def _value(file: Path, line: Line) -> object:
