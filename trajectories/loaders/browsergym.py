@@ -25,6 +25,7 @@ from trajudge.trajectories.loaders.browsergym_experiments import (
     step_files,
 )
 from trajudge.trajectories.loaders.browsergym_goal import Goals
+from trajudge.trajectories.loaders.browsergym_tree import tree_text
 from trajudge.trajectories.loaders.files import (
     Damaged,
     TrajectorySource,
@@ -188,7 +189,7 @@ def _observation(
     seen is not missing."""
     return Observation(
         url=_url(observation),
-        axtree=text(observation.get("axtree_txt")),
+        axtree=text(observation.get("axtree_txt")) or tree_text(observation.get("axtree_object")),
         screenshot=_screenshot(source, step_number, warnings, named=named and bool(observation)),
         page_error=text(observation.get("last_action_error")),
     )
