@@ -51,7 +51,7 @@ class _Message(msgspec.Struct):
     content: str | list[dict[str, Any]] = ""
 
 
-class _Told(NamedTuple):
+class _Reply(NamedTuple):
     """What the user's turn before one of the agent's told: whether it showed a screenshot, and why
     the action before was refused."""
 
@@ -92,8 +92,8 @@ def _read(source: TrajectorySource) -> Trajectory:
     turns = [_text(message) for message in messages if message.role == "assistant"]
     warnings: list[str] = []
     steps = tuple(
-        _step(source, index, turn, told, warnings)
-        for index, (turn, told) in enumerate(zip(turns, _told(messages), strict=True))
+        _step(source, index, turn, reply, warnings)
+        for index, (turn, reply) in enumerate(zip(turns, _replies(messages), strict=True))
     )
     errors = sum(step.observation.page_error is not None for step in steps)
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
@@ -126,30 +126,30 @@ def _goal(opening: str) -> tuple[str, str | None]:
     return goal, start[1] if start else None
 
 
-def _told(messages: list[_Message]) -> list[_Told]:
+def _replies(messages: list[_Message]) -> list[_Reply]:
     """Say for each turn of the assistant what the user's turn before it told."""
-    told, last = [], _Told()
+    replies, last = [], _Reply()
     for message in messages:
         if message.role == "assistant":
-            told.append(last)
-        last = _of_user(message) if message.role == "user" else _Told()
-    return told
+            replies.append(last)
+        last = _of_user(message) if message.role == "user" else _Reply()
+    return replies
 
 
-def _of_user(message: _Message) -> _Told:
+def _of_user(message: _Message) -> _Reply:
     """Read the picture, or the words that took its place; other words refuse the action before."""
     words, content = _text(message), message.content
     parts = [] if isinstance(content, str) else content
     if any(part.get("type") == "image_url" for part in parts):
-        return _Told(screenshot=True)
+        return _Reply(screenshot=True)
     # Where the source shortened its messages, a refusal ends with the words of an observation.
     before = "" if _OPENING in words else words.partition(_OBSERVATION.rstrip(":"))[0]
     refusal = text(before.strip())
-    return _Told(screenshot=refusal is None and _OBSERVATION in words, refusal=refusal)
+    return _Reply(screenshot=refusal is None and _OBSERVATION in words, refusal=refusal)
 
 
 def _step(
-    source: TrajectorySource, index: int, turn: str, told: _Told, warnings: list[str]
+    source: TrajectorySource, index: int, turn: str, reply: _Reply, warnings: list[str]
 ) -> Step:
     thought, action = turn, None
     if match := _ACTION.search(turn) or _ACTION_INSIDE.search(turn):
@@ -164,8 +164,8 @@ def _step(
         index=index,
         observation=Observation(
             axtree=tree_beside(tree, source.data, warnings),
-            screenshot=screenshot(path, source.data, warnings, named=told.screenshot),
-            page_error=told.refusal,
+            screenshot=screenshot(path, source.data, warnings, named=reply.screenshot),
+            page_error=reply.refusal,
         ),
         reasoning=_THOUGHT.sub("", thought).strip() or None,
         action=action or None,

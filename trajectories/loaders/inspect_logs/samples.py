@@ -24,8 +24,8 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
-    asked = attached.resolved(sample.value("input"))
-    prompts, pictures = _asked(asked), _pictures(asked)
+    question = attached.resolved(sample.value("input"))
+    prompts, pictures = _asked(question), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
     goal_images = tuple(attached.open_image(source) for source in pictures)
     seen = [_without(message, pictures) for message in messages]

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 _AGENTS = ("assistant", "model")
 
 
-class Exchange(NamedTuple):
+class SentAndGiven(NamedTuple):
     """A request and the entries of its response, none where none was recorded; ``fields`` are those
     of both objects."""
 
@@ -45,24 +45,24 @@ def goes_on(before: Sequence[object], value: object) -> bool:
     return is_response(part) and not is_answered
 
 
-def exchanges_of(values: Sequence[object]) -> list[Exchange]:
+def exchanges_of(values: Sequence[object]) -> list[SentAndGiven]:
     """Return the exchanges of a log; none if it does not hold requests that responses follow."""
-    made: list[Exchange] = []
+    made: list[SentAndGiven] = []
     for value in _parts(values):
         if is_request(value):
-            made.append(Exchange(value, _sent(value), _given(value)))
+            made.append(SentAndGiven(value, _sent(value), _given(value)))
         elif made and not made[-1].given and is_response(value):
             fields, sent, _ = made[-1]
-            made[-1] = Exchange({**fields, **value}, sent, _given(value))
+            made[-1] = SentAndGiven({**fields, **value}, sent, _given(value))
         else:
             return []
     return made if any(exchange.given for exchange in made) else []
 
 
-def runs_of(exchanges: Sequence[Exchange]) -> Iterator[tuple[Mapping[str, Any], list[object]]]:
+def runs_of(exchanges: Sequence[SentAndGiven]) -> Iterator[tuple[Mapping[str, Any], list[object]]]:
     """Yield the fields and the conversation of each run: another first message of the user's begins
     another one."""
-    run: list[Exchange] = []
+    run: list[SentAndGiven] = []
     for exchange in exchanges:
         if run and _opening(exchange.sent) != _opening(run[0].sent):
             yield _joined(run)
@@ -74,7 +74,7 @@ def runs_of(exchanges: Sequence[Exchange]) -> Iterator[tuple[Mapping[str, Any], 
         yield _joined(run)
 
 
-def _joined(run: Sequence[Exchange]) -> tuple[Mapping[str, Any], list[object]]:
+def _joined(run: Sequence[SentAndGiven]) -> tuple[Mapping[str, Any], list[object]]:
     entries = [*run[0].sent, *run[0].given]
     for exchange in run[1:]:
         entries += [*_news(exchange.sent), *exchange.given]

@@ -77,8 +77,8 @@ def _last_words(call: AgentCall) -> str | None:
     if call.name.lower() not in _FINISHING:
         return None
     values = [call.fields[name] for name in _ANSWER_FIELDS if call.fields.get(name) is not None]
-    given = next((value for value in values if isinstance(value, str)), None)
-    return json.dumps(values[0], ensure_ascii=False) if values and given is None else given
+    words = next((value for value in values if isinstance(value, str)), None)
+    return json.dumps(values[0], ensure_ascii=False) if values and words is None else words
 
 
 class _Walk:
