@@ -100,6 +100,31 @@ def test_a_log_of_anthropics_is_one_run(tmp_path: Path, name: str) -> None:
     assert made.colour(run.final.screenshot) == "blue"
 
 
+def _responses() -> Log:
+    call = {"type": "function_call", "id": "f", "call_id": "c", "name": "go", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "c", "output": "A page"}
+    content = [{"type": "output_text", "text": "Bought."}]
+    said = {"type": "message", "id": "m", "role": "assistant", "content": content}
+    common = {"object": "response", "model": "m"}
+    return [
+        {"model": "m", "input": "Buy tea"},
+        {"id": "resp_1", **common, "output": [call]},
+        {"model": "m", "input": [output], "previous_response_id": "resp_1"},
+        {"id": "resp_2", **common, "output": [said]},
+    ]
+
+
+@pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
+@pytest.mark.parametrize("form", [list, _in_pairs, _merged])
+def test_a_log_of_responses_is_one_run(tmp_path: Path, name: str, form: Any) -> None:
+    run = made.load_one(made.write(tmp_path / name, form(_responses())))
+    assert (run.goal, run.answer, run.truncated) == ("Buy tea", "Bought.", False)
+    assert [(step.action, step.observation.axtree) for step in run.steps] == [
+        ("go({})", None),
+        (None, "A page"),
+    ]
+
+
 @pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
 def test_another_task_in_a_log_is_another_run(tmp_path: Path, name: str) -> None:
     loaded = made.load(made.write(tmp_path / name, [*_chat(), *_chat("Buy a lamp")]))

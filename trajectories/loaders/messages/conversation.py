@@ -34,11 +34,41 @@ def find_records(value: object) -> list[dict[str, Any]]:
     if exchanges := exchanges_of(value if isinstance(value, list) else [value]):
         return [{**_stated(fields), "messages": run} for fields, run in runs_of(exchanges)]
     if not isinstance(value, list):
-        return [value] if isinstance(value, dict) else []
-    objects = [one for one in value if isinstance(one, dict)]
+        return [*paired([value])] if isinstance(value, dict) else []
+    objects = [*paired([one for one in value if isinstance(one, dict)])]
     if any(is_entry(one) for one in objects) or all(_is_exchange(one) for one in objects):
-        return [{**_beside(objects), "messages": find_entries(value)}] if objects else []
+        return [{**_beside(objects), "messages": find_entries(objects)}] if objects else []
     return objects
+
+
+def paired(objects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield requests to the Responses API with their responses, which follow them or stand beside
+    them as ``request`` and ``response``, as one object each; others as they are."""
+    asking: dict[str, Any] | None = None
+    for one in objects:
+        request, response = one.get("request"), one.get("response")
+        if isinstance(request, dict) and isinstance(response, dict):
+            rest = {name: one[name] for name in one if name not in ("request", "response")}
+            one = {**rest, **request, **response}  # noqa: PLW2901 - the same exchange
+        elif asking is not None and is_given(one):
+            one, asking = {**asking, **one}, None  # noqa: PLW2901
+        if asking is not None:
+            yield asking
+        asking = one if is_asking(one) else None
+        if asking is None:
+            yield one
+    if asking is not None:
+        yield asking
+
+
+def is_asking(value: dict[str, Any]) -> bool:
+    """Tell whether the value is a request to the Responses API alone."""
+    return bool(_sent(value.get("input"))) and not _entries(value.get("output"))
+
+
+def is_given(value: dict[str, Any]) -> bool:
+    """Tell whether the value is a response of the Responses API alone."""
+    return not value.get("input") and any(is_entry(one) for one in _entries(value.get("output")))
 
 
 def find_entries(value: object) -> list[object]:

@@ -13,7 +13,13 @@ import msgspec
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import check_structures
 from trajudge.trajectories.loaders.files import Damaged, decode, name_of, readable, reason
-from trajudge.trajectories.loaders.messages.conversation import find_records, is_entry
+from trajudge.trajectories.loaders.messages.conversation import (
+    find_records,
+    is_asking,
+    is_entry,
+    is_given,
+    paired,
+)
 from trajudge.trajectories.loaders.messages.exchanges import goes_on
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util import python_json
@@ -112,7 +118,8 @@ class _Responses(NamedTuple):
 def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
     """Yield the values with their numbers, from 1; objects that belong together as one."""
     number, held = 0, list[dict[str, Any]]()
-    for at, value in enumerate(values, 1):
+    for at, each in enumerate(values, 1):
+        value = next(paired([each])) if isinstance(each, dict) else each
         if isinstance(value, dict) and held and _belongs(value, held):
             held.append(value)
             continue
@@ -127,7 +134,8 @@ def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
 
 def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
     before = value.get("previous_response_id")
-    return bool(before and before == held[-1].get("id")) or goes_on(held, value)
+    is_next = bool(before and before == held[-1].get("id"))
+    return is_next or (is_asking(held[-1]) and is_given(value)) or goes_on(held, value)
 
 
 def _value(file: Path, line: Line) -> object:
