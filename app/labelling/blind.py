@@ -20,6 +20,7 @@ from trajudge.app.trajectories.content import (
 )
 from trajudge.app.trajectories.library import TrajectoryAbsent
 
+_NO_IMAGE = "its file cannot be read"
 BLIND_TABS = {"action": "Action & reasoning", "tree": "Accessibility tree", "answer": "Answer"}
 
 
@@ -53,17 +54,21 @@ def blind_content(
         update={"key": hidden, "official_reward": None, "telemetry": {}, "metadata": {}}
     )
     steps = tuple(
-        step._replace(no_image="its file cannot be read") if step.no_image else step
-        for step in content.steps
+        step._replace(no_image=_NO_IMAGE) if step.no_image else step for step in content.steps
+    )
+    pictures = tuple(
+        each._replace(no_image=_NO_IMAGE) if each.no_image else each
+        for each in content.goal_pictures
     )
     shown = content.shown
     if shown is not None and shown.no_image:
-        shown = shown._replace(no_image="its file cannot be read")
+        shown = shown._replace(no_image=_NO_IMAGE)
     return content._replace(
         key=hidden,
         trajectory=trajectory,
         warnings=(),
         steps=steps,
+        goal_pictures=pictures,
         shown=shown,
         network=None,
         facts=(),

@@ -21,7 +21,13 @@ from trajudge.app.trajectories.evidence_files import (
 from trajudge.app.trajectories.images import ImageShelf
 from trajudge.app.trajectories.library import MOST_OPEN, OpenedTrajectory
 from trajudge.app.trajectories.marks import ScreenMarks, marks_of
-from trajudge.app.trajectories.overview import StepSummary, neighbours, summarise
+from trajudge.app.trajectories.overview import (
+    GoalPicture,
+    StepSummary,
+    goal_pictures,
+    neighbours,
+    summarise,
+)
 from trajudge.app.trajectories.pixels import PixelDifference, pixel_difference
 from trajudge.app.trajectories.tree_view import (
     DifferenceView,
@@ -90,6 +96,7 @@ class StepContent(NamedTuple):
     metadata: tuple[tuple[str, str], ...]
     link: Callable[..., str]
     pixels: PixelDifference | str | None = None
+    goal_pictures: tuple[GoalPicture, ...] = ()
 
 
 class Summaries:
@@ -116,7 +123,9 @@ class Summaries:
 
     def content(self, opened: OpenedTrajectory, asked: StepRequest) -> StepContent:
         """Put together what one step's page shows."""
-        content = step_content(opened, self.of(opened), asked)
+        content = step_content(opened, self.of(opened), asked)._replace(
+            goal_pictures=goal_pictures(opened.trajectory, self._shelf, opened.root)
+        )
         if not asked.pixels or content.following is None:
             return content
         before, after = content.steps[content.request.step - 1 : content.request.step + 1]

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from trajudge.app.trajectories.actions import ActionParts, action_parts
 from trajudge.app.trajectories.images import ImageShelf, KnownImage
 from trajudge.app.trajectories.trees import parse_tree
-from trajudge.trajectories.model import Observation, Step, Trajectory
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.trajectories.util.errors import ImageUnreadable
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -32,6 +32,20 @@ class StepSummary(NamedTuple):
     no_image: str
 
 
+class GoalPicture(NamedTuple):
+    """A picture of the goal, or why it cannot be shown (``no_image``)."""
+
+    image: KnownImage | None
+    no_image: str
+
+
+def goal_pictures(
+    trajectory: Trajectory, shelf: ImageShelf, root: DataFolder | None
+) -> tuple[GoalPicture, ...]:
+    """Make the pictures of the goal known, in their order."""
+    return tuple(GoalPicture(*_image(ref, shelf, root)) for ref in trajectory.goal_images)
+
+
 def summarise(
     trajectory: Trajectory, shelf: ImageShelf, root: DataFolder | None
 ) -> tuple[StepSummary, ...]:
@@ -40,7 +54,7 @@ def summarise(
     seen: dict[Hashable, int] = {}
     url = None
     for number, step in enumerate(trajectory.steps, start=1):
-        image, no_image = _image(step, shelf, root)
+        image, no_image = _image(step.observation.screenshot, shelf, root)
         state = _state(step.observation, image)
         first = seen.setdefault(state, number) if state is not None else number
         verb, target = _action(step)
@@ -61,8 +75,9 @@ def summarise(
     return tuple(summaries)
 
 
-def _image(step: Step, shelf: ImageShelf, root: DataFolder | None) -> tuple[KnownImage | None, str]:
-    ref = step.observation.screenshot
+def _image(
+    ref: ImageRef | None, shelf: ImageShelf, root: DataFolder | None
+) -> tuple[KnownImage | None, str]:
     if ref is None:
         return None, ""
     try:

@@ -148,6 +148,7 @@ def _as_json(content: StepContent) -> dict[str, object]:
     return {
         "key": vars(content.key),
         "goal": trajectory.goal,
+        "goal_images": [each.image and each.image.sha256 for each in content.goal_pictures],
         "answer": trajectory.answer,
         "steps": [
             {**summary._asdict(), "image": summary.image.sha256 if summary.image else None}

@@ -25,6 +25,7 @@ from trajudge.trajectories.loaders.browsergym_experiments import (
     step_files,
 )
 from trajudge.trajectories.loaders.browsergym_goal import Goals
+from trajudge.trajectories.loaders.browsergym_tree import tree_text
 from trajudge.trajectories.loaders.files import (
     Damaged,
     TrajectorySource,
@@ -44,6 +45,8 @@ from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 
 KIND = "browsergym"
+# What an agent says: a message, or (``report_infeasible``) why the task cannot be done.
+_SPEAKING = ("assistant", "infeasible")
 LEAKS = ("summary_info.json:cum_reward", "step_*.pkl.gz:reward", "step_*.pkl.gz:task_info")
 MAX_STEPS = 10_000
 
@@ -163,10 +166,15 @@ def _steps(
                     observation, source, step_number, warnings, named=has_shots
                 ),
                 reasoning=text(thought),
-                action=text(info.get("action")),
+                action=_action(info.get("action")),
             )
         )
     return tuple(steps), _answer(messages) or last_message_to_user(step.action for step in steps)
+
+
+def _action(recorded: object) -> str | None:
+    """Return the action; newer releases of AgentLab write a missing one as the word None."""
+    return None if recorded == "None" else text(recorded)
 
 
 def _observation(
@@ -181,7 +189,7 @@ def _observation(
     seen is not missing."""
     return Observation(
         url=_url(observation),
-        axtree=text(observation.get("axtree_txt")),
+        axtree=text(observation.get("axtree_txt")) or tree_text(observation.get("axtree_object")),
         screenshot=_screenshot(source, step_number, warnings, named=named and bool(observation)),
         page_error=text(observation.get("last_action_error")),
     )
@@ -210,6 +218,6 @@ def _answer(messages: object) -> str | None:
         fields = mapping(message)
         if fields.get("role") == "user":
             goal_given = True
-        elif fields.get("role") == "assistant" and goal_given:
+        elif fields.get("role") in _SPEAKING and goal_given:
             answer = text(fields.get("message"))
     return answer

@@ -24,6 +24,7 @@ from trajudge.trajectories.util.safe_files import (
 
 T = TypeVar("T")
 MAX_JSON_BYTES = 256 * 2**20
+_MAX_TREE_BYTES = 32 * 2**20
 _LFS_POINTER = b"version https://git-lfs"
 _MISSING = "is missing"
 
@@ -179,6 +180,19 @@ def screenshot(
     if fault == _MISSING and not named:
         return None
     return ImageRef(problem=f"{readable(str(path))} {fault}")
+
+
+def tree_beside(path: Path, root: DataFolder, warnings: list[str]) -> str | None:
+    """Read an accessibility tree that is a file of the data; None where there is none. One that
+    cannot be read goes to ``warnings``."""
+    if not root.has_file(path):
+        return None
+    try:
+        content = utf8(root.read(path, _MAX_TREE_BYTES), path)
+    except (OSError, UnsafeFile, NotUtf8) as error:
+        warnings.append(f"The tree {readable(path.name)} is not read ({reason(error)}).")
+        return None
+    return text(content.decode("utf-8", "replace"))
 
 
 def _fault(path: Path, root: DataFolder) -> str | None:

@@ -1,17 +1,19 @@
 """WebVoyager's result folders ``task<Site>--<n>`` with ``interact_messages.json``.
 
 One step is one turn of the assistant: "Thought: … Action: …", seen on ``screenshot<turn>.png``
-(a turn after a badly formatted one saw no new screenshot). The user's turn before it says whether
-it saw one: a screenshot that was seen and is not there is one that cannot be read. The format names
-neither agent nor attempt: the agent is the name of the folder that holds the task folders, so runs
-of several agents are told apart by it, and the attempt is 0. There is no official reward.
+(a turn after one that was refused saw no new screenshot), and on ``accessibility_tree<turn>.txt``
+where the trees were kept. The user's turn before it says whether it saw a screenshot: one that was
+seen and is not there is one that cannot be read; else it says why the action was refused. The
+format names neither agent nor attempt: the agent is the name of the folder that holds the task
+folders, so runs of several agents are told apart by it, and the attempt is 0. There is no official
+reward.
 """
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,6 +26,7 @@ from trajudge.trajectories.loaders.files import (
     read_all,
     screenshot,
     text,
+    tree_beside,
 )
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
@@ -36,14 +39,24 @@ _MESSAGES = "interact_messages.json"
 _OPENING = "Now given a task:"
 _OBSERVATION = "Observation:"
 _START = re.compile(r"Please interact with\s+(\S+)\s+and get the answer")
-_THOUGHT = re.compile(r"\A\s*Thought:\s*")
-_ACTION = re.compile(r"^[ \t]*Action:[ \t]*", re.MULTILINE)
+# Agents write the two words in bold now and then, or both on one line; the source acts on them.
+_THOUGHT = re.compile(r"\A\s*\**Thought:[\s*]*")
+_ACTION = re.compile(r"^[ \t*]*Action:[ \t*]*", re.MULTILINE)
+_ACTION_INSIDE = re.compile(r"[ \t*]*Action:[ \t*]*")
 _ANSWER = re.compile(r"ANSWER\s*[;:]?\s*(.*)", re.DOTALL)
 
 
 class _Message(msgspec.Struct):
     role: str
     content: str | list[dict[str, Any]] = ""
+
+
+class _Reply(NamedTuple):
+    """What the user's turn before one of the agent's told: whether it showed a screenshot, and why
+    the action before was refused."""
+
+    screenshot: bool = False
+    refusal: str | None = None
 
 
 def _is_task(folder: Path) -> bool:
@@ -78,11 +91,11 @@ def _read(source: TrajectorySource) -> Trajectory:
     goal, start_url = _goal(opening)
     turns = [_text(message) for message in messages if message.role == "assistant"]
     warnings: list[str] = []
-    had_screenshot = _seen(messages)
     steps = tuple(
-        _step(source, index, turn, had_screenshot[index], warnings)
-        for index, turn in enumerate(turns)
+        _step(source, index, turn, reply, warnings)
+        for index, (turn, reply) in enumerate(zip(turns, _replies(messages), strict=True))
     )
+    errors = sum(step.observation.page_error is not None for step in steps)
     answers = [match[1] for step in steps if (match := _ANSWER.match(step.action or ""))]
     return Trajectory(
         key=source.key,
@@ -91,7 +104,7 @@ def _read(source: TrajectorySource) -> Trajectory:
         steps=steps,
         answer=text(answers[-1]) if answers else None,
         terminated=bool(answers),
-        telemetry={"n_steps": float(len(steps))},
+        telemetry={"n_steps": float(len(steps)), "n_err": float(errors)},
         metadata={"start_url": start_url, "warnings": [*warnings]},
     )
 
@@ -113,35 +126,47 @@ def _goal(opening: str) -> tuple[str, str | None]:
     return goal, start[1] if start else None
 
 
-def _seen(messages: list[_Message]) -> list[bool]:
-    """Tell for each turn of the assistant whether it was shown a screenshot: the user's turn before
-    it holds the picture, or the words that took its place."""
-    flags, shown = [], False
+def _replies(messages: list[_Message]) -> list[_Reply]:
+    """Say for each turn of the assistant what the user's turn before it told."""
+    replies, last = [], _Reply()
     for message in messages:
         if message.role == "assistant":
-            flags.append(shown)
-        content = message.content
-        parts = [] if isinstance(content, str) else content
-        is_picture = any(part.get("type") == "image_url" for part in parts)
-        shown = message.role == "user" and (is_picture or _OBSERVATION in _text(message))
-    return flags
+            replies.append(last)
+        last = _of_user(message) if message.role == "user" else _Reply()
+    return replies
+
+
+def _of_user(message: _Message) -> _Reply:
+    """Read the picture, or the words that took its place; other words refuse the action before."""
+    words, content = _text(message), message.content
+    parts = [] if isinstance(content, str) else content
+    if any(part.get("type") == "image_url" for part in parts):
+        return _Reply(screenshot=True)
+    # Where the source shortened its messages, a refusal ends with the words of an observation.
+    before = "" if _OPENING in words else words.partition(_OBSERVATION.rstrip(":"))[0]
+    refusal = text(before.strip())
+    return _Reply(screenshot=refusal is None and _OBSERVATION in words, refusal=refusal)
 
 
 def _step(
-    source: TrajectorySource, index: int, turn: str, had_screenshot: bool, warnings: list[str]
+    source: TrajectorySource, index: int, turn: str, reply: _Reply, warnings: list[str]
 ) -> Step:
     thought, action = turn, None
-    if match := _ACTION.search(turn):
+    if match := _ACTION.search(turn) or _ACTION_INSIDE.search(turn):
         # An agent that goes on by itself makes up the next observation, too.
         action = turn[match.end() :].partition("\nObservation:")[0].strip()
         thought = turn[: match.start()]
     else:
         warnings.append(f"Turn {index + 1} of the agent names no action.")
     path = source.path / f"screenshot{index + 1}.png"
-    image = screenshot(path, source.data, warnings, named=had_screenshot)
+    tree = source.path / f"accessibility_tree{index + 1}.txt"
     return Step(
         index=index,
-        observation=Observation(screenshot=image),
+        observation=Observation(
+            axtree=tree_beside(tree, source.data, warnings),
+            screenshot=screenshot(path, source.data, warnings, named=reply.screenshot),
+            page_error=reply.refusal,
+        ),
         reasoning=_THOUGHT.sub("", thought).strip() or None,
         action=action or None,
     )

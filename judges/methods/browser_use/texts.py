@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from trajudge.judges.model import Skipped
 from trajudge.judges.options import read_json
@@ -83,26 +83,34 @@ class PackagePrompt:
 
 def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
     """Return the whole texts of a run: for each step its number, its action, what that extracted
-    where the run's recorder kept it, and the error that the next page reports of it."""
+    and the errors it had where the run's recorder kept them, else the error that the next page
+    reports of it."""
+    extracted, errors = _kept(trajectory, "results"), _kept(trajectory, "errors")
     observed = [step.observation.page_error for step in trajectory.steps]
     lines = []
     for step, error in zip_longest(trajectory.steps, observed[1:]):
         line = f"Step {step.index + 1}:\n"
         if step.action is not None:
             line += f"Actions: {step.action}\n"
-        for number, text in enumerate(_extracted(trajectory, step.index), 1):
+        for number, text in enumerate(_of_step(extracted, step.index), 1):
             line += f"Result {number}: {text}\n"
-        if error:
-            line += f"Error 1: {error}\n"
+        own = ([error] if error else []) if errors is None else _of_step(errors, step.index)
+        for number, text in enumerate(own, 1):
+            line += f"Error {number}: {text}\n"
         lines.append(line)
     return RunTexts(trajectory.goal, "\n".join(lines), trajectory.answer or "", ground_truth)
 
 
-def _extracted(trajectory: Trajectory, index: int) -> list[str]:
-    """Return the texts that a step's actions extracted (``metadata["results"]``, a list for each
-    step, as the loader of browser-use's histories gives it)."""
-    extracted = trajectory.metadata.get("results")
-    texts = extracted[index] if isinstance(extracted, list) and index < len(extracted) else None
+def _kept(trajectory: Trajectory, name: str) -> list[Any] | None:
+    """Return what the run's recorder kept of each step: ``metadata["results"]``, the texts that its
+    actions extracted, and ``metadata["errors"]``, as the loader of browser-use's histories gives
+    them; None where it kept nothing."""
+    kept = trajectory.metadata.get(name)
+    return kept if isinstance(kept, list) else None
+
+
+def _of_step(kept: list[Any] | None, index: int) -> list[str]:
+    texts = kept[index] if kept is not None and index < len(kept) else None
     return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
 
 

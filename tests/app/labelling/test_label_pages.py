@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from tests.app.labelling.sites import Client, Site, queue_site
-from tests.app.made_runs import Task
+from tests.app.made_runs import Task, png
 from tests.app.serving import served
 from tests.eval.cases import key
 from trajudge.annotations import open_annotations
@@ -327,6 +327,7 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
             Trajectory(
                 key=key, raw_task_id=f"{number}", goal="Buy a mug", answer="Done.", steps=steps,
                 official_reward=0.123456789, telemetry={SENTINEL: 0.123456789},
+                goal_images=(ImageRef(data=png(shade=number)), problem),
                 metadata={"warnings": [SENTINEL], SENTINEL: SENTINEL},
             )
         )  # fmt: skip
@@ -369,6 +370,7 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
             ann.get(path)
     sent = "".join(str(answer.headers) + answer.text for answer in ann.answers)
     assert len(ann.answers) > 12 * 8
+    assert "Picture 1 of the goal" in sent
     assert len(queue_annotations(store)) == 12
     for hidden in (AGENT, SENTINEL, "0.123456789", "0.1234", "hidden check", "gold"):
         assert hidden not in sent, hidden

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -71,6 +72,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     run = Trajectory(
         key=KEY, raw_task_id="..", goal="Buy a mug", answer="Bought.",
         steps=tuple(map(step, range(4))), official_reward=1, metadata={"model": "m"},
+        goal_images=(ImageRef(data=png(shade=200)), ImageRef(problem="gone")),
     )  # fmt: skip
     store.write(folder, [run, *map(hostile, NAMES)])
     facts = {
@@ -132,6 +134,22 @@ def test_it_is_whole_without_scripts(browser: Browser, shop: Served) -> None:
     expect(main).to_contain_text("2 lines hold MUG", use_inner_text=True)
     page.get_by_role("link", name="State").click()
     expect(main).to_contain_text("sent: 1 found, 1 wanted", use_inner_text=True)
+    assert events == []
+
+
+@pytest.mark.browser
+def test_the_pictures_of_the_goal_stand_below_it(browser: Browser, shop: Served) -> None:
+    page, events = opened(browser, shop, viewport={"width": 390, "height": 800})
+    pictures = page.get_by_role("list", name="Pictures of the goal")
+    picture = pictures.get_by_role("img", name="Picture 1 of the goal")
+    assert picture.evaluate("(image) => [image.complete, image.naturalWidth]") == [True, 400]
+    assert "Picture 2 of the goal cannot be shown: it was lost" in pictures.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    digest = sha256(png(shade=200)).hexdigest()
+    path = trajectory_link(KEY)
+    assert orjson.loads(shop.ask(path, Accept="application/json").text)["goal_images"] == [
+        digest, None
+    ]  # fmt: skip
     assert events == []
 
 

@@ -113,6 +113,21 @@ def test_what_the_actions_extracted_is_shown_where_it_was_kept() -> None:
         assert "Result " not in texts(asked.messages)[1]
 
 
+def test_errors_stand_at_the_step_that_had_them_where_that_was_kept() -> None:
+    """The next page cannot tell those of the last step, nor of one that had no action."""
+    seen = (None, "no element 3\nRate limit", "Timeout")
+    steps = tuple(
+        Step(index=index, observation=Observation(page_error=error), action=f"act({index})")
+        for index, error in enumerate(seen)
+    )
+    errors = [["no element 3"], ["Rate limit"], ["Timeout", "Closed"]]
+    [asked] = shown(mug_run(steps=steps, metadata={"errors": errors})).asked
+    assert (
+        "Step 1:\nActions: act(0)\nError 1: no element 3\n\nStep 2:\nActions: act(1)\n"
+        "Error 1: Rate limit\n\nStep 3:\nActions: act(2)\nError 1: Timeout\nError 2: Closed\n"
+    ) in texts(asked.messages)[1]
+
+
 def test_task_steps_and_answer_are_each_cut_from_the_beginning() -> None:
     run = mug_run(goal="g" * 900, answer="a" * 900, steps=(Step(index=0, action="s" * 900),))
     [asked] = shown(run, characters=600).asked

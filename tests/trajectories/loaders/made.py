@@ -62,11 +62,12 @@ def browsergym(
     seed: int = 5,
     holder: str | None = None,
     told: dict[str, object] | None = None,
+    said: tuple[tuple[str, str], ...] = (("assistant", "Bought."),),
     **summary: Any,
 ) -> Path:
     """An experiment folder: ``steps`` observations, the last one without an action. ``holder``
     names the arguments of the agent that the model's name is in, if not in its own; ``told`` is
-    what else each step's file tells."""
+    what else each step's file tells, ``said`` the roles and messages of the last observation."""
     folder.mkdir(parents=True)
     named: dict[str, object] = {"model_name": model}
     if holder is not None:
@@ -85,7 +86,7 @@ def browsergym(
     for index in range(steps):
         last = index == steps - 1
         if last:
-            chat = [*chat, {"role": "assistant", "message": "Bought."}]
+            chat = [*chat, *({"role": role, "message": message} for role, message in said)]
         info = {
             "step": index,
             "obs": {

@@ -39,6 +39,17 @@ def test_an_experiment_folder_gives_the_whole_trajectory(tmp_path: Path) -> None
     assert run.steps[2].observation.page_error is None
 
 
+def test_why_a_task_is_infeasible_is_the_answer(tmp_path: Path) -> None:
+    said = (("assistant", "I look."), ("infeasible", "No such shop."))
+    [run], [] = split(load(browsergym(tmp_path / NAME, said=said)))
+    assert run.answer == "No such shop."
+
+
+def test_the_word_none_is_no_action(tmp_path: Path) -> None:
+    [run], [] = split(load(browsergym(tmp_path / NAME, steps=2, told={"action": "None"})))
+    assert [step.action for step in run.steps] == [None, None]
+
+
 def test_repeated_runs_are_attempts_in_the_order_of_their_dates(tmp_path: Path) -> None:
     browsergym(tmp_path / "2025-01-03_00-00-00_A_on_webarena.3_5", cum_reward=0.25)
     browsergym(tmp_path / "2025-01-02_00-00-00_A_on_webarena.3_6", cum_reward=0.5)

@@ -218,6 +218,15 @@ def test_choices_belong_to_the_goal_and_the_prompt_around_it_is_no_page(tmp_path
     assert run.final.axtree is None
 
 
+def test_a_picture_of_the_question_belongs_to_the_goal(tmp_path: Path) -> None:
+    shown = {"type": "image", "image": f"data:image/png;base64,{made.picture('blue')}"}
+    asked = {"role": "user", "content": [{"type": "text", "text": "Find this."}, shown]}
+    messages = [{**asked, "source": "input"}, *inspect_made.sample()["messages"][1:]]
+    run = _one(tmp_path, input=[asked], messages=messages)
+    assert (run.goal, [made.colour(ref) for ref in run.goal_images]) == ("Find this.", ["blue"])
+    assert [made.colour(step.observation.screenshot) for step in run.steps] == [None, "red"]
+
+
 def test_a_sample_that_cannot_be_read_costs_itself_alone(tmp_path: Path) -> None:
     for bad in (
         *({"messages": "none"}, {"id": None}, {"epoch": 0}, {"id": {"a": 1}}, {"id": "a" * 1001}),

@@ -296,6 +296,12 @@ def test_a_finishing_call_gives_the_answer(tmp_path: Path) -> None:
     assert run.steps[-1].action == 'finish({"answer": "Bought."})'
 
 
+def test_a_finishing_call_may_give_a_number(tmp_path: Path) -> None:
+    user = {"role": "user", "content": "How many lamps?"}
+    call = {"id": "1", "function": {"name": "finish", "arguments": '{"text": null, "answer": 3}'}}
+    assert _one(tmp_path, user, {"role": "assistant", "tool_calls": [call]}).answer == "3"
+
+
 def test_a_question_and_an_answer_alone_have_no_action(tmp_path: Path) -> None:
     user = {
         "role": "user",

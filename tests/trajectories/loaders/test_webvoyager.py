@@ -9,7 +9,7 @@ import pytest
 
 from tests.trajectories.loaders.made import only, split, webvoyager
 from trajudge.trajectories.loaders.webvoyager import detect, load
-from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.model import ImageRef, Trajectory
 
 
 def test_a_task_folder_gives_the_whole_trajectory(tmp_path: Path) -> None:
@@ -52,6 +52,60 @@ def test_only_a_screenshot_that_was_seen_is_missing(tmp_path: Path) -> None:
     problem = f"{folder}/screenshot1.png is missing"
     shots = [step.observation.screenshot for step in run.steps]
     assert shots == [ImageRef(problem=problem), None, None]
+
+
+OPENING = "Now given a task: Buy.  Please interact with https://x.example/ and get the answer."
+
+
+def _run(folder: Path, *turns: tuple[str, object]) -> Trajectory:
+    folder.mkdir(parents=True, exist_ok=True)
+    opening: tuple[str, object] = ("user", f"{OPENING} \nObservation: look")
+    messages = [{"role": role, "content": content} for role, content in (opening, *turns)]
+    (folder / "interact_messages.json").write_text(json.dumps(messages))
+    [run], [] = split(load(folder))
+    return run
+
+
+@pytest.mark.parametrize(
+    ("turn", "thought"),
+    [
+        ("Thought: It is here. Action: ANSWER; 42", "It is here."),
+        ("**Thought:** It is here.\n\n**Action:** ANSWER; 42", "It is here."),
+        ("Thought: My Action: a click.\nAction: ANSWER; 42", "My Action: a click."),
+    ],
+)
+def test_an_action_on_the_thoughts_line_or_in_bold_is_one(
+    tmp_path: Path, turn: str, thought: str
+) -> None:
+    run = _run(tmp_path / "taskTea--7", ("assistant", turn))
+    assert [(step.reasoning, step.action) for step in run.steps] == [(thought, "ANSWER; 42")]
+    assert (run.answer, run.terminated) == ("42", True)
+
+
+@pytest.mark.parametrize("rest", ["", "Observation: An accessibility tree. (Omitted in context.)"])
+def test_a_refused_action_is_an_error_that_the_agent_saw(tmp_path: Path, rest: str) -> None:
+    refusal = "The action you have chosen cannot be exected. Please double-check it."
+    run = _run(
+        tmp_path / "taskTea--7",
+        ("assistant", "Thought: A.\nAction: Click [99]"),
+        ("user", refusal + rest),
+        ("assistant", "Thought: B.\nAction: Click [9]"),
+        ("user", "Observation: A screenshot and some texts. (Omitted in context.)"),
+        ("assistant", "Thought: C.\nAction: ANSWER; 42"),
+    )
+    assert [step.observation.page_error for step in run.steps] == [None, refusal, None]
+    assert [step.observation.screenshot is None for step in run.steps] == [False, True, False]
+    assert run.telemetry == {"n_steps": 3.0, "n_err": 1.0}
+
+
+def test_the_trees_of_a_run_without_pictures_are_read(tmp_path: Path) -> None:
+    folder = webvoyager(tmp_path / "taskTea--7")
+    (folder / "accessibility_tree1.txt").write_text("[1] RootWebArea 'Té'")
+    (folder / "accessibility_tree3.txt").write_bytes("x".encode("utf-16"))
+    [run], [] = split(load(folder))
+    trees = [step.observation.axtree for step in run.steps]
+    assert trees == ["[1] RootWebArea 'Té'", None, None]
+    assert "The tree accessibility_tree3.txt is not read" in str(run.metadata["warnings"])
 
 
 def test_damaged_folders_are_named_and_unwanted_ones_not_opened(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from trajudge.trajectories.loaders.common.pictures import inline_picture
 from trajudge.trajectories.loaders.files import Damaged, numbers, readable, text
 from trajudge.trajectories.loaders.inspect_logs.files import Sample
-from trajudge.trajectories.loaders.messages.reading import read_events
+from trajudge.trajectories.loaders.messages.reading import image_source, read_events
 from trajudge.trajectories.loaders.messages.stepping import course_of
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 
@@ -24,9 +24,12 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
-    prompts = _asked(attached.resolved(sample.value("input")))
+    question = attached.resolved(sample.value("input"))
+    prompts, pictures = _asked(question), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
-    events = read_events(messages, attached.open_image, warnings)
+    goal_images = tuple(attached.open_image(source) for source in pictures)
+    seen = [_without(message, pictures) for message in messages]
+    events = read_events(seen, attached.open_image, warnings)
     course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
     stopped = sample.limit is not None or sample.error is not None
     answer = None if stopped else _completion(attached.resolved(sample.value("output")))
@@ -34,6 +37,7 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
         key=key,
         raw_task_id=key.task_id,
         goal=goal,
+        goal_images=goal_images,
         steps=course.steps,
         answer=answer,
         official_reward=_reward(sample.value("scores"), warnings),
@@ -87,10 +91,33 @@ class _Attachments:
 
 def _asked(entries: object) -> list[str]:
     """Return the texts that the user asked: the input, or those of its messages."""
-    if isinstance(entries, str):
-        return [readable(entries)]
+    return [readable(entries)] if isinstance(entries, str) else _texts(_of_user(entries))
+
+
+def _pictures(entries: object) -> list[str]:
+    """Return where the pictures are that the user asked about: they belong to the goal."""
+    contents = (message.get("content") for message in _of_user(entries))
+    parts = (part for content in contents if isinstance(content, list) for part in content)
+    return [source for part in parts if (source := _picture(part))]
+
+
+def _without(message: object, pictures: list[str]) -> object:
+    """Return a message without the pictures of the goal, which the input put there."""
+    content = message.get("content") if isinstance(message, dict) else None
+    if not pictures or not isinstance(message, dict) or not isinstance(content, list):
+        return message
+    is_asked = message.get("role") == "user"
+    rest = [part for part in content if not (is_asked and _picture(part) in pictures)]
+    return {**message, "content": rest}
+
+
+def _picture(part: object) -> str:
+    return image_source(part) if isinstance(part, dict) and part.get("type") == "image" else ""
+
+
+def _of_user(entries: object) -> list[dict[str, Any]]:
     messages = entries if isinstance(entries, list) else []
-    return _texts([one for one in messages if isinstance(one, dict) and one.get("role") == "user"])
+    return [one for one in messages if isinstance(one, dict) and one.get("role") == "user"]
 
 
 def _given(messages: list[Any]) -> list[str]:

@@ -118,6 +118,7 @@ def _read(source: files.TrajectorySource) -> Trajectory:
         telemetry=_telemetry(items),
         metadata={
             "results": [[*item.results] for item in items],
+            "errors": [[*item.errors] for item in items],
             "self_report": last.self_report if last is not None and is_done else None,
             "warnings": [*warnings],
         },

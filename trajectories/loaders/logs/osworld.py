@@ -27,7 +27,7 @@ from trajudge.trajectories.loaders.logs.osworld_lines import ActionLine, LoggedR
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, NotUtf8, UnsafeFile, text_of, utf8
+from trajudge.trajectories.util.safe_files import DataFolder, NotUtf8, UnsafeFile, text_of
 
 KIND = "osworld"
 LEAKS = (
@@ -52,7 +52,7 @@ _DOMAINS = {
     *("multi_apps", "os", "thunderbird", "vlc", "vs_code"),
 }
 _EXAMPLES = Path("evaluation_examples", "examples")
-_MAX_EXAMPLE_BYTES, _MAX_RESULT_BYTES, _MAX_TREE_BYTES = 2**20, 2**10, 32 * 2**20
+_MAX_EXAMPLE_BYTES, _MAX_RESULT_BYTES = 2**20, 2**10
 _FORMS = ("%Y%m%d@%H%M%S%f", "%Y%m%d@%H%M%S")
 
 
@@ -196,15 +196,7 @@ def _tree(source: files.TrajectorySource, line: ActionLine, warnings: list[str])
     """Read the accessibility tree beside the line's picture, if one was kept."""
     if line.stem is None or not re.fullmatch(r"[\w@.-]+", line.stem):
         return None
-    file = source.path / f"{line.stem}_a11y.xml"
-    if not source.data.has_file(file):
-        return None
-    try:
-        tree = utf8(source.data.read(file, _MAX_TREE_BYTES), file)
-        return files.readable(tree.decode("utf-8", "replace"))
-    except (OSError, UnsafeFile, NotUtf8) as error:
-        warnings.append(f"The tree {file.name} is not read ({files.reason(error)}).")
-        return None
+    return files.tree_beside(source.path / f"{line.stem}_a11y.xml", source.data, warnings)
 
 
 def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | None:

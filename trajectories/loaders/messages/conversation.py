@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from trajudge.trajectories.loaders.messages.exchanges import exchanges_of, runs_of
 
 _PLACES = ("messages", "conversation", "trajectory", "input", "output")
 _BESIDE = (
@@ -27,13 +29,46 @@ def is_entry(value: object) -> bool:
 
 def find_records(value: object) -> list[dict[str, Any]]:
     """Return the records of a file, each with one conversation: the object itself, or those of a
-    list; a list of entries, or of what an API was sent and gave, is one conversation."""
+    list; a list of entries, or of what an API was sent and gave, is one conversation, of the APIs
+    that are sent all of it each time one for each task."""
+    if exchanges := exchanges_of(value if isinstance(value, list) else [value]):
+        return [{**_stated(fields), "messages": run} for fields, run in runs_of(exchanges)]
     if not isinstance(value, list):
-        return [value] if isinstance(value, dict) else []
-    objects = [one for one in value if isinstance(one, dict)]
+        return [*paired([value])] if isinstance(value, dict) else []
+    objects = [*paired([one for one in value if isinstance(one, dict)])]
     if any(is_entry(one) for one in objects) or all(_is_exchange(one) for one in objects):
-        return [{**_beside(objects), "messages": find_entries(value)}] if objects else []
+        return [{**_beside(objects), "messages": find_entries(objects)}] if objects else []
     return objects
+
+
+def paired(objects: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield requests to the Responses API with their responses, which follow them or stand beside
+    them as ``request`` and ``response``, as one object each; others as they are."""
+    asking: dict[str, Any] | None = None
+    for one in objects:
+        request, response = one.get("request"), one.get("response")
+        if isinstance(request, dict) and isinstance(response, dict):
+            rest = {name: one[name] for name in one if name not in ("request", "response")}
+            one = {**rest, **request, **response}  # noqa: PLW2901 - the same exchange
+        elif asking is not None and is_given(one):
+            one, asking = {**asking, **one}, None  # noqa: PLW2901
+        if asking is not None:
+            yield asking
+        asking = one if is_asking(one) else None
+        if asking is None:
+            yield one
+    if asking is not None:
+        yield asking
+
+
+def is_asking(value: dict[str, Any]) -> bool:
+    """Tell whether the value is a request to the Responses API alone."""
+    return bool(_sent(value.get("input"))) and not _entries(value.get("output"))
+
+
+def is_given(value: dict[str, Any]) -> bool:
+    """Tell whether the value is a response of the Responses API alone."""
+    return not value.get("input") and any(is_entry(one) for one in _entries(value.get("output")))
 
 
 def find_entries(value: object) -> list[object]:
@@ -67,7 +102,11 @@ def _beside(objects: Sequence[dict[str, Any]]) -> dict[str, Any]:
     responses, not the task's."""
     if not _is_exchange(objects[0]):
         return {}
-    return {name: one[name] for one in objects for name in _BESIDE if one.get(name) is not None}
+    return {name: value for one in objects for name, value in _stated(one).items()}
+
+
+def _stated(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: fields[name] for name in _BESIDE if fields.get(name) is not None}
 
 
 def _sent(value: object) -> list[object]:

@@ -13,7 +13,14 @@ import msgspec
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import check_structures
 from trajudge.trajectories.loaders.files import Damaged, decode, name_of, readable, reason
-from trajudge.trajectories.loaders.messages.conversation import find_records, is_entry
+from trajudge.trajectories.loaders.messages.conversation import (
+    find_records,
+    is_asking,
+    is_entry,
+    is_given,
+    paired,
+)
+from trajudge.trajectories.loaders.messages.exchanges import goes_on
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.jsonl import Line, read_lines
@@ -92,7 +99,8 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
         return
     for number, value in _chains(chain([first] if first is not None else [], lines)):
         if isinstance(value, _Responses):
-            for fields in find_records(value.objects) if len(value.objects) > 1 else value.objects:
+            alone = len(value.objects) == 1
+            for fields in find_records(value.objects[0] if alone else value.objects):
                 yield _record(file, fields, number)
         elif isinstance(value, Unreadable):
             yield value
@@ -101,7 +109,8 @@ def _records_of_lines(file: Path, root: DataFolder) -> Iterator[LogRecord | Unre
 
 
 class _Responses(NamedTuple):
-    """Responses that name the one before as theirs; most objects stand alone."""
+    """Responses that name the one before as theirs, or requests and their responses; most objects
+    stand alone."""
 
     objects: list[dict[str, Any]]
 
@@ -109,9 +118,9 @@ class _Responses(NamedTuple):
 def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
     """Yield the values with their numbers, from 1; objects that belong together as one."""
     number, held = 0, list[dict[str, Any]]()
-    for at, value in enumerate(values, 1):
-        before = value.get("previous_response_id") if isinstance(value, dict) else None
-        if isinstance(value, dict) and held and before and before == held[-1].get("id"):
+    for at, each in enumerate(values, 1):
+        value = next(paired([each])) if isinstance(each, dict) else each
+        if isinstance(value, dict) and held and _belongs(value, held):
             held.append(value)
             continue
         if held:
@@ -121,6 +130,12 @@ def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
             yield at, value
     if held:
         yield number, _Responses(held)
+
+
+def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
+    before = value.get("previous_response_id")
+    is_next = bool(before and before == held[-1].get("id"))
+    return is_next or (is_asking(held[-1]) and is_given(value)) or goes_on(held, value)
 
 
 def _value(file: Path, line: Line) -> object:

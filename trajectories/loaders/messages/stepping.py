@@ -8,6 +8,7 @@ reasoning of the step after it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
@@ -71,11 +72,13 @@ def course_of(events: Sequence[Event], goals: Collection[str], warnings: list[st
 
 
 def _last_words(call: AgentCall) -> str | None:
-    """Return the answer that a finishing call gives, None for any other call."""
+    """Return the answer that a finishing call gives, as JSON if it is no text; None for any other
+    call."""
     if call.name.lower() not in _FINISHING:
         return None
-    values = (call.fields.get(name) for name in _ANSWER_FIELDS)
-    return next((value for value in values if isinstance(value, str)), None)
+    values = [call.fields[name] for name in _ANSWER_FIELDS if call.fields.get(name) is not None]
+    words = next((value for value in values if isinstance(value, str)), None)
+    return json.dumps(values[0], ensure_ascii=False) if values and words is None else words
 
 
 class _Walk:
