@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
 from trajudge.eval.reporting.costs import beside_sentence
+from trajudge.eval.reporting.estimated_rate_table import without_estimate
 from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.records import (
@@ -58,7 +59,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
-    lines += _without_interval(scores)
+    lines += [*without_estimate(scores), *_without_interval(scores)]
     if paid := beside_sentence(scores.beside):
         lines.append(f"cost: {paid}")
     if wall_seconds is not None:
