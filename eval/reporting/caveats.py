@@ -111,7 +111,7 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -
     """Say in one line what judges left without a prediction, and what that counts as; labels are
     named where they differ in it."""
     missing: dict[str, dict[str, list[str]]] = {}
-    asked = Counter(s.judge for s in whole if not s.baseline and is_labelled(s))
+    labels_of = Counter(s.judge for s in whole if not s.baseline and is_labelled(s))
     for s in whole:
         if s.missing and not s.baseline:
             labels = missing.setdefault(s.judge, {}).setdefault(_missing(s, scores), [])
@@ -120,7 +120,7 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -
         return []
     named = [
         " and ".join(
-            count + (f" ({', '.join(labels)})" if len(labels) < asked[judge] else "")
+            count + (f" ({', '.join(labels)})" if len(labels) < labels_of[judge] else "")
             for count, labels in counts.items()
         )
         + f" of {judge}"

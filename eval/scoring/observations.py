@@ -210,10 +210,10 @@ def _majority(samples: Sequence[Judgment]) -> Judgment:
         merged[label] = 2 * sum(votes) > len(votes) if votes else None
     scores = [j.score for j in answers if j.score is not None]
     merged["score"] = sum(scores) / len(scores) if scores else None
-    told = _closest(answers, merged, ("success", "process"))
+    shown = _closest(answers, merged, ("success", "process"))
     of_process = _closest(answers, merged, ("process",))
     fault = {name: getattr(of_process, name) for name in ("failure_step", "failure_type")}
-    return told.model_copy(update=merged | fault)
+    return shown.model_copy(update=merged | fault)
 
 
 def _closest(
