@@ -74,8 +74,10 @@ class RewardFunction:
         rate, shaping = self.base_rate, self.shaping
         if rate is None or self.calibration is None:
             return None
-        scores = [(one.mean_score, one.n) for one in self.calibration.raw.bins]
-        share = neutral_share(shaping, rate, scores)
+        bins = self.calibration.raw.bins
+        own = [one.accepted for one in bins if one.accepted is not None]
+        scores = [(one.mean_score, one.n) for one in bins]
+        share = neutral_share(shaping, rate, scores, own if len(own) == len(bins) else None)
         return shaping.low + (shaping.high - shaping.low) * share
 
     def __call__(self, judgment: Judgment, *, seconds: float = 0.0) -> Reward:

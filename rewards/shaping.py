@@ -103,21 +103,29 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
 
 
 def neutral_share(
-    shaping: RewardShaping, base_rate: float, scores: Sequence[tuple[float, int]]
+    shaping: RewardShaping,
+    base_rate: float,
+    scores: Sequence[tuple[float, int]],
+    own: Sequence[int] | None = None,
 ) -> float:
     """Return the value between 0 and 1 that stands for an abstention, from trajectories of which
-    the share ``base_rate`` succeeded; ``scores`` are pairs of a score and how many had it.
+    the share ``base_rate`` succeeded; ``scores`` are pairs of a score and how many had it, of which
+    ``own`` were accepted by the judge's own verdict (None: not recorded).
 
     Of verdicts it is the mean value: the share accepted of those that get a value. A lenient judge
     accepts more than succeed, so that the base rate would make an abstention a punishment.
     """
     if shaping.form not in ("verdict", "gate"):
         return _formed(base_rate, shaping.form)
-    refused_below = shaping.boundary if shaping.form == "verdict" else shaping.reject_below
-    accepted = sum(n for score, n in scores if accepts_score(score, shaping.boundary))
-    rejected = sum(n for score, n in scores if not accepts_score(score, refused_below))
-    valued = accepted + rejected
-    return accepted / valued if valued else base_rate
+    if own is None or shaping.threshold is not None:
+        own = [n if accepts_score(score, shaping.boundary) else 0 for score, n in scores]
+    rejected = sum(
+        n - accepted
+        for (score, n), accepted in zip(scores, own, strict=True)
+        if shaping.form == "verdict" or not accepts_score(score, shaping.reject_below)
+    )
+    valued = sum(own) + rejected
+    return sum(own) / valued if valued else base_rate
 
 
 def _accepts(judgment: Judgment, score: float, shaping: RewardShaping) -> bool:

@@ -21,6 +21,7 @@ from trajudge.eval.acceptance.conversations import (
     without_observation,
 )
 from trajudge.eval.acceptance.held_out import HeldOutTasks
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.select.measures.scores import accepts_score, judge_scores, rule_scores
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
@@ -83,7 +84,8 @@ def acceptor(choice: AcceptanceFilter, judgments: list[Judgment]) -> Acceptor:
             return AcceptDecision(OK, "", score)
         if key in failures:
             return AcceptDecision("judgment failed", failures[key], score)
-        why = f"its score {score:.4g} is below the threshold {choice.threshold:.4g}"
+        mine, least = threshold_text(score), threshold_text(choice.threshold)
+        why = f"its score {mine} is below the threshold {least}"
         return AcceptDecision("below the threshold", why, score)
 
     return rule

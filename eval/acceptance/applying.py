@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
 from trajudge.eval.acceptance.names import current_names
@@ -193,7 +193,7 @@ def transfer_obstacles(
     keys = sorted({j.key for j in judgments if j.judge in rule.judges}, key=lambda key: key.order)
     scores = rule_scores(rule, scored, keys)
     benchmark = np.array([benchmark_of(key) for key in keys], dtype=np.str_)
-    task = np.array([key.task_id for key in keys], dtype=np.str_)
+    task = np.array([family_of(key) for key in keys], dtype=np.str_)
     obstacles = {}
     for name in np.unique(benchmark):
         here = (benchmark == name) & ~np.isnan(scores)

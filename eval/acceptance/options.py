@@ -92,7 +92,7 @@ def _training_options(group: argparse._ArgumentGroup) -> None:
     add.choice("--format", formats, about, metavar="NAME")
     add.choice("--per", get_args(Per), "a row is a trajectory or a step")
     add.switch("--with-screenshots", "rows hold the screenshots of the pages", default=None)
-    add.number("--per-task", "at most N runs of a task")
+    add.number("--per-task", "at most N accepted and N rejected runs of a task")
     add.value("--test-share", "SHARE", "of the tasks, in a file of their own", type=float)
     add.value(
         "--rejected-below",

@@ -6,6 +6,7 @@ from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY
 from trajudge.eval.acceptance.accepting import Acceptance
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.reporting.finding import unfinished
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.trajectories.util.tables import Table, first_screen
 from trajudge.trajectories.util.terminal import count_of
 
@@ -15,7 +16,7 @@ def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:
     rejected = [(kind, str(count)) for kind, count in made.counts.items() if kind != "accepted"]
     total = sum(made.counts.values())
     finding = (
-        f"{made.choice.name} at threshold {made.choice.threshold:.4g}: "
+        f"{made.choice.name} at threshold {threshold_text(made.choice.threshold)}: "
         f"{made.counts.get('accepted', 0)} accepted of {count_of(total, 'trajectory')}"
     )
     if cut := unfinished(made.unfinished):

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
-from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Role, is_correction
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
@@ -97,7 +97,7 @@ def _agreement(
             value = getattr(annotation, label)
             table[annotator, unit] = _NOTHING if value is None else value
     benchmarks = [benchmark_of(key) for key in chosen]
-    tasks = [f"{name}\0{key.task_id}" for name, key in zip(benchmarks, chosen, strict=True)]
+    tasks = [f"{name}\0{family_of(key)}" for name, key in zip(benchmarks, chosen, strict=True)]
     agreement = annotator_agreement(table, tasks, benchmarks, SCALES[label])
     estimates: dict[Coefficient, Interval] = {
         "raw": agreement.raw,

@@ -50,7 +50,8 @@ _HEAD = ("scores", "bin", "n", "tasks", "mean score", "successful [95 %]")
 
 class Bin(Record):
     """Trajectories whose score lies in [``low``, ``high``), the last bin with its end: their mean
-    score and the share of successes, with 95 % limits over tasks (None: of one task)."""
+    score and the share of successes, with 95 % limits over tasks (None: of one task); how many of
+    them the judge's own verdict accepts (None: not recorded)."""
 
     low: float
     high: float
@@ -60,6 +61,7 @@ class Bin(Record):
     rate: float
     rate_low: float | None
     rate_high: float | None
+    accepted: int | None = added(None)
 
 
 class ReliabilityTable(Record):
@@ -155,12 +157,14 @@ def _calibrate(
         enough = len(dev) >= ENOUGH and fewest >= ENOUGH_OF_A_CLASS
         method = "isotonic" if enough else closer_sigmoid(dev.scores, dev.labels)
     fitted = fit_calibration(dev.scores, dev.labels, method)
+    accepted = test.predictions == 1
+    raw = reliability(test.scores, test.labels, test.task, test.benchmark, accepted=accepted)
     return Calibration(
         judge=judge,
         map=CalibrationMap(**vars(fitted)),
         fitted_on=len(dev),
         left_out=int(shared.sum()),
-        raw=_table(reliability(test.scores, test.labels, test.task, test.benchmark)),
+        raw=_table(raw),
         calibrated=_table(reliability(fitted(test.scores), test.labels, test.task, test.benchmark)),
     )
 
@@ -188,6 +192,7 @@ def _table(reliability: Reliability) -> ReliabilityTable:
             rate=float(reliability.rate.estimate[i]),
             rate_low=None if np.isnan(low) else low,
             rate_high=None if np.isnan(high) else high,
+            accepted=None if reliability.accepted is None else int(reliability.accepted[i]),
         )
         for i, (low, high) in enumerate(limits)
     ]

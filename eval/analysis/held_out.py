@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations import primary_labels
-from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.eval.data.inputs import find_source, open_spec
 from trajudge.eval.reporting.formatting import benchmark_name, percent, with_limits
 from trajudge.eval.scoring.records import Limits
@@ -106,7 +106,7 @@ def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
     return FeatureTable(
         rows=np.array([features(run) for run, _ in rows]),
         labels=np.array([bool(label.success) for _, label in rows]),
-        groups=np.array([f"{run.key.benchmark}/{run.key.task_id}" for run, _ in rows]),
+        groups=np.array([f"{run.key.benchmark}/{family_of(run.key)}" for run, _ in rows]),
         benchmarks=np.array([benchmark_of(run.key) for run, _ in rows]),
         splits=np.array([label.split or "" for _, label in rows]),
         ended_by_environment=np.array([ended_by_environment(run) for run, _ in rows]),

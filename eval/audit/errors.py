@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.audit.facets import TaskFacets, group_by
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.trajectories.model import Record, TrajectoryKey
@@ -57,7 +57,7 @@ def rate(
         return ClusteredRate(hits=0, trials=0)
     values = np.array([hits[key] for key in keys], dtype=float) * trials
     rates = rates_by_cluster(
-        values, trials, [key.task_id for key in keys], [benchmark_of(key) for key in keys]
+        values, trials, [family_of(key) for key in keys], [benchmark_of(key) for key in keys]
     )
     limits = rates.interval
     estimate, low, high, effect = (

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.audit.errors import ClusteredRate, Verdicts, rate
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
@@ -74,7 +75,7 @@ def ranking(
     agents = sorted({key.agent for key in keys})
     clusters = sum_clusters(
         _columns(keys, agents, expert, verdicts),
-        [key.task_id for key in keys],
+        [family_of(key) for key in keys],
         [key.benchmark for key in keys],
     )
     low, high = tau_limits(clusters, len(agents))

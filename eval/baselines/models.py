@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.scoring.records import Label
 from trajudge.eval.stats.blas import one_thread
@@ -77,7 +78,9 @@ def examples_of(
         answers=tuple((run.answer or "").strip() or _NO_ANSWER for run, _ in found),
         rows=np.array([features(run) for run, _ in found], dtype=float),
         labels=np.array([success for _, success in found], dtype=bool),
-        groups=np.array([f"{run.key.benchmark}/{run.key.task_id}" for run, _ in found], dtype=str),
+        groups=np.array(
+            [f"{run.key.benchmark}/{family_of(run.key)}" for run, _ in found], dtype=str
+        ),
     )
 
 

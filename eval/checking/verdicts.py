@@ -9,6 +9,7 @@ from trajudge.eval.checking.findings import RunFinding, error, note, warning
 from trajudge.eval.checking.recorded import CheckedRun
 from trajudge.eval.data.manifest import recorded_samples
 from trajudge.eval.data.run_folder import JUDGMENTS, unreadable_said
+from trajudge.eval.process.question import question_of
 from trajudge.judges.model import Status
 from trajudge.trajectories.util.terminal import count_of
 
@@ -97,7 +98,7 @@ def ended(run: CheckedRun) -> Iterator[RunFinding]:
 
 def labelled(run: CheckedRun) -> Iterator[RunFinding]:
     """Find out how many judgments have a label of what the judge was asked: success or process."""
-    about = "success" if any(j.success is not None for j in run.judgments) else "process"
+    about = question_of(run.judgments)
     known = {key for key, label in run.labels.items() if getattr(label, about) is not None}
     count = len(run.keys & known)
     if not count:

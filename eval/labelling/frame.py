@@ -19,6 +19,7 @@ from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.designs import KnownVerdicts
 from trajudge.eval.labelling.prediction import features, fit_logistic, predict, vote_share
 from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -105,18 +106,18 @@ class Frame:
 
 def read_frame(source: Source, kept: Collection[TrajectoryKey] | None = None) -> Frame:
     """Gather the trajectories that were judged (of ``kept``, where it is given), in the order of
-    their keys. Where a judge judged one several times, its first verdict counts. Raises UserError
-    where there is none."""
-    opinions: dict[TrajectoryKey, dict[str, tuple[float, float]]] = {}
+    their keys. Of several samples of a judge the strict majority counts and the mean of the scores,
+    as in its scores. Raises UserError where there is none."""
+    opinions: dict[TrajectoryKey, dict[str, list[_Sample]]] = {}
     judges: dict[str, None] = {}
     for judgment in source.judgments:
         if kept is not None and judgment.key not in kept:
             continue
         of_key = opinions.setdefault(judgment.key, {})
         judges.setdefault(judgment.judge)
-        verdict = np.nan if judgment.success is None else float(judgment.success)
-        score = np.nan if judgment.score is None else judgment.score
-        of_key.setdefault(judgment.judge, (verdict, score))
+        samples = of_key.setdefault(judgment.judge, [])
+        if judgment.status is Status.OK:
+            samples.append((judgment.success, judgment.score))
     if not opinions and kept is not None:
         raise UserError("--filter keeps no trajectory of these runs")
     if not opinions:
@@ -125,11 +126,22 @@ def read_frame(source: Source, kept: Collection[TrajectoryKey] | None = None) ->
     table = np.full((len(keys), len(judges), 2), np.nan)
     for row, key in enumerate(keys):
         for column, judge in enumerate(judges):
-            table[row, column] = opinions[key].get(judge, (np.nan, np.nan))
+            table[row, column] = _merged(opinions[key].get(judge, ()))
     rewards = [source.rewards.get(key) for key in keys]
     rule = np.array([np.nan if reward is None else float(reward > 0.5) for reward in rewards])
     nothing = np.full(len(keys), np.nan)
     return Frame(keys, list(judges), table[..., 0], table[..., 1], rule, nothing)
+
+
+_Sample = tuple[bool | None, float | None]
+
+
+def _merged(samples: Sequence[_Sample]) -> tuple[float, float]:
+    """Return the verdict, a tie being a no, and the mean score; nan for what no sample gave."""
+    votes = [success for success, _ in samples if success is not None]
+    scores = [score for _, score in samples if score is not None]
+    verdict = float(2 * sum(votes) > len(votes)) if votes else np.nan
+    return verdict, sum(scores) / len(scores) if scores else np.nan
 
 
 def write_frame(folder: Path, frame: Frame) -> None:

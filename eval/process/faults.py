@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Labels
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import FAULT_RATES, FaultRate, FaultScore
@@ -48,7 +48,7 @@ def _score(judge: str, cases: Sequence[Case]) -> FaultScore:
     limits = rates_by_cluster(
         table[..., 0],
         table[..., 1],
-        [label.key.task_id for label, _ in cases],
+        [family_of(label.key) for label, _ in cases],
         [benchmark_of(label.key) for label, _ in cases],
     ).interval
     for place, name in enumerate(FAULT_RATES):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from itertools import chain
 
 from trajudge.eval.reporting.costs import beside_sentence
+from trajudge.eval.reporting.estimated_rate_table import without_estimate
 from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
 from trajudge.eval.scoring.records import (
@@ -58,7 +59,7 @@ def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
     for score in scores.scores:
         if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
             lines += _left_out(score, scores)
-    lines += _without_interval(scores)
+    lines += [*without_estimate(scores), *_without_interval(scores)]
     if paid := beside_sentence(scores.beside):
         lines.append(f"cost: {paid}")
     if wall_seconds is not None:
@@ -110,6 +111,7 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -
     """Say in one line what judges left without a prediction, and what that counts as; labels are
     named where they differ in it."""
     missing: dict[str, dict[str, list[str]]] = {}
+    labels_of = Counter(s.judge for s in whole if not s.baseline and is_labelled(s))
     for s in whole:
         if s.missing and not s.baseline:
             labels = missing.setdefault(s.judge, {}).setdefault(_missing(s, scores), [])
@@ -118,7 +120,7 @@ def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -
         return []
     named = [
         " and ".join(
-            count + (f" ({', '.join(labels)})" if len(counts) > 1 else "")
+            count + (f" ({', '.join(labels)})" if len(labels) < labels_of[judge] else "")
             for count, labels in counts.items()
         )
         + f" of {judge}"

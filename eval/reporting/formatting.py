@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from decimal import ROUND_DOWN, Context, Decimal
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.eval.scoring.records import (
@@ -16,6 +17,7 @@ from trajudge.eval.scoring.records import (
 )
 
 UNDEFINED = "–"
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
 
 
 def benchmark_name(benchmark: str) -> str:
@@ -49,6 +51,12 @@ def _first_of(judges: Sequence[str]) -> str:
 
 def percent(rate: float | None) -> str:
     return UNDEFINED if rate is None else f"{100 * rate:z.1f}"
+
+
+def threshold_text(value: float) -> str:
+    """Write a threshold, or a score beside one, with four digits and never above its value: who
+    copies 0.6666 accepts two votes of three, with 0.6667 none of them."""
+    return f"{float(_FOUR_DIGITS.create_decimal(Decimal(repr(float(value))))):g}"
 
 
 def precision_cell(score: Score) -> str:

@@ -20,6 +20,7 @@ from trajudge.eval.scoring.reference import UNKNOWN
 from trajudge.eval.stats.interval import Bools, Interval
 from trajudge.eval.stats.judging.prediction_powered import (
     PoweredRate,
+    gain_over_labels,
     powered_rate,
     stratified_rate,
 )
@@ -54,9 +55,9 @@ def _estimate(
     judge: str, group: TrajectoryGroup, predictions: Predictions, labelled: Bools, unlabelled: Bools
 ) -> EstimatedRate:
     whole = _powered(predictions, labelled, unlabelled)
-    estimate = whole.powered
+    estimate, effective, unknown = whole.powered, whole.effective_labels, ""
     if group.benchmark == OVERALL:
-        estimate = _over_benchmarks(predictions, labelled, unlabelled)
+        estimate, effective, unknown = _over_benchmarks(predictions, labelled, unlabelled)
     intervals: dict[EstimatedRateName, Interval] = {
         "estimate": estimate,
         "expert_only": whole.expert_only,
@@ -77,9 +78,9 @@ def _estimate(
         estimate=float(estimate.estimate[0]) if "estimate" in limits else None,
         expert_only=float(whole.expert_only.estimate[0]),
         judge_only=float(whole.judge_only.estimate[0]),
-        effective_labels=None if np.isnan(whole.effective_labels) else whole.effective_labels,
+        effective_labels=None if np.isnan(effective) else effective,
         intervals=limits,
-        note="; ".join(estimate.notes),
+        note=unknown + "; ".join(estimate.notes),
     )
 
 
@@ -95,12 +96,23 @@ def _powered(predictions: Predictions, labelled: Bools, unlabelled: Bools) -> Po
     )
 
 
-def _over_benchmarks(predictions: Predictions, labelled: Bools, unlabelled: Bools) -> Interval:
-    """Stratify by benchmark, since judges err differently on each."""
+def _over_benchmarks(
+    predictions: Predictions, labelled: Bools, unlabelled: Bools
+) -> tuple[Interval, float, str]:
+    """Stratify by benchmark, since judges err differently on each: the estimate, how many labels
+    alone would be as precise, spread over the benchmarks as these are, and where none is known."""
     benchmark = predictions.reference.benchmark[predictions.index]
     codes, sizes = np.unique(benchmark[labelled | unlabelled], return_counts=True)
     strata = [
         _powered(predictions, labelled & (benchmark == code), unlabelled & (benchmark == code))
         for code in codes
     ]
-    return stratified_rate(strata, sizes / sizes.sum())
+    shares = sizes / sizes.sum()
+    names = predictions.reference.benchmarks
+    unknown = [names[code] for code, each in zip(codes, strata, strict=True) if each.tasks < 2]
+    counts = np.array([np.count_nonzero(labelled & (benchmark == code)) for code in codes])
+    return (
+        stratified_rate(strata, shares),
+        float(counts.sum() * gain_over_labels(strata, shares, counts)),
+        f"of {', '.join(unknown)} " if unknown else "",
+    )

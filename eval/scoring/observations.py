@@ -189,7 +189,9 @@ def answered(judgment: Judgment, label: Label) -> bool:
 
 def one_per_trajectory(judgments: Iterable[Judgment]) -> list[Judgment]:
     """Merge samples into one judgment per trajectory, in the order of keys: label by label the
-    strict majority of the samples that answered (a tie is a no), and the mean of their scores."""
+    strict majority of the samples that answered (a tie is a no), and the mean of their scores. The
+    reasoning is that of the first sample on the side of the majority, the place of a fault that of
+    the first that says of the process what the majority says."""
     samples: dict[TrajectoryKey, list[Judgment]] = {}
     for judgment in judgments:
         samples.setdefault(judgment.key, []).append(judgment)
@@ -208,7 +210,17 @@ def _majority(samples: Sequence[Judgment]) -> Judgment:
         merged[label] = 2 * sum(votes) > len(votes) if votes else None
     scores = [j.score for j in answers if j.score is not None]
     merged["score"] = sum(scores) / len(scores) if scores else None
-    return answers[0].model_copy(update=merged)
+    shown = _closest(answers, merged, ("success", "process"))
+    of_process = _closest(answers, merged, ("process",))
+    fault = {name: getattr(of_process, name) for name in ("failure_step", "failure_type")}
+    return shown.model_copy(update=merged | fault)
+
+
+def _closest(
+    answers: Sequence[Judgment], merged: Mapping[str, object], labels: Sequence[Label]
+) -> Judgment:
+    """Return the first sample that says what the majority says, the first label before others."""
+    return max(answers, key=lambda one: [getattr(one, name) == merged[name] for name in labels])
 
 
 def _counted_scores(scores: Floats, ok: Bools, label: Label, missing: Missing) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from trajudge.eval.acceptance.binding import DecisionScope
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.plan import Rule, SelectionPlan
@@ -84,7 +85,7 @@ class CandidateResult(Record):
     @property
     def name(self) -> str:
         """As it is written in a sentence."""
-        return f"{self.family} at threshold {self.threshold:.4g}"
+        return f"{self.family} at threshold {threshold_text(self.threshold)}"
 
 
 class Recertified(Record):

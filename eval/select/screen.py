@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.sentences import headline, leading, next_step, notes, transfer
 from trajudge.eval.select.text import attacked_cell, cell, facts
@@ -80,7 +81,7 @@ def _row(one: CandidateResult) -> tuple[str, ...]:
     return (
         one.family,
         one.verdict + (", tied" if one.tied else ""),
-        f"{one.threshold:.4g}",
+        threshold_text(one.threshold),
         f"{one.precision.trials:,}/{one.labelled:,}",
         cell(one.precision),
         cell(one.recall),

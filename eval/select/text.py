@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
+from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent, threshold_text
 from trajudge.eval.select.decision import CandidateRate, CandidateResult, Decision
 from trajudge.eval.select.sentences import (
     headline,
@@ -104,7 +104,7 @@ def _row(finding: CandidateResult) -> tuple[str, ...]:
     clean, dollars = finding.clean_per_rollout, finding.clean_per_dollar
     return (
         finding.family,
-        f"{finding.threshold:.4g}",
+        threshold_text(finding.threshold),
         f"{finding.precision.trials:,}/{finding.labelled:,}",
         cell(finding.precision),
         cell(finding.recall),

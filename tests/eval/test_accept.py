@@ -151,6 +151,22 @@ def test_a_dataset_holds_the_same(
     assert len(lines(out / "rejected.jsonl")) == 5
 
 
+def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two votes of three: written as 0.6667, the threshold of the screen left them all out."""
+    votes = [said(0, sample < 2, sample=sample) for sample in range(3)]
+    run, out = make_run(tmp_path / "run", [trajectory(0)], votes), tmp_path / "out"
+    for exact, shown in ((2 / 3, "0.6666"), (0.6667, "0.6667"), (0.57, "0.57"), (1, "1")):
+        accept("--judge", "judge", "--threshold", exact, "--run", run, "--out", out)
+        assert f"judge at threshold {shown}: " in capsys.readouterr().out
+    accept("--judge", "judge", "--threshold", "0.6666", "--run", run, "--out", out)
+    assert len(lines(out / "accepted.jsonl")) == 1
+    accept("--judge", "judge", "--threshold", "0.6667", "--run", run, "--out", out)
+    [rejected] = lines(out / "rejected.jsonl")
+    assert rejected["reason"] == "its score 0.6666 is below the threshold 0.6667"
+
+
 def test_the_judge_is_asked_now_where_there_is_no_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.eval.cases import failed, key, said
+from tests.eval.cases import failed, key, label, said
+from trajudge.eval.acceptance.binding import JudgeConfiguration
+from trajudge.eval.analysis.calibration import calibrate
+from trajudge.eval.scoring.observations import observe
 from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Status
+from trajudge.rewards.function import RewardFunction
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.shaping import RewardForm, RewardShaping, neutral_share, shaped
 
@@ -147,3 +152,22 @@ def test_an_abstention_lies_where_the_values_lie(
     scores = [(0.1, 10), (0.6, 40), (0.95, 50)]
     assert neutral_share(shaping, 0.3, scores) == pytest.approx(share)
     assert neutral_share(RewardShaping(form="gate"), 0.3, ()) == 0.3
+
+
+@pytest.mark.parametrize(("form", "share"), [("verdict", 0.2), ("gate", 0.2 / 0.6)])
+def test_an_abstention_counts_the_verdicts_of_a_judge_with_a_threshold_of_its_own(
+    form: RewardForm, share: float
+) -> None:
+    """heuristic accepts a score of 1, not of 0.5: what it says itself decides the value."""
+    scores = [0.0, 0.2, 0.5, 0.5, 1.0] * 20
+    labels = {
+        key(i): label(i, i % 2 == 0, split="dev" if i < 50 else "test") for i in range(len(scores))
+    }
+    judgments = [said(i, score == 1, score=score) for i, score in enumerate(scores)]
+    observed = {"judge": observe(judgments, "success", labels, {}, "negative")}
+    [calibration] = calibrate(observed, labels, "platt")
+    function = RewardFunction(JudgeConfiguration(judge="judge"), RewardShaping(form=form))
+    given = [function(one).value for one in judgments[50:]]
+    valued = [value for value in given if value is not None]
+    assert sum(valued) / len(valued) == pytest.approx(share)
+    assert replace(function, calibration=calibration).neutral_value == pytest.approx(share)

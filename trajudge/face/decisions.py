@@ -14,6 +14,7 @@ from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
@@ -110,7 +111,7 @@ class AcceptanceResult(NamedTuple):
 
     def _repr_html_(self) -> str:
         rows = [(ending, str(n)) for ending, n in self.counts.items()]
-        title = f"{self.choice.name} at threshold {self.choice.threshold:.4g}"
+        title = f"{self.choice.name} at threshold {threshold_text(self.choice.threshold)}"
         table = Table(title, ("ending", "trajectories"), rows, names=1)
         return tables_html([table], [*self.warnings, f"written to {self.folder}"])
 

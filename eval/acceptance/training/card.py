@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from trajudge.eval.acceptance.training.choosing import TEST
 from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.trajectories.util.terminal import count_of
 
 # The share of test rows is told where it misses by more than this part of the smaller share.
@@ -131,7 +132,7 @@ def _facts(
 ) -> list[tuple[str, str]]:
     agents = ", ".join(f"{_cell(name)} ({n})" for name, n in sorted(source.agents.items()))
     facts = [
-        ("judge", f"{_cell(source.judge)} at threshold {source.threshold:.4g}"),
+        ("judge", f"{_cell(source.judge)} at threshold {threshold_text(source.threshold)}"),
         ("decision", source.decision or "none"),
         ("runs from", _cell(source.data)),
         ("agents (runs)", agents),

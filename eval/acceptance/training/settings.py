@@ -16,9 +16,10 @@ class TrainingConfig(Record):
     """How the runs become training data.
 
     ``format`` is the trainer's layout; ``per`` whether a row is a trajectory or a step (None: the
-    format's own); ``per_task`` keeps at most so many runs of a task, drawn with ``seed``;
-    ``test_share`` of the tasks go to a test file. A run that scores below ``rejected_below`` is an
-    example of failure, for formats that learn from both (None: below the threshold).
+    format's own); ``per_task`` keeps at most so many accepted runs of a task, and as many rejected
+    ones, drawn with ``seed``; ``test_share`` of the tasks go to a test file. A run that scores
+    below ``rejected_below`` is an example of failure, for formats that learn from both (None: below
+    the threshold).
     """
 
     format: FormatName

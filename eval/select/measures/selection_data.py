@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.select.measures.rates import cluster_sums
 from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
@@ -102,7 +102,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
 
 
 def _task(key: TrajectoryKey) -> tuple[str, str]:
-    return (key.benchmark, key.task_id)
+    return (key.benchmark, family_of(key))
 
 
 def hits_and_trials(evidence: SelectionData, target: Target) -> tuple[Bools, Bools]:

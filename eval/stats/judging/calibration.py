@@ -52,7 +52,8 @@ class FittedMap:
 @dataclass(frozen=True, eq=False)
 class Reliability:
     """Of every bin that has a trajectory (K,): its ends, how many trajectories of how many tasks,
-    their mean score, and the share of successes with its interval; the error over all bins."""
+    their mean score, and the share of successes with its interval; the error over all bins.
+    ``accepted`` are how many of them the judge's own verdict accepts, if it was given."""
 
     low: Floats
     high: Floats
@@ -62,6 +63,7 @@ class Reliability:
     rate: Interval
     calibration_error: float
     brier: float
+    accepted: Ints | None = None
 
 
 def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> FittedMap:
@@ -106,8 +108,11 @@ def reliability(
     task: ArrayLike,
     benchmark: ArrayLike | None = None,
     bins: int = BINS,
+    *,
+    accepted: ArrayLike | None = None,
 ) -> Reliability:
-    """Reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are clusters."""
+    """Reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are clusters.
+    ``accepted`` (N,) are the judge's own verdicts, to be counted."""
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     tasks = np.unique(np.asarray(task), return_inverse=True)[1]
     place = np.minimum((x * bins).astype(int), bins - 1)
@@ -125,6 +130,7 @@ def reliability(
         rate=interval,
         calibration_error=float(n @ np.abs(interval.estimate - mean) / max(len(x), 1)),
         brier=float(np.mean((x - y) ** 2)),
+        accepted=None if accepted is None else np.asarray(accepted, dtype=np.int64) @ inside,
     )
 
 

@@ -104,6 +104,19 @@ def stratified_rate(
     return Interval(estimate, low, high, confidence, notes)
 
 
+def gain_over_labels(
+    strata: Sequence[PoweredRate], shares: ArrayLike, labelled: ArrayLike
+) -> float:
+    """Return how many times larger the variance of ``stratified_rate`` is from the ``labelled``
+    (H,) trajectories of the strata alone; ``nan`` where any stratum is undefined."""
+    parts = np.asarray(shares, dtype=float) ** 2
+    parts = parts * np.array([each.standard_error**2 for each in strata])
+    effective = np.array([each.effective_labels for each in strata])
+    if np.isnan(effective).any():
+        return float("nan")
+    return float((parts * effective / np.asarray(labelled)).sum() / parts.sum())
+
+
 @dataclass(frozen=True)
 class _Moments:
     """Variances and covariances of the means of labels ``y``, verdicts on them ``f`` and the other

@@ -6,6 +6,7 @@ import base64
 import json
 import subprocess
 import sys
+from collections import Counter
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -250,6 +251,20 @@ def test_the_draws_depend_on_the_keys_and_the_seed() -> None:
     assert max(kept.values()) == 2
     assert len(kept) == 20
     assert first.left_out["above the cap per task"] == len(runs) - len(first.runs)
+
+
+def test_accepted_and_rejected_runs_of_a_task_are_capped_apart(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    drawn = made_runs(np.random.default_rng(0))
+    runs = [run._replace(success=n % 2 == 0) for n, run in enumerate(drawn)]
+    kept = choose_runs(runs, TrainingConfig(format="trl-kto", per_task=1)).runs
+    counts = Counter((key.task_id, run.success) for key, (run, _) in kept.items())
+    assert set(counts.values()) == {1}
+    assert max(Counter(task for task, _ in counts).values()) == 2
+    with pytest.raises(SystemExit):
+        accept("--help")
+    assert "at most N accepted and N rejected runs of a task" in capsys.readouterr().out
 
 
 def test_a_duplicate_counts_once() -> None:

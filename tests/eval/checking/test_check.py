@@ -97,6 +97,13 @@ def test_each_finding(
     assert check.comparable == (severity != "error" or ("error", name) not in found(check))
 
 
+def test_a_run_in_which_every_judgment_failed_has_its_labels(tmp_path: Path) -> None:
+    judgments = [failed(task, Status.REFUSED) for task in TASKS]
+    check = check_run(write_run(tmp_path / "run", judgments, LABELS))
+    assert ("error", "failed") in found(check)
+    assert "unlabelled" not in {finding.name for finding in check.findings}
+
+
 def test_a_line_that_was_cut_off_is_an_error(tmp_path: Path) -> None:
     run = write_run(tmp_path / "run", SAID, LABELS)
     content = (run / JUDGMENTS).read_bytes()

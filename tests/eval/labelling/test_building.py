@@ -8,17 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.eval.cases import failed, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main
 from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.data.sources import Source
 from trajudge.eval.judge import main as judge
 from trajudge.eval.labelling.building import ExpectedWidth
-from trajudge.eval.labelling.frame import open_frame
+from trajudge.eval.labelling.frame import open_frame, read_frame
 from trajudge.eval.labelling.results import expected_table, queue_estimates
+from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.select.plan import read_plan
+from trajudge.judges.model import Status
 
 
 @pytest.fixture(scope="module")
@@ -238,3 +242,26 @@ def test_the_rule_that_was_run_as_a_judge_counts_once(
     assert capsys.readouterr().out.count("rule-based") == 1
     frame = open_frame(tmp_path / "queue")
     assert frame.votes.shape == (130, 1)
+
+
+def test_several_samples_of_a_judge_are_the_verdict_that_its_scores_count() -> None:
+    """A queue estimated the precision of the first samples: another judge than the one scored."""
+    told: dict[int, list[bool | None]] = {
+        0: [True, False, False],
+        1: [None, True, True],
+        2: [True, False],  # a tie is a no
+        3: [None, None],
+    }
+    judgments = [
+        failed(task, Status.REFUSED, sample=sample)
+        if success is None
+        else said(task, success, sample=sample, score=0.9 if success else 0.3)
+        for task, samples in told.items()
+        for sample, success in enumerate(samples)
+    ]
+    frame = read_frame(Source("runs", judgments, {}))
+    scored = [one_per_trajectory(judgments)[place] for place in range(len(told))]
+    assert list(frame.keys) == [one.key for one in scored]
+    for given, field in ((frame.verdicts[:, 0], "success"), (frame.scores[:, 0], "score")):
+        wanted = [getattr(one, field) for one in scored]
+        assert np.array_equal(given, np.array(wanted, dtype=float), equal_nan=True)

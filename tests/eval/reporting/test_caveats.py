@@ -81,6 +81,15 @@ def test_a_judge_that_leaves_the_label_open_did_not_fail(failing: int, kind: str
     assert warnings[0] == f"warning: {kind} judgments of judge counted as not accepted"
 
 
+def test_what_is_open_in_one_label_alone_is_not_said_of_all() -> None:
+    labels = {key(n): label(n, n % 2 == 0, side_effect=False) for n in range(12)}
+    judgments = [said(n, True, side_effect=None if n < 2 else False) for n in range(12)]
+    warnings = warnings_of(score(judgments, labels, rewards={}))
+    assert (
+        "warning: 2 undecided judgments (side effect) of judge counted as not accepted" in warnings
+    )
+
+
 def test_a_precision_without_an_interval_is_named_with_whose_it_is() -> None:
     labels = {key(n): label(n, n % 2 == 0) for n in range(12)}
     choosy = [said(n, n == 2, judge="choosy") for n in range(12)]

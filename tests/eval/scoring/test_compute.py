@@ -146,6 +146,22 @@ def test_several_samples_are_one_observation(
     assert merged.success is expected
 
 
+def test_the_reasoning_of_several_samples_is_one_of_the_majority() -> None:
+    """A report showed a rejection with the reasons of the sample that had accepted."""
+    samples = [
+        said(1, True, reasoning="bought", process=True),
+        said(1, False, sample=1, reasoning="sold out", process=True),
+        said(1, False, sample=2, reasoning="lost", process=False, failure_step=3),
+        said(1, False, sample=3, reasoning="gone", process=False, failure_step=4),
+        said(1, False, sample=4, reasoning="shut", process=False, failure_step=5),
+    ]
+    (merged,) = one_per_trajectory(samples)
+    assert (merged.success, merged.process) == (False, False)
+    assert (merged.reasoning, merged.failure_step) == ("lost", 3)
+    (sound,) = one_per_trajectory(samples[:4][::-1] + samples[:2])
+    assert (sound.process, sound.reasoning, sound.failure_step) == (True, "sold out", None)
+
+
 def test_spending_adds_calls_and_an_unknown_price_is_not_zero() -> None:
     judgments = [said(1, True, calls=(call(), call(None))), said(2, True, calls=(call(),))]
     (spent,) = score(judgments, LABELS, rewards={}).spending

@@ -7,6 +7,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.samples import repeats
+from trajudge.eval.reporting.caveats import notes
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -78,6 +79,35 @@ def test_one_labelled_task_gives_no_estimate_but_the_reason() -> None:
     found = overall(world(np.random.default_rng(3), 10, 1), "webarena")
     assert (found.estimate, found.labelled_tasks) == (None, 1)
     assert "fewer than two labelled tasks" in found.note
+
+
+def test_the_overall_effective_labels_are_those_of_the_overall_estimate() -> None:
+    """Benchmarks are its strata: that their rates differ is no variance that the judge removes."""
+    worlds = {"webarena": (1, 40), "workarena": (39, 40)}  # successes among the tasks
+    judgments, labels = [], {}
+    for benchmark, (successes, tasks) in worlds.items():
+        for task in range(2 * tasks):
+            success = task % tasks < successes
+            judgments.append(said(task, success ^ (task % 5 == 0), benchmark=benchmark))
+            if task < tasks:
+                labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
+    found = score(judgments, labels, rewards={}, bootstrap=Bootstrap(resamples=0))
+    parts = [overall(found, benchmark) for benchmark in worlds]
+    gains = [part.effective_labels / part.labelled for part in parts]  # type: ignore[operator]
+    whole = overall(found)
+    assert whole.effective_labels is not None
+    assert min(gains) <= whole.effective_labels / whole.labelled <= max(gains)
+
+
+def test_without_an_estimate_there_are_no_effective_labels_and_the_reason_is_shown() -> None:
+    judgments = [said(task, True, benchmark="new") for task in range(5)]
+    judgments += [said(task, task % 3 == 0) for task in range(20)]
+    labels = {key(task): label(task, task % 2 == 0) for task in range(10)}
+    scores = score(judgments, labels, rewards={}, bootstrap=Bootstrap(resamples=0))
+    found = overall(scores)
+    assert (found.estimate, found.effective_labels) == (None, None)
+    reason = "Success rates, Overall: no estimate by judge: of new fewer than two labelled tasks"
+    assert any(note.startswith(reason) for note in notes(scores))
 
 
 @pytest.mark.parametrize(("missing", "counted"), [("negative", 3), ("exclude", 2)])
