@@ -18,7 +18,7 @@ import numpy as np
 import orjson
 from pydantic import Field
 
-from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit
 from trajudge.eval.acceptance.binding import DecisionScope
@@ -105,7 +105,7 @@ def plan_sample(
     tasks: dict[tuple[str, str], list[TrajectoryKey]] = defaultdict(list)
     for key in sorted(set(keys), key=lambda key: key.order):
         if key.agent in agents:
-            tasks[key.benchmark, key.task_id].append(key)
+            tasks[key.benchmark, family_of(key)].append(key)
     if not tasks:
         raise UserError(f"no accepted run of {', '.join(agents)}: name others with --agent NAME")
     rng, target = np.random.default_rng(seed), decision.plan.target.rate

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import orjson
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.reporting.formatting import probability
 from trajudge.eval.stats.judging.comparison import holm
 from trajudge.eval.stats.judging.exchange import exchange_test
@@ -80,7 +81,7 @@ def _drift(
     if not rows:
         return JudgeDrift(judge, *counts)
     then, now = np.array([one.verdicts for one, _ in rows]), np.array([told for _, told in rows])
-    tasks = [(one.key.benchmark, one.key.task_id) for one, _ in rows]
+    tasks = [(one.key.benchmark, family_of(one.key)) for one, _ in rows]
     numbers = {task: place for place, task in enumerate(sorted(set(tasks)))}
     test = exchange_test(then, now, [numbers[task] for task in tasks], rng)
     accepted = (float(then.mean()), float(now.mean()))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.robustness.measures.rates import RobustnessRate, rate
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -37,9 +38,9 @@ def adaptive_success(
 ) -> AdaptiveSuccess:
     """Summarise a log; a source whose queries ended without an acceptance withstood."""
     won = {one.source: one for one in log if one.success}
-    tasks = {(key.benchmark, key.task_id): 0 for key in sources}
+    tasks = {(key.benchmark, family_of(key)): 0 for key in sources}
     number = {task: place for place, task in enumerate(tasks)}
-    cluster = np.array([number[key.benchmark, key.task_id] for key in sources], np.int64)
+    cluster = np.array([number[key.benchmark, family_of(key)] for key in sources], np.int64)
     needed = np.array([won[key].number if key in won else np.inf for key in sources])
     names = [one.perturbation for one in won.values()]
     best = sorted({(name, names.count(name)) for name in names}, key=lambda one: (-one[1], one[0]))

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.attacked import VariantLine
 from trajudge.robustness.model import LabelQuestion, Relation
@@ -114,7 +115,7 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
         if place in verdicts
     }
     truth = _truth(variants)
-    tasks = {(one.of.benchmark, one.of.task_id): 0 for one in variants}
+    tasks = {(one.of.benchmark, family_of(one.of)): 0 for one in variants}
     number = {task: place for place, task in enumerate(sorted(tasks))}
     by_name: dict[str, list[VariantLine]] = defaultdict(list)
     for one in variants:
@@ -122,7 +123,7 @@ def perturbed_pairs(variants: Sequence[VariantLine], verdicts: Verdicts) -> list
             by_name[one.perturbation].append(one)
 
     def row(one: VariantLine) -> PairRow:
-        cluster = number[one.of.benchmark, one.of.task_id]
+        cluster = number[one.of.benchmark, family_of(one.of)]
         return PairRow(one.of, cluster, truth.get(one.of), clean[one.of], verdicts[one.key])
 
     return [

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 
 from trajudge.annotations import Annotation, Role
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.acceptance.applying import transfer_obstacles
+from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
+from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.eval.analysis.agreement import label_agreements
 from trajudge.eval.audit.errors import rate
 from trajudge.eval.audit.ranking import ranking
@@ -20,6 +23,10 @@ from trajudge.eval.select.measures.selection_data import gather
 from trajudge.eval.select.measures.transport import Equivalence, Homogeneity, Transport
 from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
 from trajudge.judges.model import Judgment, Status
+from trajudge.robustness.attacked import VariantLine
+from trajudge.robustness.measures.adaptive import adaptive_success
+from trajudge.robustness.measures.pairs import RunVerdict, perturbed_pairs
+from trajudge.robustness.model import LabelQuestion, Relation
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 _SITES, _EACH, _AGENTS = 12, 5, ("one", "two")
@@ -120,10 +127,56 @@ def of_folds(labels: list[Annotation], _: list[Judgment]) -> object:
     return len(np.unique(examples_of(runs, {each.key: each for each in labels}).groups))
 
 
+def of_changes(labels: list[Annotation], judgments: list[Judgment]) -> object:
+    changes = [
+        VariantLine(
+            key=each.key.model_copy(update={"agent": f"{each.key.agent}-changed"}),
+            of=each.key,
+            perturbation="drawn-warm",
+            version=1,
+            relations={LabelQuestion.SUCCESS: Relation.KEEP},
+            truth={LabelQuestion.SUCCESS: each.success},
+            edits=(),
+            source_truth=each.success,
+        )
+        for each in labels
+    ]
+    clean = {each.key: RunVerdict(each.success) for each in labels}
+    after = {
+        change.key: RunVerdict(each.success)
+        for change, each in zip(changes, judgments, strict=True)
+    }
+    [pairs] = perturbed_pairs(changes, clean | after)
+    return len(set(pairs.cluster.tolist()))
+
+
+def of_attempts_to_deceive(labels: list[Annotation], _: list[Judgment]) -> object:
+    return adaptive_success([each.key for each in labels], []).within
+
+
 @pytest.mark.parametrize(
-    "measured", [of_faults, of_audit, of_selection, of_transfer, of_agreement, of_folds]
+    "measured",
+    [
+        of_faults,
+        of_audit,
+        of_selection,
+        of_transfer,
+        of_agreement,
+        of_folds,
+        of_changes,
+        of_attempts_to_deceive,
+    ],
 )
 def test_numbered_tasks_of_a_site_count_as_runs_of_one_task(
     measured: Callable[[list[Annotation], list[Judgment]], object],
 ) -> None:
     assert measured(*made(numbered())) == measured(*made(attempts()))
+
+
+def test_no_site_stands_in_the_training_file_and_in_the_test_file() -> None:
+    runs = [JudgedRun(key, 1.0, True, str(key).encode()) for key in numbered()]
+    config = TrainingConfig(format="trl-messages", test_share=0.3)
+    sites: dict[str, set[str]] = {}
+    for _, (run, file) in choose_runs(runs, config).runs.items():
+        sites.setdefault(file, set()).add(family_of(run.key))
+    assert {file: len(names) for file, names in sites.items()} == {"train": 8, "test": 4}

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.acceptance.conversations import ChatTurn
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import TrajectoryKey
@@ -54,26 +55,30 @@ def choose_runs(listed: Iterable[JudgedRun], config: TrainingConfig) -> ChosenRu
         by_task[run.key.benchmark, run.key.task_id].append(run)
     rng = np.random.default_rng(config.seed)
     tasks = sorted(by_task)
-    tested = _test_tasks(tasks, config.test_share, rng)
+    families = [(task[0], family_of(by_task[task][0].key)) for task in tasks]
+    tested = _test_families(sorted(set(families)), config.test_share, rng)
     left_out: Counter[str] = Counter()
     runs = {}
-    for number, task in enumerate(tasks):
+    for task, family in zip(tasks, families, strict=True):
         distinct = list({(run.success, run.written): run for run in by_task[task][::-1]}.values())
         left_out["duplicate"] += len(by_task[task]) - len(distinct)
         for success in (True, False):
             same = [run for run in distinct[::-1] if run.success is success]
             kept = _capped(same, config.per_task, rng)
             left_out["above the cap per task"] += len(same) - len(kept)
-            runs.update({run.key: (run, TEST if number in tested else TRAIN) for run in kept})
+            runs.update({run.key: (run, TEST if family in tested else TRAIN) for run in kept})
     return ChosenRuns(runs, +left_out)
 
 
-def _test_tasks(tasks: list[tuple[str, str]], share: float, rng: np.random.Generator) -> set[int]:
-    """Draw the tasks of the test file; at least one where a share is asked for and two remain."""
-    if not share or len(tasks) < 2:
+def _test_families(
+    families: list[tuple[str, str]], share: float, rng: np.random.Generator
+) -> set[tuple[str, str]]:
+    """Draw what goes to the test file, with all tasks of a family; at least one family where a
+    share is asked for and two remain."""
+    if not share or len(families) < 2:
         return set()
-    wanted = min(max(round(share * len(tasks)), 1), len(tasks) - 1)
-    return set(rng.choice(len(tasks), wanted, replace=False).tolist())
+    wanted = min(max(round(share * len(families)), 1), len(families) - 1)
+    return {families[place] for place in rng.choice(len(families), wanted, replace=False).tolist()}
 
 
 def _capped(runs: list[JudgedRun], most: int | None, rng: np.random.Generator) -> list[JudgedRun]:
