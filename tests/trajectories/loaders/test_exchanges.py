@@ -93,8 +93,9 @@ def test_a_log_of_chat_is_one_run(tmp_path: Path, name: str, form: Any) -> None:
 
 
 @pytest.mark.parametrize("name", ["log.json", "log.jsonl"])
-def test_a_log_of_anthropics_is_one_run(tmp_path: Path, name: str) -> None:
-    run = made.load_one(made.write(tmp_path / name, _anthropic()))
+@pytest.mark.parametrize("form", [list, _in_pairs])
+def test_a_log_of_anthropics_is_one_run(tmp_path: Path, name: str, form: Any) -> None:
+    run = made.load_one(made.write(tmp_path / name, form(_anthropic())))
     assert (run.goal, run.answer, made.warnings(run)) == ("Buy tea", "Bought.", [])
     assert [step.action for step in run.steps] == ['computer({"action": "screenshot"})', None]
     assert made.colour(run.final.screenshot) == "blue"

@@ -118,8 +118,7 @@ class _Responses(NamedTuple):
 def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
     """Yield the values with their numbers, from 1; objects that belong together as one."""
     number, held = 0, list[dict[str, Any]]()
-    for at, each in enumerate(values, 1):
-        value = next(paired([each])) if isinstance(each, dict) else each
+    for at, value in enumerate(values, 1):
         if isinstance(value, dict) and held and _belongs(value, held):
             held.append(value)
             continue
@@ -133,9 +132,10 @@ def _chains(values: Iterable[object]) -> Iterator[tuple[int, object]]:
 
 
 def _belongs(value: dict[str, Any], held: list[dict[str, Any]]) -> bool:
-    before = value.get("previous_response_id")
-    is_next = bool(before and before == held[-1].get("id"))
-    return is_next or (is_asking(held[-1]) and is_given(value)) or goes_on(held, value)
+    one, last = next(paired([value])), next(paired(held[-1:]))
+    before = one.get("previous_response_id")
+    is_next = bool(before and before == last.get("id"))
+    return is_next or (is_asking(last) and is_given(one)) or goes_on(held, value)
 
 
 def _value(file: Path, line: Line) -> object:
