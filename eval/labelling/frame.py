@@ -18,8 +18,9 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.designs import KnownVerdicts
 from trajudge.eval.labelling.prediction import features, fit_logistic, predict, vote_share
+from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.judges.model import Status
+from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
@@ -108,40 +109,26 @@ def read_frame(source: Source, kept: Collection[TrajectoryKey] | None = None) ->
     """Gather the trajectories that were judged (of ``kept``, where it is given), in the order of
     their keys. Of several samples of a judge the strict majority counts and the mean of the scores,
     as in its scores. Raises UserError where there is none."""
-    opinions: dict[TrajectoryKey, dict[str, list[_Sample]]] = {}
-    judges: dict[str, None] = {}
+    by_judge: dict[str, list[Judgment]] = {}
     for judgment in source.judgments:
-        if kept is not None and judgment.key not in kept:
-            continue
-        of_key = opinions.setdefault(judgment.key, {})
-        judges.setdefault(judgment.judge)
-        samples = of_key.setdefault(judgment.judge, [])
-        if judgment.status is Status.OK:
-            samples.append((judgment.success, judgment.score))
-    if not opinions and kept is not None:
+        if kept is None or judgment.key in kept:
+            by_judge.setdefault(judgment.judge, []).append(judgment)
+    if not by_judge and kept is not None:
         raise UserError("--filter keeps no trajectory of these runs")
-    if not opinions:
+    if not by_judge:
         raise UserError("no trajectory was judged in these runs: there is nothing to draw from")
-    keys = sorted(opinions, key=lambda key: key.order)
-    table = np.full((len(keys), len(judges), 2), np.nan)
-    for row, key in enumerate(keys):
-        for column, judge in enumerate(judges):
-            table[row, column] = _merged(opinions[key].get(judge, ()))
+    judged = {judgment.key for judgments in by_judge.values() for judgment in judgments}
+    keys = sorted(judged, key=lambda key: key.order)
+    rows = {key: row for row, key in enumerate(keys)}
+    table = np.full((len(keys), len(by_judge), 2), np.nan)
+    for column, judgments in enumerate(by_judge.values()):
+        for one in one_per_trajectory(judgments):
+            if one.status is Status.OK:
+                table[rows[one.key], column] = one.success, one.score  # None is nan
     rewards = [source.rewards.get(key) for key in keys]
     rule = np.array([np.nan if reward is None else float(reward > 0.5) for reward in rewards])
     nothing = np.full(len(keys), np.nan)
-    return Frame(keys, list(judges), table[..., 0], table[..., 1], rule, nothing)
-
-
-_Sample = tuple[bool | None, float | None]
-
-
-def _merged(samples: Sequence[_Sample]) -> tuple[float, float]:
-    """Return the verdict, a tie being a no, and the mean score; nan for what no sample gave."""
-    votes = [success for success, _ in samples if success is not None]
-    scores = [score for _, score in samples if score is not None]
-    verdict = float(2 * sum(votes) > len(votes)) if votes else np.nan
-    return verdict, sum(scores) / len(scores) if scores else np.nan
+    return Frame(keys, list(by_judge), table[..., 0], table[..., 1], rule, nothing)
 
 
 def write_frame(folder: Path, frame: Frame) -> None:
