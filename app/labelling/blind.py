@@ -7,6 +7,7 @@ mistake: the agent's name, the official reward, telemetry, metadata, paths of fi
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from trajudge.annotations.labelling.records import QueueItem
 from trajudge.app.server.problems import PageError
@@ -19,8 +20,10 @@ from trajudge.app.trajectories.content import (
     step_request,
 )
 from trajudge.app.trajectories.library import TrajectoryAbsent
+from trajudge.app.trajectories.overview import GoalPicture, StepSummary
 
-_NO_IMAGE = "its file cannot be read"
+T = TypeVar("T", StepSummary, GoalPicture)
+
 BLIND_TABS = {"action": "Action & reasoning", "tree": "Accessibility tree", "answer": "Answer"}
 
 
@@ -53,25 +56,20 @@ def blind_content(
     trajectory = opened.trajectory.model_copy(
         update={"key": hidden, "official_reward": None, "telemetry": {}, "metadata": {}}
     )
-    steps = tuple(
-        step._replace(no_image=_NO_IMAGE) if step.no_image else step for step in content.steps
-    )
-    pictures = tuple(
-        each._replace(no_image=_NO_IMAGE) if each.no_image else each
-        for each in content.goal_pictures
-    )
-    shown = content.shown
-    if shown is not None and shown.no_image:
-        shown = shown._replace(no_image=_NO_IMAGE)
     return content._replace(
         key=hidden,
         trajectory=trajectory,
         warnings=(),
-        steps=steps,
-        goal_pictures=pictures,
-        shown=shown,
+        steps=tuple(map(_blind, content.steps)),
+        goal_pictures=tuple(map(_blind, content.goal_pictures)),
+        shown=None if content.shown is None else _blind(content.shown),
         network=None,
         facts=(),
         metadata=(),
         link=step_linker(path, content.request),
     )
+
+
+def _blind(pictured: T) -> T:
+    """Leave out why a picture cannot be shown: the reason names its file."""
+    return pictured._replace(no_image="its file cannot be read") if pictured.no_image else pictured
