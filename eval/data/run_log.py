@@ -59,6 +59,7 @@ class _OneLine(logging.Formatter):
         ]
 
     def format(self, record: logging.LogRecord) -> str:
+        # The base class would take a traceback that another handler's formatter left on the record.
         text = one_line(self._message(record))
         if record.exc_info:
             lines = self.formatException(record.exc_info).splitlines()
