@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.proxy.site import Site, ThreadedProxy, events_of, settings_of
+from tests.tables import table
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.sites import open_sites
 
@@ -118,15 +119,15 @@ def test_links_windows_forms_and_redirects(browser: Browser, site: Site, tmp_pat
     ]
 
 
-@pytest.mark.parametrize(
-    ("variant", "accessibility", "path"),
-    [
-        ("modal", "full", "/strict"),
-        ("modal", "full", "/closed"),
-        ("modal", "none", "/meta"),
-        ("banner", "full", "/meta"),
-        ("banner", "none", "/strict"),
-    ],
+@table(
+    "variant accessibility path",
+    """
+    modal  | full | /strict
+    modal  | full | /closed
+    modal  | none | /meta
+    banner | full | /meta
+    banner | none | /strict
+    """,
 )
 def test_a_popup_is_seen_and_closed(
     browser: Browser, site: Site, tmp_path: Path, path: str, accessibility: str, variant: str

@@ -8,19 +8,20 @@ from pathlib import Path
 import pytest
 
 from tests.rules.test_evaluate import RUNS, TASKS
+from tests.tables import table
 from trajudge.eval.cli import main
 
 
-@pytest.mark.parametrize(
-    ("words", "file", "shown"),
-    [
-        ("evaluate --runs DIR/runs.jsonl", "summary.json", " of 4 runs passed"),
-        ("evaluate --runs DIR/runs.jsonl --full", "summary.json", "original: 4 runs"),
-        ("lint", "lint.json", "tasks.json: 5 tasks"),
-        ("mutate", "mutation.json", "tasks.json, original rules"),
-        ("mutate --full", "mutation.json", "tasks.json, original rules"),
-        ("blind", "naive.json", "agents that never see a page pass"),
-    ],
+@table(
+    "words file shown",
+    """
+    evaluate --runs DIR/runs.jsonl        | summary.json  | of 4 runs passed
+    evaluate --runs DIR/runs.jsonl --full | summary.json  | original: 4 runs
+    lint                                  | lint.json     | tasks.json: 5 tasks
+    mutate                                | mutation.json | tasks.json, original rules
+    mutate --full                         | mutation.json | tasks.json, original rules
+    blind                                 | naive.json    | agents that never see a page pass
+    """,
 )
 def test_the_result_is_printed_where_the_file_cannot_be_written(
     words: str, file: str, shown: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

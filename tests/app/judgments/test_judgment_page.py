@@ -15,6 +15,7 @@ from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import call
+from tests.tables import table
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
@@ -135,15 +136,21 @@ def test_hostile_text_stays_text(browser: Browser, shop: Served) -> None:
     assert events == []
 
 
-def test_addresses_that_lead_nowhere_are_one_sentence(shop: Served) -> None:
-    for path, sentence in (
-        ("/run/absent/judgment/0", "no such run"),
-        ("/run/insta/judgment/999999", "There is no judgment 999,999 in this run"),
-        ("/run/insta/judgment/-1", "the number of its line"),
-        ("/run/insta/judgment/x", "the number of its line"),
-    ):
-        answer = shop.ask(path)
-        assert (answer.status, sentence in answer.text) == (404, True), path
+@table(
+    "path sentence",
+    """
+    /run/absent/judgment/0     | no such run
+    /run/insta/judgment/999999 | There is no judgment 999,999 in this run
+    /run/insta/judgment/-1     | the number of its line
+    /run/insta/judgment/x      | the number of its line
+    """,
+)
+def test_an_address_that_leads_nowhere_is_one_sentence(
+    shop: Served, path: str, sentence: str
+) -> None:
+    answer = shop.ask(path)
+    assert answer.status == 404
+    assert sentence in answer.text
 
 
 def test_a_program_gets_the_same(shop: Served) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.environments.verify.test_answers import MUGS, right
+from tests.tables import table
 from trajudge.environments.apps import load_app
 from trajudge.environments.chromium.action_syntax import BadAction, parse, spoken
 from trajudge.environments.model.spec import AnswerKind
@@ -13,38 +14,45 @@ from trajudge.environments.verify.answers import answered
 from trajudge.environments.verify.truth import ResolvedAnswer
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "action", "verdict"),
-    [
-        ("money", "$45.00", "answer('$45.00')", True),
-        ("money", "$45.00", "answer(45)", True),
-        ("money", "$45.00", "answer(45.01)", False),
-        ("money", "$45.00", "answer(['$45.00', '$46.00'])", False),
-        ("money", "$45.00", "answer('€45.00')", False),
-        ("number", "1188624", "answer(1188624)", True),
-        ("number", "12", "answer('12')", True),
-        ("number", "12", "answer('twelve')", True),
-        ("number", "12", "answer(13)", False),
-        ("number", "12", "answer('not 12')", False),
-        ("number", "12", "answer('12 or 13')", False),
-        ("number", "12", "answer('at least 12')", False),
-        ("date", "2026-03-02", "answer('2026-03-02')", True),
-        ("date", "2026-03-02", "answer('March 2, 2026')", True),
-        ("date", "2026-03-02", "answer('2026-03-03')", False),
-        ("duration", "1 h 35 min", "answer('95 min')", True),
-        ("duration", "1 h 35 min", "answer('1 h 36 min')", False),
-        ("text", "Oak Mug", "answer('oak mug')", True),
-        ("text", "Oak Mug", "answer('Slate Mug')", False),
-        ("text", "Oak Mug", "answer('not the Oak Mug')", False),
-        ("text", "Oak Mug", "answer(['Oak Mug', 'Glass Vase'])", False),
-        ("code", "A7KQ2MXB4T", "answer('A7KQ2MXB4T')", True),
-        ("code", "A7KQ2MXB4T", "answer('A7KQ2MXB4U')", False),
-    ],
-)  # fmt: skip
-def test_a_declared_answer_is_its_value(
-    kind: AnswerKind, value: str, action: str, verdict: bool
-) -> None:
-    assert right(kind, value, spoken(action), among=MUGS) is verdict
+@table(
+    "kind value action",
+    """
+    money    | $45.00     | answer('$45.00')
+    money    | $45.00     | answer(45)
+    number   | 1188624    | answer(1188624)
+    number   | 12         | answer('12')
+    number   | 12         | answer('twelve')
+    date     | 2026-03-02 | answer('2026-03-02')
+    date     | 2026-03-02 | answer('March 2, 2026')
+    duration | 1 h 35 min | answer('95 min')
+    text     | Oak Mug    | answer('oak mug')
+    code     | A7KQ2MXB4T | answer('A7KQ2MXB4T')
+    """,
+)
+def test_a_declared_answer_is_its_value(kind: AnswerKind, value: str, action: str) -> None:
+    assert right(kind, value, spoken(action), among=MUGS) is True
+
+
+@table(
+    "kind value action",
+    """
+    money    | $45.00     | answer(45.01)
+    money    | $45.00     | answer(['$45.00', '$46.00'])
+    money    | $45.00     | answer('€45.00')
+    number   | 12         | answer(13)
+    number   | 12         | answer('not 12')
+    number   | 12         | answer('12 or 13')
+    number   | 12         | answer('at least 12')
+    date     | 2026-03-02 | answer('2026-03-03')
+    duration | 1 h 35 min | answer('1 h 36 min')
+    text     | Oak Mug    | answer('Slate Mug')
+    text     | Oak Mug    | answer('not the Oak Mug')
+    text     | Oak Mug    | answer(['Oak Mug', 'Glass Vase'])
+    code     | A7KQ2MXB4T | answer('A7KQ2MXB4U')
+    """,
+)
+def test_a_declared_answer_is_no_other_value(kind: AnswerKind, value: str, action: str) -> None:
+    assert right(kind, value, spoken(action), among=MUGS) is False
 
 
 def test_a_list_declares_several_names_or_several_kinds() -> None:
@@ -69,16 +77,16 @@ def test_an_action_that_does_not_end_the_run_says_nothing() -> None:
     assert spoken("answer(value='é')") == '{"answer": "é"}'
 
 
-@pytest.mark.parametrize(
+@table(
     "text",
-    [
-        "answer()",
-        "answer([[1]])",
-        "answer(True)",
-        "answer(1e999)",
-        "answer(['\\ud800'])",
-        "answer({'a': 1})",
-    ],
+    r"""
+    answer()
+    answer([[1]])
+    answer(True)
+    answer(1e999)
+    answer(['\ud800'])
+    answer({'a': 1})
+    """,
 )
 def test_what_declares_no_value_is_no_action(text: str) -> None:
     with pytest.raises(BadAction):

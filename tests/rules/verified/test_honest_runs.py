@@ -14,6 +14,7 @@ from benchmarks.honest.__main__ import written as written_trace
 from benchmarks.honest.sessions import VARIANTS, demo_of, session, wrong_sessions
 from benchmarks.honest.texts import written
 from tests.rules.verified.tasks import HOSTS, answer, mutation, page, request, trace
+from tests.tables import table
 from trajudge.rules.values import equal
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import load_tasks
@@ -104,20 +105,20 @@ def outcome(check: dict[str, Any], *entries: dict[str, Any]) -> Outcome:
     return VerifiedEvaluator(hosts=HOSTS).evaluate(mutation(check), told, found).outcome
 
 
-@pytest.mark.parametrize(
-    ("form", "expected"),
-    [
-        ("a%5B0%5D=1&a%5B1%5D=2", Outcome.PASS),
-        ("a%5B%5D=2&a%5B%5D=1", Outcome.PASS),
-        ("a%5B0%5D=1", Outcome.FAIL),
-        ("b%5B0%5D=1&b%5B1%5D=2", Outcome.FAIL),
-    ],
+@table(
+    "form expected",
+    """
+    a%5B0%5D=1&a%5B1%5D=2 | pass
+    a%5B%5D=2&a%5B%5D=1   | pass
+    a%5B0%5D=1            | fail
+    b%5B0%5D=1&b%5B1%5D=2 | fail
+    """,
 )
-def test_a_form_may_spell_a_list_out(form: str, expected: Outcome) -> None:
+def test_a_form_may_spell_a_list_out(form: str, expected: str) -> None:
     wanted = {"url": "__SHOPPING__/p", "http_method": "POST", "post_data": {"a": [1, 2]}}
     schema = {"properties": {"a": {"type": "array", "items": {"type": "number"}}}}
     check = {"expected": wanted, "post_data_schema": schema}
-    assert outcome(check, request("/p", "POST", form=form)) is expected
+    assert outcome(check, request("/p", "POST", form=form)) is Outcome(expected)
 
 
 def test_a_packed_address_with_a_query_is_no_query() -> None:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import table
 from trajudge.trajectories.util.terminal import count_of, listed, one_line
 
 
@@ -31,20 +32,20 @@ def test_no_control_character_is_left(text: str) -> None:
     assert all(unicodedata.category(character) != "Cc" for character in one_line(text))
 
 
-@pytest.mark.parametrize(
-    ("count", "noun", "written"),
-    [
-        (0, "label", "0 labels"),
-        (1, "label", "1 label"),
-        (1302, "label", "1,302 labels"),
-        (1, "trajectory", "1 trajectory"),
-        (2, "trajectory", "2 trajectories"),
-        (2, "day", "2 days"),
-        (2, "batch", "2 batches"),
-    ],
+@table(
+    "count noun written",
+    """
+    0    | label      | 0 labels
+    1    | label      | 1 label
+    1302 | label      | 1,302 labels
+    1    | trajectory | 1 trajectory
+    2    | trajectory | 2 trajectories
+    2    | day        | 2 days
+    2    | batch      | 2 batches
+    """,
 )
-def test_a_noun_agrees_with_its_count(count: int, noun: str, written: str) -> None:
-    assert count_of(count, noun) == written
+def test_a_noun_agrees_with_its_count(count: str, noun: str, written: str) -> None:
+    assert count_of(int(count), noun) == written
 
 
 def test_a_list_of_many_names_ends_with_their_count() -> None:

@@ -66,6 +66,12 @@ def same(one: Source, other: Source) -> None:
     assert [*one.judgments] == [*other.judgments]
 
 
+def is_read_anew_and_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert kept(folder, monkeypatch) is None
+    same(read(folder), read_published_folder(folder, with_labels=False))
+    assert kept(folder, monkeypatch) is not None
+
+
 def side_file(folder: Path) -> Path:
     (path,) = (folder.parent / "cache").glob(f"*{NAME}")
     return path
@@ -108,9 +114,7 @@ def test_a_changed_file_is_seen_though_size_and_date_are_the_old_ones(
     while path.stat().st_ctime_ns == before.st_ctime_ns:  # clocks of file systems tick slowly
         path.write_text(path.read_text().replace("Unsuccessful", "Successful  "))
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert kept(folder, monkeypatch) is None
-    same(read(folder), read_published_folder(folder, with_labels=False))
-    assert kept(folder, monkeypatch) is not None
+    is_read_anew_and_kept(folder, monkeypatch)
 
 
 def test_files_that_came_and_went_are_followed(
@@ -125,9 +129,7 @@ def test_files_that_came_and_went_are_followed(
         lambda: shutil.rmtree(place(folder, 0, "judge-y").parent),
     ):
         change()
-        assert kept(folder, monkeypatch) is None
-        same(read(folder), read_published_folder(folder, with_labels=False))
-        assert kept(folder, monkeypatch) is not None
+        is_read_anew_and_kept(folder, monkeypatch)
 
 
 def test_the_folder_is_known_under_another_name_of_it(

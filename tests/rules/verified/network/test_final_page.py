@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.rules.verified.tasks import answer, navigation, page, request, trace
+from tests.tables import table
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
@@ -106,17 +107,17 @@ def test_what_was_left_or_never_shown_is_not(what: Task, entries: list[Entry]) -
     assert outcome(what, *entries) is Outcome.FAIL
 
 
-@pytest.mark.parametrize(
-    ("method", "url", "kind"),
-    [
-        ("GET", "^__SHOPPING_ADMIN__/mui/index/render/.*$", "script"),
-        ("POST", r"^__SHOPPING_ADMIN__/catalog/product/save/id/126/set/\d+/back/edit$", "form"),
-        ("POST", "__GITLAB__//api/v4/projects/a%2Fb/repository/commits", "script"),
-        ("POST", "__GITLAB__/users/vinta/follow.json", "form"),
-        ("POST", "__REDDIT__/sv/124260.json", "script"),
-        ("POST", "__REDDIT__/submit", "form"),
-        ("GET", "__SHOPPING__/checkout/onepage/success", "document"),
-    ],
+@table(
+    "method url kind",
+    r"""
+    GET  | ^__SHOPPING_ADMIN__/mui/index/render/.*$                             | script
+    POST | ^__SHOPPING_ADMIN__/catalog/product/save/id/126/set/\d+/back/edit$   | form
+    POST | __GITLAB__//api/v4/projects/a%2Fb/repository/commits                 | script
+    POST | __GITLAB__/users/vinta/follow.json                                   | form
+    POST | __REDDIT__/sv/124260.json                                            | script
+    POST | __REDDIT__/submit                                                    | form
+    GET  | __SHOPPING__/checkout/onepage/success                                | document
+    """,
 )
 def test_the_kind_of_an_address_is_declared_or_told_by_its_method(
     method: str, url: str, kind: str
