@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from trajudge.app.server.options import server_options, shown_options
-from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, command
 from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
@@ -37,10 +37,9 @@ def check_extra(command: str) -> None:
             raise MissingExtra(package, "app", command)
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Serve the runs that the command line names until Ctrl-C; the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.app.inspect import check_extra
 from trajudge.app.server.options import server_options
-from trajudge.trajectories.util.exits import OK, TextParser, user_errors
+from trajudge.trajectories.util.exits import OK, TextParser, command
 from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
@@ -38,10 +38,9 @@ def parser() -> TextParser:
     return options
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Serve the queue that the command line names until Ctrl-C; the exit code."""
-    options = parser().parse_args(arguments)
     check_extra("trajudge label")
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.people import people, person_by_token  # noqa: PLC0415

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.app.reports.options import parser
-from trajudge.trajectories.util.exits import OK, user_errors
+from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import read_settings
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Write the report that the command line names; the exit code."""
-    options = parser().parse_args(arguments)
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs and options.judgments is None:

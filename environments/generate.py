@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, saved_behind_output, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, case_count, read_settings, workers
 
 
@@ -35,10 +34,9 @@ def parser() -> argparse.ArgumentParser:
     return made.show_first(*first.split())
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Generate cases; return 0 with as many as were asked for, 1 with fewer."""
-    options = parser().parse_args(arguments)
     from trajudge.environments.stages import produce, report  # noqa: PLC0415 - --help needs none of these
     from trajudge.environments.stages.planning import planned  # noqa: PLC0415
     from trajudge.environments.stages.settings import GenerateConfig, model_of, specification_of  # noqa: PLC0415

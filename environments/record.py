@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.environments.options import (
@@ -25,7 +24,7 @@ from trajudge.environments.options import (
     add_model_agent,
     add_seed,
 )
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, user_errors
+from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
 from trajudge.trajectories.util.options import OptionAdder, read_settings, workers
 
 
@@ -55,10 +54,9 @@ def parser() -> argparse.ArgumentParser:
     return made.show_first(*first.split())
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Record the agents; return 1 if a run failed."""
-    options = parser().parse_args(arguments)
     from trajudge.environments.agents.protocol import Halted  # noqa: PLC0415 - --help needs none
     from trajudge.environments.recording.screens import failure_lines, recorded  # noqa: PLC0415
     from trajudge.environments.recording.settings import RecordConfig  # noqa: PLC0415

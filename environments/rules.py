@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.environments.options import add_cases, add_save
-from trajudge.trajectories.util.exits import OK, Parser, saved_behind_output, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder
 
 
@@ -28,10 +27,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Compare rules with the state, show the rates and write them."""
-    options = parser().parse_args(arguments)
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415 - --help needs none
     from trajudge.environments.specifications.comparing import (  # noqa: PLC0415
         by_configuration,

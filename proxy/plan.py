@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 
 from trajudge.proxy.options import (
     add_faults,
@@ -18,7 +17,7 @@ from trajudge.proxy.options import (
     check_task,
     require_horizon,
 )
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,10 +30,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Print the page loads at which each fault of the plan fires."""
-    options = parser().parse_args(arguments)
     from trajudge.proxy.plans.plan import read_plan  # noqa: PLC0415
     from trajudge.proxy.plans.schedule import Schedule  # noqa: PLC0415
     from trajudge.proxy.reporting.tables import schedule_table  # noqa: PLC0415

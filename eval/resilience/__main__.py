@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, user_errors
+from trajudge.trajectories.util.exits import OK, Parser, command
 from trajudge.trajectories.util.options import OptionAdder, read_settings
 
 
@@ -46,10 +45,9 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-@user_errors
-def main(arguments: Sequence[str] | None = None) -> int:
+@command(parser)
+def main(options: argparse.Namespace) -> int:
     """Compare, show and write."""
-    options = parser().parse_args(arguments)
     from trajudge.eval.resilience.reading import read_experiment  # noqa: PLC0415 - not for --help
     from trajudge.eval.resilience.results import results_of, write_results  # noqa: PLC0415
     from trajudge.eval.resilience.settings import ResilienceConfig  # noqa: PLC0415

@@ -30,6 +30,7 @@ from trajudge.eval.data.index.labels import (
 from trajudge.eval.data.index.lines import JournalLine, whole_lines
 from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.data.index.saved_labels import SavedLabels, SavedRewards
+from trajudge.eval.data.index.saved_tables import kept_or_read
 from trajudge.trajectories.model import canonical_task_id
 from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
@@ -99,11 +100,7 @@ def read_label_columns(path: Path) -> RunLabels | None:
     records settles what it holds: another header, two primary labels of a trajectory, one that was
     adjudicated, a line that the decoder does not take. The columns of a large file are kept in the
     user's cache."""
-    saved = SavedLabels(path)
-    labels = saved.load()
-    if labels is None and (labels := _read_labels(path)):
-        saved.keep(labels)
-    return labels
+    return kept_or_read(SavedLabels(path), lambda: _read_labels(path))
 
 
 def _read_labels(path: Path) -> RunLabels | None:
@@ -162,11 +159,7 @@ def _is_as_written(line: bytes, label: FirstLabelFields) -> bool:
 
 def read_reward_columns(path: Path) -> RunRewards | None:
     """Read the official rewards of a run; None as ``read_label_columns``, which keeps as well."""
-    saved = SavedRewards(path)
-    known = saved.load()
-    if known is None and (known := _read_rewards(path)):
-        saved.keep(known)
-    return known
+    return kept_or_read(SavedRewards(path), lambda: _read_rewards(path))
 
 
 def _read_rewards(path: Path) -> RunRewards | None:

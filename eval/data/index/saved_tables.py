@@ -8,10 +8,10 @@ MessagePack.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -34,6 +34,7 @@ _HEAD = 8  # bytes of magic and checksum
 KEY_TYPES = {"benchmark": "i4", "agent": "i4", "task": "i4", "attempt": "i8"}
 
 Names = tuple[str, ...]
+T = TypeVar("T")
 
 
 class NamedColumns(NamedTuple):
@@ -127,6 +128,21 @@ class SavedTable:
         with suppress(OSError):
             self.place.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(self.place, content)
+
+
+class SideFile(Protocol[T]):
+    """What is kept of a file, and how."""
+
+    def load(self) -> T | None: ...
+    def keep(self, what: T, /) -> None: ...
+
+
+def kept_or_read(saved: SideFile[T], read: Callable[[], T | None]) -> T | None:
+    """Return what a side file keeps; else what ``read`` returns, which is kept unless None."""
+    known = saved.load()
+    if known is None and (known := read()) is not None:
+        saved.keep(known)
+    return known
 
 
 def key_columns(keys: KeyColumns) -> dict[str, NDArray[Any]]:
