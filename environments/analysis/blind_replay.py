@@ -10,7 +10,6 @@ from trajudge.environments.agents.replay import REPLAYER, ReplayAgent
 from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
 from trajudge.environments.model.case import Case
-from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
 from trajudge.trajectories.util.tables import Table
@@ -33,7 +32,7 @@ class ReplayOutcome(NamedTuple):
 
 def replay(recorder: Recorder, case: Case) -> Iterator[ReplayOutcome]:
     """Yield the outcomes of one case under every condition. Where the next configuration of an axis
-    is no sound case, the one after it is taken."""
+    is no sound case, the one after it is taken. Raises as ``Recorder.play``."""
     actions = recorder.oracles_actions(_job(case, ORACLE), name="o")
     for condition, axes in CONDITIONS.items():
         varied = next(axis_neighbours(case.config, axes), None) if axes else case
@@ -41,14 +40,8 @@ def replay(recorder: Recorder, case: Case) -> Iterator[ReplayOutcome]:
             yield ReplayOutcome(case.id, condition, None)
             continue
         name = "o" if condition == "same run" else condition
-        played = play(
-            recorder.server,
-            recorder.browser,
-            _job(varied, REPLAYER),
-            lambda _: ReplayAgent(actions),
-            name=name,
-            pictures=False,
-        )
+        blind = _job(varied, REPLAYER)
+        played = recorder.play_text(blind, lambda _: ReplayAgent(actions), name)
         yield ReplayOutcome(case.id, condition, played.finding.labels.success is True)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
+from trajudge.environments.agents.protocol import NotPlayed
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import Recorder, open_recorder
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.progress import progress_bar
 
 T = TypeVar("T")
@@ -16,10 +18,14 @@ def over_cases(
     cases: Sequence[Case], seed: int, doing: str, run: Callable[[Recorder, Case], Iterable[T]]
 ) -> list[T]:
     """Return what ``run`` yields for the cases, in their order. ``doing`` labels the bar, which is
-    on standard error; ``seed`` is the recorder's."""
+    on standard error; ``seed`` is the recorder's. Raises UserError where a user's application
+    fails."""
     outcomes: list[T] = []
     with open_recorder(seed) as recorder, progress_bar() as show:
         for done, case in enumerate(cases, start=1):
-            outcomes += run(recorder, case)
+            try:
+                outcomes += run(recorder, case)
+            except NotPlayed as failure:
+                raise UserError(str(failure)) from failure
             show(doing, done, len(cases))
     return outcomes

@@ -11,7 +11,6 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.replay import REPLAYER, ReplayAgent
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import Case
-from trajudge.environments.recording.episode import play
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.eval.stats.suites.pass_at_k import pass_at_k
 
@@ -48,14 +47,7 @@ def _again(recorder: Recorder, job: Job, actions: Sequence[str]) -> bool:
     """Tell whether the actions reach the same without looking."""
     name = f"{job.agent} {job.attempt}"
     blind = job.model_copy(update={"agent": REPLAYER})
-    played = play(
-        recorder.server,
-        recorder.browser,
-        blind,
-        lambda _: ReplayAgent(actions),
-        name=name,
-        pictures=False,
-    )
+    played = recorder.play_text(blind, lambda _: ReplayAgent(actions), name)
     return played.finding.labels.success is True
 
 

@@ -82,6 +82,22 @@ class Recorder:
         Raises what the application raised in the run, NotPlayed if it is a user's: where its code
         fails, nothing can be said of the agent.
         """
+        return self._play(job, make, pictures=self.pictures, proxy=self.proxy)
+
+    def play_text(self, job: Job, make: Callable[[ServedRun], Agent], name: str = "") -> Recorded:
+        """Let an agent do a job without faults, and record text alone; ``name`` as in
+        ``episode.play``. Raises as ``play``."""
+        return self._play(job, make, name=name, pictures=False)
+
+    def _play(
+        self,
+        job: Job,
+        make: Callable[[ServedRun], Agent],
+        *,
+        name: str = "",
+        pictures: bool,
+        proxy: FaultProxy | None = None,
+    ) -> Recorded:
         served: list[ServedRun] = []
 
         def agent(run: ServedRun) -> Agent:
@@ -93,9 +109,10 @@ class Recorder:
             self.browser,
             job,
             agent,
+            name=name,
             viewport=viewport_of(job),
-            proxy=self.proxy,
-            pictures=self.pictures,
+            pictures=pictures,
+            proxy=proxy,
         )
         for run in served:
             _refuse_mistake(run)
@@ -112,16 +129,11 @@ class Recorder:
         return self.oracles_actions(changed_job(job))
 
     def oracles_actions(self, job: Job, name: str = "") -> Sequence[str]:
-        """Return the oracle's actions on a configuration; ``name`` as in ``play``."""
-        recorded = play(
-            self.server,
-            self.browser,
-            job,
-            lambda run: Scripted(run, ORACLE, 0, self.seed),
-            name=name,
-            pictures=False,
+        """Return the oracle's actions on a configuration; ``name`` as in ``play_text``, which
+        raises the same."""
+        return actions_of(
+            self.play_text(job, lambda run: Scripted(run, ORACLE, 0, self.seed), name)
         )
-        return actions_of(recorded)
 
 
 def _refuse_mistake(run: ServedRun) -> None:
