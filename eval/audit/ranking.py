@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from trajudge.annotations.agentrewardbench import family_of
+from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.audit.errors import ClusteredRate, Verdicts, rate
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
@@ -76,7 +76,7 @@ def ranking(
     clusters = sum_clusters(
         _columns(keys, agents, expert, verdicts),
         [family_of(key) for key in keys],
-        [key.benchmark for key in keys],
+        [benchmark_of(key) for key in keys],
     )
     low, high = tau_limits(clusters, len(agents))
     rates = _rates(clusters.total, len(agents))

@@ -137,6 +137,29 @@ def test_one_agent_has_no_order() -> None:
     assert (found.tau, found.low, found.flips) == (None, None, ())
 
 
+def test_workarenas_second_level_is_a_stratum_of_its_own_whatever_its_name() -> None:
+    """As in the rates beside it: the limits of tau were narrower where both had one name."""
+    rng, found = np.random.default_rng(5), []
+    drawn = {
+        (level, task, agent): bool(rng.random() < rate + better)
+        for level, rate in (("l1", 0.9), ("l2", 0.1))
+        for task in range(8)
+        for agent, better in (("a", -0.1), ("b", 0.1))
+    }
+    for second in ("workarena", "workarena++"):
+        expert = {
+            TrajectoryKey(
+                benchmark=second if level == "l2" else "workarena",
+                agent=agent,
+                task_id=f"workarena.{level}.{task}",
+            ): success
+            for (level, task, agent), success in drawn.items()
+        }
+        keys = sorted(expert, key=lambda key: key.order)
+        found.append(ranking(OVERALL, "expert", keys, expert, expert))
+    assert [(one.tau, one.low, one.high) for one in found] == [(1, -1, 1)] * 2
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_tau_is_scipys_where_there_are_no_ties(seed: int) -> None:
     from scipy import stats
