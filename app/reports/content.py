@@ -145,7 +145,7 @@ def _without(seen: CaseEvidence, without: set[Redaction]) -> CaseEvidence:
             url=seen.url and REDACTED,
             actions=tuple(_URL.sub(REDACTED, action) for action in seen.actions),
         )
-    return seen._replace(screenshot=None)
+    return seen._replace(screenshot=None, goal_images=())
 
 
 def _quiet(verdict: CaseVerdict, without: set[Redaction]) -> CaseVerdict:

@@ -1,11 +1,12 @@
-"""The report's page: rendered, its screenshots in it (left out from the end until it fits) or in
-files beside it."""
+"""The report's page: rendered, its pictures in it (left out from the end until it fits) or in files
+beside it."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 import orjson
@@ -17,6 +18,7 @@ from trajudge.app.reports.pictures import SmallPicture, small_picture
 from trajudge.app.reports.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
+from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.util.errors import ImageUnreadable, UserError
 from trajudge.trajectories.util.surrogates import without_surrogates
 
@@ -26,7 +28,7 @@ _TAG = 200
 
 
 class Document(NamedTuple):
-    """The file's bytes; ``pictures`` screenshots stand in it, ``dropped`` did not fit."""
+    """The file's bytes; so many ``pictures`` stand in it, ``dropped`` did not fit."""
 
     content: bytes
     pictures: int
@@ -34,60 +36,79 @@ class Document(NamedTuple):
 
 
 class CasePicture(NamedTuple):
-    """A case's screenshot at its ``source``, or the ``problem`` why there is none."""
+    """A picture at its ``source``, or the ``problem`` why there is none."""
 
     picture: SmallPicture | None
     source: str
     problem: str = ""
 
 
+class CasePictures(NamedTuple):
+    """The pictures of a case's goal and its screenshot; None: there is none, or it did not fit."""
+
+    goal: tuple[CasePicture | None, ...]
+    screenshot: CasePicture | None
+
+
+class Album:
+    """The pictures of a page in the order in which they are put in, up to the first that does not
+    fit into ``room`` bytes. Those of a ``folder`` are files there."""
+
+    def __init__(self, room: int, folder: Path | None) -> None:
+        self._room, self._folder = room, folder
+        self.taken = self.dropped = 0
+
+    def put(self, ref: ImageRef) -> CasePicture | None:
+        """Return the picture, or why it cannot be shown; None if it does not fit."""
+        if self.dropped:
+            self.dropped += 1
+            return None
+        try:
+            picture = small_picture(ref)
+        except ImageUnreadable as error:
+            problem = str(error)[:200]
+            self._room -= len(problem.encode()) + _TAG
+            return CasePicture(None, "", problem)
+        source = picture.written(self._folder) if self._folder else picture.data_url()
+        self._room -= len(source) + _TAG
+        if self._room < 0:
+            self.dropped += 1
+            return None
+        self.taken += 1
+        return CasePicture(picture, source)
+
+
 def report_document(content: Content, config: ReportConfig) -> Document:
     """Render the page; equal content gives equal bytes. Raises UserError where even without
-    screenshots it is larger than allowed."""
-    bare = _render(content, config, {})
+    pictures it is larger than allowed."""
+    cases = content.cases if config.shows_pictures else ()
+    bare = _render(content, config, _pictures(cases, lambda _: None))
     room = config.max_bytes - len(bare)
     if room < 0:
         raise UserError(
             f"--max-size {config.max_size:g}: the report takes {len(bare) / 1e6:.1f} MB without "
-            "screenshots: allow more, or show fewer cases with --show N"
+            "pictures: allow more, or show fewer cases with --show N"
         )
-    pictures, dropped = _pictures(content.cases, config, room)
-    if not pictures:
-        return Document(bare, 0, dropped)
-    whole = _render(content, config, pictures)
-    return Document(whole, sum(one.picture is not None for one in pictures.values()), dropped)
+    album = Album(room, config.folder)
+    whole = _render(content, config, _pictures(cases, album.put))
+    return Document(whole, album.taken, album.dropped)
 
 
 def _pictures(
-    cases: list[ShownCase], config: ReportConfig, room: int
-) -> tuple[dict[int, CasePicture], int]:
-    """Make the screenshots that fit into ``room`` bytes, those of the first cases first; return
-    them by the place of their case, with the number of those left out."""
-    made: dict[int, CasePicture] = {}
-    dropped = 0
-    for place, shown in enumerate(cases if config.shows_pictures else ()):
-        if shown.evidence is None or shown.evidence.screenshot is None:
+    cases: Sequence[ShownCase], put: Callable[[ImageRef], CasePicture | None]
+) -> dict[int, CasePictures]:
+    """Put the pictures in, those of the first cases first; return them by the place of their
+    case."""
+    made: dict[int, CasePictures] = {}
+    for place, shown in enumerate(cases):
+        if (seen := shown.evidence) is None:
             continue
-        if dropped:
-            dropped += 1
-            continue
-        try:
-            picture = small_picture(shown.evidence.screenshot)
-        except ImageUnreadable as error:
-            problem = str(error)[:200]
-            made[place] = CasePicture(None, "", problem)
-            room -= len(problem.encode()) + _TAG
-            continue
-        source = picture.written(config.folder) if config.folder else picture.data_url()
-        room -= len(source) + _TAG
-        if room < 0:
-            dropped += 1
-        else:
-            made[place] = CasePicture(picture, source)
-    return made, dropped
+        goal = tuple(map(put, seen.goal_images))
+        made[place] = CasePictures(goal, put(seen.screenshot) if seen.screenshot else None)
+    return made
 
 
-def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CasePicture]) -> bytes:
+def _render(content: Content, config: ReportConfig, pictures: Mapping[int, CasePictures]) -> bytes:
     style, script = static_text("base.css") + static_text("report.css"), static_text("report.js")
     page = (
         templates()

@@ -1,4 +1,4 @@
-"""What the agent did in a case: goal, answer, last steps, last screenshot."""
+"""What the agent did in a case: goal with its pictures, answer, last steps, last screenshot."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.terminal import one_line
 
 LAST_ACTIONS = 3
-_NEEDS = Needs(screenshots=FINAL, answer=True)
+_NEEDS = Needs(screenshots=FINAL, answer=True, goal_images=True)
 
 
 class CaseEvidence(NamedTuple):
@@ -26,6 +26,7 @@ class CaseEvidence(NamedTuple):
     url: str | None
     actions: tuple[str, ...]
     screenshot: ImageRef | None
+    goal_images: tuple[ImageRef, ...] = ()
 
 
 def read_evidence(
@@ -74,4 +75,5 @@ def _evidence(trajectory: Trajectory) -> CaseEvidence:
         url=trajectory.final.url,
         actions=tuple(step.action for step in trajectory.steps if step.action)[-LAST_ACTIONS:],
         screenshot=next((shot for shot in reversed(shots) if shot is not None), None),
+        goal_images=trajectory.goal_images,
     )

@@ -10,7 +10,7 @@ from trajudge.trajectories.util.options import OptionAdder, positive, whole
 
 _DESCRIPTION = """\
 Write one HTML file about runs: the judges' precision with intervals, figures, comparisons, and the
-trajectories that they got wrong, each with goal, answer, last screenshot and every verdict. It
+trajectories that they got wrong, each with goal, answer, pictures and every verdict. It
 opens from the disk, without scripts and without a network.
 
   trajudge report runs/*
@@ -33,7 +33,7 @@ def _page(group: argparse._ArgumentGroup) -> None:
     add.output_file("--out", "the file to write (default: report.html)")
     add.output_folder(
         "--folder",
-        "write DIR/index.html with every screenshot as a file in DIR/img, instead of one file",
+        "write DIR/index.html with every picture as a file in DIR/img, instead of one file",
     )
     add.repeated(
         "--data",
@@ -47,18 +47,18 @@ def _page(group: argparse._ArgumentGroup) -> None:
         whole,
         default=100,
     )
-    add.switch("--no-images", "leave the screenshots out")
+    add.switch("--no-images", "leave the pictures out")
     add.value(
         "--redact",
         "WHAT,...",
-        "leave out goals, urls or answers, and with any of them the screenshots; with goals "
+        "leave out goals, urls or answers, and with any of them the pictures; with goals "
         "or answers also what judges wrote, which repeats them",
         type=lambda text: tuple(part.strip() for part in text.split(",")),
     )
     add.value(
         "--max-size",
         "MB",
-        "screenshots are left out until the file is this small (default: 8)",
+        "pictures are left out until the file is this small (default: 8)",
         type=positive,
         default=8.0,
     )

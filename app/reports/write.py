@@ -42,11 +42,11 @@ def write_report(config: ReportConfig) -> str:
 def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:
     lines = [
         f"{config.page}: {len(document.content) / 1e6:.1f} MB, {len(content.cases)} of "
-        f"{content.wrong:,} trajectories with a wrong verdict, {document.pictures} screenshots"
+        f"{content.wrong:,} trajectories with a wrong verdict, {document.pictures} pictures"
     ]
     if document.dropped:
         lines.append(
-            f"{document.dropped} screenshots did not fit into {config.max_size:g} MB: allow more "
+            f"{document.dropped} pictures did not fit into {config.max_size:g} MB: allow more "
             "with --max-size MB, or write a folder with --folder DIR"
         )
     return lines
