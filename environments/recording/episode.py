@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -127,39 +127,57 @@ def play_offline(job: Job, make: Callable[[ServedRun], Agent], secret: bytes) ->
     return Recorded(trajectory, finding, _facts(run, finding), {})
 
 
+class Episode:
+    """A run on an open page, one action after another, until the agent has spoken, or submitted its
+    answer on the page for it (``answer``), or its budget is spent. ``view`` is what it sees now."""
+
+    def __init__(self, page: OpenPage, run: ServedRun, job: Job) -> None:
+        self.job, self.run = job, run
+        self.answer: str | None = None
+        self.view = page.observe()
+        self._page = page
+        self._steps: list[Step] = []
+        self._actions: list[ExecutedAction] = []
+
+    @property
+    def is_truncated(self) -> bool:
+        return self.answer is None and len(self._steps) >= self.job.budget
+
+    @property
+    def is_over(self) -> bool:
+        return self.answer is not None or self.is_truncated
+
+    def act(self, text: str, thought: str) -> None:
+        """Do the agent's next action and observe what it leads to."""
+        # What no JSON takes (half a surrogate pair) is no part of a record.
+        text, thought = sendable(text), sendable(thought)
+        seen, before = self.view, self.run.state.version
+        step = Step(
+            index=len(self._steps), observation=seen.observation, reasoning=thought, action=text
+        )
+        self._steps.append(step)
+        error = self._page.act(text)
+        self._actions.append(ExecutedAction(_place(seen), text, before, self.run.state.version))
+        self.view = self._page.observe(error)
+        message = spoken(text)
+        self.answer = self.run.declared if message is None else message
+
+    def end(self, telemetry: Mapping[str, float]) -> tuple[Trajectory, VerificationResult]:
+        """Return what was done, of which the last step only observes, and what it comes to."""
+        evidence = self.run.evidence(self.answer, self._actions, self.job.fewest or 0)
+        last = Step(index=len(self._steps), observation=self.view.observation)
+        made = _trajectory(self.job, evidence, [*self._steps, last], telemetry)
+        return made, verify(evidence)
+
+
 def _played(
     page: OpenPage, run: ServedRun, agent: Agent, job: Job
 ) -> tuple[Trajectory, VerificationResult]:
-    steps, actions, answer = _act(page, run, agent, job.budget)
-    evidence = run.evidence(answer, actions, job.fewest or 0)
-    return _trajectory(job, evidence, steps, agent.telemetry), verify(evidence)
-
-
-def _act(
-    session: OpenPage, run: ServedRun, agent: Agent, budget: int
-) -> tuple[list[Step], list[ExecutedAction], str | None]:
-    """Observe and act in turn until the agent has spoken, or submitted its answer on the page for
-    it, or its budget is spent; the last step only observes."""
-    steps: list[Step] = []
-    actions: list[ExecutedAction] = []
-    view = session.observe()
-    for index in range(budget):
-        try:
-            # What no JSON takes (half a surrogate pair) is no part of a record.
-            text, thought = map(sendable, agent.act(view))
-        except GaveUp:
-            return [*steps, Step(index=index, observation=view.observation)], actions, None
-        steps.append(
-            Step(index=index, observation=view.observation, reasoning=thought, action=text)
-        )
-        before = run.state.version
-        error = session.act(text)
-        actions.append(ExecutedAction(_place(view), text, before, run.state.version))
-        view = session.observe(error)
-        message = spoken(text)
-        if (answer := run.declared if message is None else message) is not None:
-            return [*steps, Step(index=index + 1, observation=view.observation)], actions, answer
-    return [*steps, Step(index=budget, observation=view.observation)], actions, None
+    episode = Episode(page, run, job)
+    with suppress(GaveUp):
+        while not episode.is_over:
+            episode.act(*agent.act(episode.view))
+    return episode.end(agent.telemetry)
 
 
 def _place(view: AgentObservation) -> str:

@@ -115,7 +115,7 @@ class Recorder:
             proxy=proxy,
         )
         for run in served:
-            _refuse_mistake(run)
+            refuse_mistake(run)
         return recorded
 
     def close(self) -> None:
@@ -136,7 +136,8 @@ class Recorder:
         )
 
 
-def _refuse_mistake(run: ServedRun) -> None:
+def refuse_mistake(run: ServedRun) -> None:
+    """Raise what the application raised in the run, NotPlayed if it is a user's."""
     if run.mistake is None:
         return
     try:
