@@ -183,7 +183,9 @@ def _named(path: Path, known: set[str]) -> set[str]:
 FOUND_BY_FOLDER = {
     "environments/apps/__init__.py": "trajudge.environments.apps.",
     "judges/registry.py": "trajudge.judges.methods.",
-    "rewards/__init__.py": "trajudge.rewards.trainers.",  # users' programs name them
+    # Users' programs name them.
+    "environments/__init__.py": "trajudge.environments.gym",
+    "rewards/__init__.py": "trajudge.rewards.trainers.",
 }
 
 
