@@ -93,7 +93,7 @@ async def caption_of(
 ) -> str:
     """Ask the captioner for a description of a screenshot."""
     messages = conversation(
-        prompt.render("caption"), [shown, Text(text=prompt.render("caption_user"))]
+        prompt.render("caption"), [Text(text=prompt.render("caption_user")), shown]
     )
     with error_context("caption of the final screenshot"):
         reply = await ask(messages, stage="caption", model=captioner.model, assume=ASSUMED_CAPTION)

@@ -350,5 +350,5 @@ def test_without_a_screenshot_that_matters_the_history_decides(tmp_path: Path) -
         judgment = judged(server, "webjudge", tmp_path / "cache")
         [verdict] = [seen for seen in server.seen if stage_of(seen) == "verdict"]
     assert judgment.status is Status.OK
-    assert "No screenshot of the run bears on the task." in verdict.prompt
+    assert "</notes>" not in verdict.prompt
     assert "image_url" not in verdict.body.decode()

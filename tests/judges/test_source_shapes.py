@@ -79,6 +79,22 @@ def test_text_and_images_stand_in_the_order_of_the_source(name: str) -> None:
     assert widths == sorted(widths)
 
 
+def test_a_caption_is_asked_for_before_its_picture_as_in_the_source() -> None:
+    [caption, _] = asked("aer-c", seen_run(3))
+    assert [part.kind for part in caption.messages[1].parts] == ["text", "image"]
+
+
+@pytest.mark.parametrize("variant", ["general", "online-mind2web"])
+def test_webjudge_says_nothing_of_screenshots_where_none_passes(variant: str) -> None:
+    """So ended more than half of the published judgments; that none matters is nobody's finding."""
+    ask = StagedAsk(verdict=STATUS, screenshot="Reasoning: nothing here.\nScore: 2")
+    verdict("webjudge", {"variant": variant}, seen_run(3), ask)
+    prompt = texts(verdict_of(ask.asked).messages)[1]
+    assert "screenshot" not in prompt.lower()
+    assert "picture" not in prompt.lower()
+    assert "notes>" not in prompt
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_run_without_screenshots_is_judged_only_by_who_needs_none(name: str) -> None:
     run = seen_run(3)

@@ -84,7 +84,7 @@ class PackagePrompt:
 def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
     """Return the whole texts of a run: for each step its number, its action, what that extracted
     and the errors it had where the run's recorder kept them, else the error that the next page
-    reports of it."""
+    reports of it. Of several actions in a step, each text has the number of its action."""
     extracted, errors = _kept(trajectory, "results"), _kept(trajectory, "errors")
     observed = [step.observation.page_error for step in trajectory.steps]
     lines = []
@@ -92,26 +92,28 @@ def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
         line = f"Step {step.index + 1}:\n"
         if step.action is not None:
             line += f"Actions: {step.action}\n"
-        for number, text in enumerate(_of_step(extracted, step.index), 1):
-            line += f"Result {number}: {text}\n"
-        own = ([error] if error else []) if errors is None else _of_step(errors, step.index)
-        for number, text in enumerate(own, 1):
-            line += f"Error {number}: {text}\n"
+        own = [error] if errors is None else _of_step(errors, step.index)
+        both = zip_longest(_of_step(extracted, step.index), own)
+        for number, (result, failure) in enumerate(both, 1):
+            line += f"Result {number}: {result}\n" if result else ""
+            line += f"Error {number}: {failure}\n" if failure else ""
         lines.append(line)
     return RunTexts(trajectory.goal, "\n".join(lines), trajectory.answer or "", ground_truth)
 
 
 def _kept(trajectory: Trajectory, name: str) -> list[Any] | None:
     """Return what the run's recorder kept of each step: ``metadata["results"]``, the texts that its
-    actions extracted, and ``metadata["errors"]``, as the loader of browser-use's histories gives
-    them; None where it kept nothing."""
+    actions extracted (None for one that extracted none), and ``metadata["errors"]``, likewise, as
+    the loader of browser-use's histories gives them; None where it kept nothing."""
     kept = trajectory.metadata.get(name)
     return kept if isinstance(kept, list) else None
 
 
-def _of_step(kept: list[Any] | None, index: int) -> list[str]:
+def _of_step(kept: list[Any] | None, index: int) -> list[str | None]:
     texts = kept[index] if kept is not None and index < len(kept) else None
-    return [text for text in texts if isinstance(text, str)] if isinstance(texts, list) else []
+    if not isinstance(texts, list):
+        return []
+    return [text if isinstance(text, str) else None for text in texts]
 
 
 def cut_end(text: str, characters: int, mark: str) -> str:

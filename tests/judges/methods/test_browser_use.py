@@ -13,6 +13,7 @@ from tests.judges.runs import StagedAsk, mug_run, pictures, seen_run, texts
 from tests.llm_server import LlmServer, at
 from trajudge.judges.methods.browser_use.judge import BrowserUse, BrowserUseOptions
 from trajudge.judges.model import Skipped
+from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory
 from trajudge.trajectories.util.errors import UserError
 
@@ -126,6 +127,35 @@ def test_errors_stand_at_the_step_that_had_them_where_that_was_kept() -> None:
         "Step 1:\nActions: act(0)\nError 1: no element 3\n\nStep 2:\nActions: act(1)\n"
         "Error 1: Rate limit\n\nStep 3:\nActions: act(2)\nError 1: Timeout\nError 2: Closed\n"
     ) in texts(asked.messages)[1]
+
+
+def test_a_text_has_the_number_of_its_action_and_stands_beside_its_error() -> None:
+    steps = (Step(index=0, action="one()\ntwo()\nthree()"),)
+    kept = {"results": [["Typed.", None, "Read."]], "errors": [[None, "no element 13"]]}
+    [asked] = shown(mug_run(steps=steps, metadata=kept)).asked
+    assert "Result 1: Typed.\nError 2: no element 13\nResult 3: Read.\n" in texts(asked.messages)[1]
+
+
+@pytest.mark.real_data
+def test_results_and_errors_of_a_real_history_are_those_that_the_source_lists(
+    real_data: Path,
+) -> None:
+    """But for the last, which is the answer and stands there alone."""
+    folder = real_data / "formats" / "browser_use_0_13" / "run1"
+    history = json.loads((folder / "AgentHistory.json").read_text(encoding="utf-8"))["history"]
+    listed = [
+        f"{name} {number}: {result[field]}"
+        for item in history
+        for number, result in enumerate(item["result"], 1)
+        for name, field in (("Result", "extracted_content"), ("Error", "error"))
+        if result.get(field) and not result.get("is_done")
+    ]
+    assert "Error 2: Element with index 13 does not exist" in listed
+    (run,) = open_source(str(folder))
+    assert isinstance(run, Trajectory)
+    [asked] = shown(run).asked
+    lines = texts(asked.messages)[1].splitlines()
+    assert [line for line in lines if line.startswith(("Result ", "Error "))] == listed
 
 
 def test_task_steps_and_answer_are_each_cut_from_the_beginning() -> None:

@@ -141,7 +141,7 @@ def _goal(source: files.TrajectorySource, history: list[Raw]) -> str:
 
 def _telemetry(items: list[Item]) -> dict[str, float]:
     """Count the steps and errors; sum the seconds and input tokens that were recorded."""
-    counted = {"n_steps": float(len(items)), "n_err": float(sum(len(i.errors) for i in items))}
+    counted = {"n_steps": float(len(items)), "n_err": float(sum(len(i.failures) for i in items))}
     seconds = [item.seconds for item in items if item.seconds is not None]
     tokens = [item.input_tokens for item in items if item.input_tokens is not None]
     sums = {"elapsed": sum(seconds)} if seconds else {}

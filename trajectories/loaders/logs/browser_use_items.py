@@ -8,7 +8,7 @@ step; an item without model output failed before an action, and its error is its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -37,22 +37,27 @@ _THOUGHTS = (
 
 
 class Item(NamedTuple):
-    """One item. ``errors`` are its results'; ``had_output``: the model answered, so that they are
-    errors of the actions done. ``results`` are the texts that actions extracted, without the last,
-    which is the answer."""
+    """One item. ``errors`` are its results', each at the place of its action (None: it had none);
+    ``had_output``: the model answered, so that they are errors of the actions done. ``results`` are
+    the texts that actions extracted, likewise, without the last, which is the answer."""
 
     url: str | None
     screenshot: ImageRef | None
     reasoning: str | None
     action: str | None
     had_output: bool
-    errors: tuple[str, ...]
-    results: tuple[str, ...]
+    errors: tuple[str | None, ...]
+    results: tuple[str | None, ...]
     is_done: bool
     answer: str | None
     self_report: bool | None
     seconds: float | None
     input_tokens: float | None
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """The errors without the places of actions that had none."""
+        return tuple(filter(None, self.errors))
 
 
 def read_item(raw: Raw, number: int, folder: Path, root: DataFolder, warnings: list[str]) -> Item:
@@ -72,8 +77,8 @@ def read_item(raw: Raw, number: int, folder: Path, root: DataFolder, warnings: l
         reasoning=_reasoning(output),
         action=_action(output.get("action", NULL)),
         had_output=bool(output),
-        errors=tuple(_texts(results, "error")),
-        results=tuple(_texts(shown, "extracted_content")),
+        errors=_texts(results, "error"),
+        results=_texts(shown, "extracted_content"),
         is_done=is_done,
         answer=string(last.get("extracted_content", NULL)),
         self_report=success if isinstance(success, bool) else None,
@@ -86,7 +91,7 @@ def steps_of(items: Sequence[Item]) -> tuple[Step, ...]:
     steps = []
     before: tuple[str, ...] = ()
     for index, item in enumerate(items):
-        own = () if item.had_output and index + 1 < len(items) else item.errors
+        own = () if item.had_output and index + 1 < len(items) else item.failures
         observation = Observation(
             url=item.url,
             screenshot=item.screenshot,
@@ -100,12 +105,16 @@ def steps_of(items: Sequence[Item]) -> tuple[Step, ...]:
                 action=item.action,
             )
         )
-        before = item.errors if item.had_output else ()
+        before = item.failures if item.had_output else ()
     return tuple(steps)
 
 
-def _texts(results: Sequence[dict[str, Raw]], name: str) -> Iterator[str]:
-    return filter(None, (string(result.get(name, NULL)) for result in results))
+def _texts(results: Sequence[dict[str, Raw]], name: str) -> tuple[str | None, ...]:
+    """Return a text for each result up to the last that has one, None for one without."""
+    texts = [string(result.get(name, NULL)) or None for result in results]
+    while texts and texts[-1] is None:
+        texts.pop()
+    return tuple(texts)
 
 
 def _screenshot(
