@@ -24,6 +24,8 @@ class JudgeEntry:
     ``composed``: its members, other judges, are named with ``--members``.
     ``logprobs``: the model's endpoint must give token probabilities.
     ``prompt`` is the folder under ``prompts/``, where it is not named as the judge is.
+    ``answer_option`` is the option with which it is sent the agent's answer, where its own options
+    (``needs``) leave it with what the actions hold of it.
     ``needs`` is what a user's judge must see of a run; ours say so in their options' class
     (``needs_of``). ``function`` is a judge that was handed over as it is (``judges.functions``).
     """
@@ -42,6 +44,7 @@ class JudgeEntry:
     logprobs: bool = False
     label: str = ""
     digest: str = ""
+    answer_option: str = ""
     needs: Needs | None = None
     function: Judge | None = None
 

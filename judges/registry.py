@@ -148,6 +148,19 @@ def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
     return _with_compared(needs) if defences.cross_modal else needs
 
 
+def answer_options(name: str, options: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Return which judges, this one or its members, are not sent an answer that no action holds,
+    each with the option that sends it. Raises UserError as ``make_judge`` does."""
+    entry, given = find_judge(name), options or {}
+    if entry.composed:
+        composed = read_options(name, entry.options_class, given)
+        members = getattr(composed, "of").members  # noqa: B009 - any composed judge's
+        each = [answer_options(member.name, member.options | member.given) for member in members]
+        return {judge: option for member in each for judge, option in member.items()}
+    withheld = entry.answer_option and not needs_of(name, given).answer
+    return {name: entry.answer_option} if withheld else {}
+
+
 def _with_compared(needs: Needs) -> Needs:
     """Add what ``cross_modal`` compares: every tree, and the pictures around the last action."""
     compared = union([needs, Needs(trees=ALL, screenshots=last(2))])

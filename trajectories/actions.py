@@ -10,13 +10,15 @@ import ast
 import json
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _DECLARED = "answer"  # ``answer(value)``: an answer as a value, not as a sentence
 _MESSAGES = ("send_msg_to_user", "report_infeasible", "report_infeasible_instructions")
 _SPEAKING = (*_MESSAGES, _DECLARED)
 _MAX_PARSED = 100_000
 _CALL = re.compile(rf"^\s*(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL | re.MULTILINE)
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
+_QUOTED = re.compile(r"\\[nrt]|[\W_]")
 _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
 
 
@@ -27,6 +29,19 @@ def last_message_to_user(actions: Iterable[str | None]) -> str | None:
         message = message_to_user(action)
         answer = answer if message is None else message
     return answer
+
+
+def holds_answer(actions: Sequence[str | None], answer: str) -> bool:
+    """Tell whether who reads the actions reads the answer: as a message, or in the last action,
+    however that writes it (``ANSWER; ...``, ``stop [...]``, ``done({"text": "..."})``)."""
+    last = next((action for action in reversed(actions) if action), "")
+    return _letters(answer) in _letters(last) or last_message_to_user(actions) == answer
+
+
+def _letters(text: str) -> str:
+    """Leave out what quoting changes: escapes, blanks and punctuation."""
+    text = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    return _QUOTED.sub("", text).casefold()
 
 
 def message_to_user(action: str | None) -> str | None:

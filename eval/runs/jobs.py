@@ -17,6 +17,7 @@ from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.runs.plan import RunPlan, strict_stop
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
 
 _APART = 10_000  # samples between the draws of a trajectory and those of its repeat
@@ -41,12 +42,14 @@ class JudgmentJob(NamedTuple):
 @dataclass
 class LoadReport:
     """What the files gave besides jobs: the official ``rewards`` of the trajectories that were
-    read. Those that are not read for the judge are read where ``earlier`` lacks their reward. A
+    read. Those that are not read for the judge are read where ``earlier`` lacks their reward.
+    ``unsent`` counts those whose answer no action holds, where the judge reads it there alone. A
     report belongs to one ``jobs_of``."""
 
     earlier: Rewards = field(default_factory=dict)
     unreadable: list[Unreadable] = field(default_factory=list)
     repeated: list[TrajectoryKey] = field(default_factory=list)
+    unsent: int = 0
     _places: array[int] = field(default_factory=lambda: array("q"))
     _rewards: array[float] = field(default_factory=lambda: array("d"))
 
@@ -132,9 +135,16 @@ def jobs_of(
         read[place] = True
         if isinstance(item, Trajectory):
             report.add_reward(place, item.official_reward)
+            if plan.answer_options and left[place].any():
+                report.unsent += _is_unsent(item)
         for sample, is_left in enumerate(left[place].tolist()):
             if is_left:
                 yield JudgmentJob(key, item, sample)
+
+
+def _is_unsent(run: Trajectory) -> bool:
+    actions = [step.action for step in run.steps]
+    return run.answer is not None and not holds_answer(actions, run.answer)
 
 
 def first_samples_ahead(jobs: Iterator[JudgmentJob], ahead: int) -> Iterator[JudgmentJob]:

@@ -107,7 +107,10 @@ def _remedy(failed: int, judgments: RunJudgments) -> str:
 
 
 def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> Iterator[str]:
-    """Say what could not be read, file by file, and why judgments failed, once per status."""
+    """Say which answers were not sent, what could not be read, file by file, and why judgments
+    failed, once per status."""
+    if report.unsent:
+        yield from _unsent_answers(plan.answer_options, report.unsent)
     named = dict.fromkeys(f"{i.source}: {i.reason}" for i in (*plan.unreadable, *report.unreadable))
     yield from named
     yield from guesses(plan.manifest.windows)
@@ -121,6 +124,14 @@ def warnings_of(plan: RunPlan, report: LoadReport, judgments: RunJudgments) -> I
     # A panel's own, behind whatever --judge-option puts around it.
     if members := getattr(plan.judge, "member_labels", ()):
         yield from _without_votes(members, judgments)
+
+
+def _unsent_answers(options: Mapping[str, str], count: int) -> Iterator[str]:
+    """Name the judges that judged so many runs without what the agent told the user."""
+    for option in dict.fromkeys(options.values()):
+        judges = " and ".join(name for name, its_own in options.items() if its_own == option)
+        runs = count_of(count, "trajectory")
+        yield f"{judges}: not sent the answer of {runs}, which is no action; {option} sends it"
 
 
 def _without_votes(members: Sequence[str], judgments: RunJudgments) -> Iterator[str]:

@@ -23,7 +23,13 @@ from trajudge.eval.runs.selection import Filters, select
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
 from trajudge.judges.defences.options import own_options, read_defences
 from trajudge.judges.model import Judge
-from trajudge.judges.registry import find_judge, make_judge, needs_of, with_model
+from trajudge.judges.registry import (
+    answer_options,
+    find_judge,
+    make_judge,
+    needs_of,
+    with_model,
+)
 from trajudge.judges.training_set import key_hash, training_hashes
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
@@ -35,7 +41,8 @@ from trajudge.trajectories.util.errors import UserError
 class RunPlan:
     """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
     what the judge must see of each; ``unreadable`` is what the data holds beside them.
-    ``earlier_id`` is how earlier releases named the judge."""
+    ``earlier_id`` is how earlier releases named the judge; ``answer_options`` are those of
+    ``judges.registry``."""
 
     source: DataSource
     keys: KeyColumns
@@ -47,6 +54,7 @@ class RunPlan:
     needs: Needs
     manifest: RunManifest
     folder: Path
+    answer_options: Mapping[str, str]
 
     def with_keys(self, keys: KeyColumns) -> RunPlan:
         """Return the same plan for some of its trajectories."""
@@ -165,6 +173,7 @@ def make_plan(
         needs=made.needs,
         manifest=manifest,
         folder=folder,
+        answer_options=answer_options(config.judge, judge_options),
     )
     return plan.under_its_name()
 

@@ -10,14 +10,19 @@ from pathlib import Path
 import pytest
 
 from tests.command_words import instead
+from tests.eval.cases import key
+from tests.judges.runs import png
 from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
+from tests.screens import on_one_line
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.judges.methods.aer import ASSUMED_CAPTION
 from trajudge.judges.methods.nnetnav import ASSUMED_CHANGE
 from trajudge.judges.methods.webjudge import ASSUMED_POINTS, ASSUMED_SCORE
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Observation, Step, Trajectory
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 
@@ -173,3 +178,40 @@ def test_a_failed_caption_is_asked_for_again_alone() -> None:
         assert run(server, *words, "--retry-failed") == 0
         assert server.stats.requests == before + 6
     assert [j.status for j in read_judgments(Path("run"))] == ["ok"] * 3
+
+
+UNSENT = "not sent the answer of 1 trajectory, which is no action"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--judge", "aer-v"], f"aer-v: {UNSENT}; variant=original sends it"),
+        (["--judge", "aer-c"], f"aer-c: {UNSENT}; variant=original sends it"),
+        (["--judge", "panel", "--members", "aer-v,aer-c,heuristic"], f"aer-v and aer-c: {UNSENT};"),
+        (["--judge", "aer-v", "--judge-option", "hide=answer"], f"aer-v: {UNSENT};"),
+        (["--judge", "aer-v", "--judge-option", "variant=original"], ""),
+        (["--judge", "webvoyager"], ""),
+    ],
+)
+def test_an_answer_that_no_action_holds_is_told_where_the_judge_is_not_sent_it(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of a log of messages the last one is the answer and no action."""
+    page = Observation(url="http://shop/", screenshot=png())
+    runs = [
+        Trajectory(
+            key=key(number),
+            raw_task_id=str(number),
+            goal="How many lamps are there?",
+            steps=(Step(index=0, observation=page, action=action),),
+            answer="Three lamps.",
+        )
+        for number, action in enumerate(["stop [Three lamps.]", "click('1')"])
+    ]
+    store.write(Path("data"), runs)
+    with LlmServer(text=assumed) as server:
+        assert run(server, "--data", "trajudge:data", *words) == 0
+    told = on_one_line(capsys.readouterr().err)
+    assert said in told
+    assert (UNSENT in told) == bool(said)

@@ -159,10 +159,15 @@ def test_two_trees_are_full_then_pruned_then_cut() -> None:
 
 
 def test_a_run_of_one_step_has_no_change_to_describe() -> None:
-    ask = StagedAsk(verdict=STATUS)
-    assert judged("nnetnav", seen_run(1), ask).success
-    assert [asked.stage for asked in ask.asked] == ["verdict"]
-    assert "after no recorded action" in texts(ask.asked[0].messages)[-1]
+    """Its action may be recorded, and a page after it not: nothing is said of either."""
+    [step] = seen_run(1).steps
+    for action in (None, "click('1')"):
+        run = seen_run(1, steps=(step.model_copy(update={"action": action}),))
+        ask = StagedAsk(verdict=STATUS)
+        assert judged("nnetnav", run, ask).success
+        assert [asked.stage for asked in ask.asked] == ["verdict"]
+        changes = texts(ask.asked[0].messages)[-1].split("changes>")[1]
+        assert changes == "\nNo change between two pages was recorded.\n</"
 
 
 def test_a_dry_answer_leads_through_all_stages() -> None:

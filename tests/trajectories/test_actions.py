@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.environments.chromium.action_syntax import spoken
-from trajudge.trajectories.actions import last_message_to_user, message_to_user
+from trajudge.trajectories.actions import holds_answer, last_message_to_user, message_to_user
 
 
 @pytest.mark.parametrize(
@@ -97,3 +97,23 @@ def test_the_last_message_is_the_answer() -> None:
     actions = ['send_msg_to_user("1")', "noop()", 'send_msg_to_user("2")', "click('3')", None]
     assert last_message_to_user(actions) == "2"
     assert last_message_to_user(["noop()"]) is None
+
+
+@pytest.mark.parametrize(
+    ("actions", "answer", "held"),
+    [
+        (["click('1')", "stop [3]", None], "3", True),
+        (['ANSWER; Three "lamps".'], 'Three "lamps".', True),
+        (['done({"text": "Caf\\u00e9:\\n- one", "success": true})'], "Café:\n- one", True),
+        (["terminate(answer='It is so:\\n- a')"], "It is so:\n- a", True),
+        (["send_msg_to_user('It\\'s 5.')", "click('1')"], "It's 5.", True),
+        (["click('12')", "Click at (640, 400)", ""], "I explored both pages.", False),
+        (["fill('1', 'three lamps')", "click('2')"], "Three lamps", False),
+        ([None], "No", False),
+        ([], "No", False),
+    ],
+)
+def test_whether_actions_hold_the_answer(
+    actions: list[str | None], answer: str, held: bool
+) -> None:
+    assert holds_answer(actions, answer) == held
