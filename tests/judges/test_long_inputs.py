@@ -160,9 +160,10 @@ def test_two_trees_are_full_then_pruned_then_cut() -> None:
 
 def test_a_run_of_one_step_has_no_change_to_describe() -> None:
     """Its action may be recorded, and a page after it not: nothing is said of either."""
-    [step] = seen_run(1).steps
+    whole = seen_run(1)
     for action in (None, "click('1')"):
-        run = seen_run(1, steps=(step.model_copy(update={"action": action}),))
+        step = whole.steps[0].model_copy(update={"action": action})
+        run = whole.model_copy(update={"steps": (step,)})
         ask = StagedAsk(verdict=STATUS)
         assert judged("nnetnav", run, ask).success
         assert [asked.stage for asked in ask.asked] == ["verdict"]
