@@ -62,4 +62,4 @@ def test_the_versions_of_a_panel_are_those_of_its_members() -> None:
     assert versions == {"panel": 1, "webjudge": 3, "heuristic": 1}
     panel = {"webjudge:m": {"webjudge": 1}, "panel-of": versions}
     [warning] = mixed_versions(panel)
-    assert "version 1 in webjudge:m; version 2 in panel-of" in warning
+    assert "version 1 in webjudge:m; version 3 in panel-of" in warning
