@@ -41,7 +41,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
     the ``trajectory``, which a judge can be shown.
 
     ``cases`` is a file, or cases. Without ``browser`` the pages are what their model says: the same
-    tasks and operations as text alone, some hundred times as fast; ``pictures`` then are none.
+    tasks and operations as text alone, many times as fast; ``pictures`` then are none.
     ``agent`` names the policy in the keys of trajectories. Raises UserError, and MissingExtra
     without a browser.
     """
