@@ -22,6 +22,7 @@ from trajudge.environments.gym.spaces import ActionText, UnicodeText
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
 from trajudge.environments.recording.recorder import refuse_mistake
+from trajudge.prompts.render import sendable
 from trajudge.trajectories.util.errors import UserError
 
 MOST_TEXT = 2**22
@@ -169,7 +170,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
             "url": view.observation.url or "",
             "axtree_txt": (view.observation.axtree or "")[:MOST_TEXT],
             "focused_element_bid": view.focused or "",
-            "last_action": action,
+            "last_action": sendable(action)[:MOST_TEXT],
             "last_action_error": view.observation.page_error or "",
         }
         return {**seen, "screenshot": self._picture(episode)} if self._shows else seen

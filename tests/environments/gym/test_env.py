@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -116,6 +117,12 @@ def test_what_is_no_action_is_an_error_on_the_page(offline: WebEnv) -> None:
     assert seen["last_action_error"].startswith("BadAction: ")
     assert seen["last_action"] == "I would click on the mug."
     assert (reward, terminated, truncated) == (0.0, False, False)
+    seen, *_ = offline.step("x" * 5_000_000 + "\ud800")
+    assert seen in offline.observation_space
+    assert "at most 20000 are read" in seen["last_action_error"]
+    seen, *_ = offline.step("fill('1', '\ud800')")
+    assert json.dumps(seen).encode()
+    assert seen["last_action"] == "fill('1', '?')"
 
 
 def test_a_judge_reads_what_was_done_and_why(offline: WebEnv, tmp_path: Path) -> None:
