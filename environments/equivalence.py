@@ -2,8 +2,8 @@
 
 A scripted agent that succeeds now and then does every case several times, each time from the same
 start. A replay policy that keeps k of these recordings and plays a good one back blindly reaches
-what pass@k says of the agent (paper 001, remark 1 and appendix 9): shown here on real runs, each
-success played back in the browser.
+what pass@k says of the agent (Statistical Precipice, remark 1 and appendix 9, arXiv 2605.08261):
+shown here on real runs, each success played back in the browser.
 """
 
 from __future__ import annotations

@@ -75,8 +75,8 @@ def add_wording_model(parser: argparse.ArgumentParser) -> None:
     """Add the model that words goals, and how it is called."""
     group = parser.add_argument_group("a model that words goals (optional)")
     group.add_argument("--model", metavar="NAME", help="e.g. gpt-4o, claude-..., provider/name")
-    call_options(group, "base-url", "adapter", "cache", "max-tokens")
-    parser.set_defaults(max_tokens=4096)
+    call_options(group, "base-url", "adapter", "cache")
+    OptionAdder(group).number("--max-tokens", "tokens per reply", default=4096)
 
 
 def add_model_agent(parser: argparse.ArgumentParser) -> None:

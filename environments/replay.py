@@ -1,10 +1,10 @@
 """Blind replay: ``trajudge env replay --cases CASES --save FILE``.
 
 Records the oracle on each case and plays its actions back, word for word and without looking, on
-the same configuration and on ones in which a single axis or every axis is another. A static
-environment gives such an agent its pass@k (paper 001, section 2.1 and appendix 9); one that varies
-must not. "same run" repeats the run with its codes; "same" is a new run, whose operation codes are
-others.
+the same configuration and on ones in which a single axis or every axis differs. A static
+environment gives such an agent its pass@k (Statistical Precipice, section 2.1 and appendix 9,
+arXiv 2605.08261); one that varies must not. "same run" repeats the run with its operation codes;
+"same" is a new run with other codes.
 """
 
 from __future__ import annotations

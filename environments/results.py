@@ -1,10 +1,10 @@
 """What agents reach: ``trajudge env results RECORDED... --cases CASES``.
 
 Success by agent, the mean over applications of the mean over their scenarios, with the hierarchical
-bootstrap (Statistical Precipice, section 4.3): scenarios, levels of the axes and runs are drawn
-again, the applications stay fixed. Also success by level, application and difficulty dimension, how
-far each axis moves it (matched pairs, section 16), turns and cost. Runs whose success is
-ambiguous are left out and counted. A folder or run that comes twice is refused.
+bootstrap (Statistical Precipice, section 4.3, arXiv 2605.08261): scenarios, levels of the axes and
+runs are resampled, the applications stay fixed. Also success by level, application and difficulty
+dimension, how far each axis moves it (matched pairs, section 16 there), turns and cost. Runs whose
+success is ambiguous are left out and counted. A folder or run that is given twice is refused.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
     add.output_folder("--out", "a new folder for the judgments", required=True)
     add.value("--data", "KIND:PATH", "the trajectories (default: those of the run)")
     add.value("--judge", "NAME", "the judge, where the run's is in a file of your own")
-    add.value("--cache", "FILE", "replies with token probabilities, as of eval.judge")
+    add.value("--cache", "FILE", "replies with token probabilities, as of trajudge judge")
     return made
 
 

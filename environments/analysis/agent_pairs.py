@@ -1,4 +1,4 @@
-"""What choosing between two agents on half of the data costs (paper 001, section 6.2)."""
+"""What choosing between two agents on half of the data costs (Statistical Precipice, 6.2)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _suite_interval(agent: str, runs: Tree, seed: int) -> tuple[Interval, str | 
     if suite.width[0] <= _NO_WIDTH:
         unseen = "in every application all runs ended alike, so the bootstrap has no width"
     elif ONE_SCENARIO in suite.notes:
-        unseen = "an application has one scenario, where the bootstrap sees none vary"
+        unseen = "an application has one scenario, so the bootstrap cannot see how scenarios vary"
     else:
         return suite, "hierarchical bootstrap"
     wilson = _wilson_interval(runs)

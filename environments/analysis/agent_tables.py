@@ -25,7 +25,7 @@ _HEAD = ("agent", "runs", "ambiguous", "success [95 %]", "turns", "cost a task")
 
 METHOD = (
     "success is the mean over applications of the mean over their scenarios, in %; for its "
-    "interval scenarios, levels of the axes and runs are drawn again, applications stay fixed"
+    "interval scenarios, levels of the axes and runs are resampled, applications stay fixed"
 )
 
 

@@ -1,8 +1,9 @@
 """``trajudge env prism [REPORT ...]``: benchmarks against the five PRISM principles.
 
-A REPORT is a JSON file that answers the rubric (``environments.prism.report.Report``), or what this
-command saved; without one the applications of this package are measured. Exit code 1 if a benchmark
-does not satisfy all five.
+The principles and their rubric are those of Statistical Precipice (section 3 and appendix 20, arXiv
+2605.08261). A REPORT is a JSON file that answers the rubric (``environments.prism.report.Report``),
+or what this command saved; without one the applications of this package are measured. Exit code 1
+if a benchmark does not satisfy all five.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.output_file("--save", "file to write", default=Path("prism.json"))
-    add.number("--checked", "own configurations to check (default: 200)", case_count, default=200)
+    add.number("--checked", "configurations to check per application", case_count, default=200)
     add_seed(made)
     return made
 

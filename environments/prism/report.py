@@ -1,4 +1,6 @@
-"""A benchmark's answers to the PRISM rubric (paper 001, section 3 and appendix 20), and grades.
+"""A benchmark's answers to the PRISM rubric, and their grades.
+
+Source: Statistical Precipice, section 3 and appendix 20.
 
 A report is a JSON file with the fields of ``Report``. Grades follow from the answers alone; an
 answer that was not measured is left out and counts as not given.

@@ -114,8 +114,8 @@ def _no_page_load(totals: Mapping[str, int], use: str) -> str:
     """Say what came instead of page loads, and what to change."""
     if number := totals["requests"]:
         return (
-            f"none of {number} requests through the proxy loads a page: those do that ask for "
-            "text/html in Accept or say Sec-Fetch-Dest: document, as browsers do"
+            f"no request of {number} through the proxy loads a page: only one does whose Accept "
+            "names text/html, or whose Sec-Fetch-Dest is document, as a browser sends it"
         )
     if number := totals["refused"]:
         return (

@@ -102,8 +102,7 @@ def test_the_success_of_all_agents_takes_one_screen(
     sentence = on_one_line(shown)
     assert "success is the mean over applications of the mean over their scenarios" in sentence
     assert (
-        "scenarios, levels of the axes and runs are drawn again, applications stay fixed"
-        in sentence
+        "scenarios, levels of the axes and runs are resampled, applications stay fixed" in sentence
     )
     assert main([*words, "--full"]) == OK
     assert "How far each axis moves success" in capsys.readouterr().out
@@ -241,8 +240,8 @@ def test_an_interval_covers_where_applications_have_one_scenario() -> None:
         held += found["low"] <= 0.5 <= found["high"]
     assert held >= 0.9 * suites
     assert found["notes"] == [
-        "a: an application has one scenario, where the bootstrap sees none vary; Wilson's over "
-        "scenarios instead"
+        "a: an application has one scenario, so the bootstrap cannot see how scenarios vary; "
+        "Wilson's over scenarios instead"
     ]
 
 

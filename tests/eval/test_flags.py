@@ -254,6 +254,19 @@ def test_every_flag_says_what_it_is_for(name: str) -> None:
     assert all(action.help for action in parser_of(name)._actions)
 
 
+def test_a_help_names_the_default() -> None:
+    """The one that the parser has."""
+    for name, made in parsers():
+        for action in made._actions:
+            default, flag = action.default, f"{name} {action.option_strings}"
+            if not action.option_strings or default == argparse.SUPPRESS or not default:
+                continue
+            assert "default" in (action.help or ""), flag
+            number = re.search(r"\(default: ([\d.]+)", action.help or "")
+            if number and isinstance(default, int | float):
+                assert float(number[1]) == default, flag
+
+
 def test_an_old_spelling_leads_to_a_flag_of_its_command() -> None:
     for name, made in parsers():
         if isinstance(made, Parser):

@@ -286,7 +286,7 @@ except urllib.error.HTTPError:
     ("way", "address", "sentence"),
     [
         ("past it", "SITE/a", "nothing came through the proxy: programs use it by HTTP_PROXY"),
-        ("by the proxy", "SITE/a", "none of 1 requests through the proxy loads a page"),
+        ("by the proxy", "SITE/a", "no request of 1 through the proxy loads a page"),
         ("by the proxy", "http://other.test/", "refused all 1 requests: name their hosts with"),
     ],
 )

@@ -116,12 +116,15 @@ def positive(text: str) -> float:
 class OptionAdder(NamedTuple):
     """Adds options of the recurring kinds to a parser or one of its groups; a call adds any other.
 
-    ``details`` are those of ``add_argument``, such as a default.
+    ``details`` are those of ``add_argument``, such as a default, which the help names.
     """
 
     group: Any
 
     def __call__(self, *names: str, **details: Any) -> None:
+        default, about = details.get("default"), details.get("help", "")
+        if isinstance(default, str | int | float | Path) and default and "default" not in about:
+            details["help"] = f"{about} (default: {default})"
         self.group.add_argument(*names, **details)
 
     def switch(self, name: str, about: str, **details: Any) -> None:

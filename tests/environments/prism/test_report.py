@@ -1,4 +1,4 @@
-"""PRISM grades follow from the answers, by the rubric of paper 001, appendix 20."""
+"""PRISM grades follow from the answers, by the rubric of Statistical Precipice, appendix 20."""
 
 from __future__ import annotations
 
