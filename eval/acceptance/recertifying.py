@@ -73,7 +73,7 @@ def sample_text(made: Recertification, folder: Path, file: Path) -> str:
         f"{count_of(made.size, 'task')} out of {len(made.runs)}, from "
         f"{count_of(made.accepted_runs, 'accepted run')} of "
         f"{', '.join(made.agents)}",
-        f"{planned} labels decide with probability 0.8, were the precision that of the decision",
+        f"{planned} labels decide with probability 0.8 if the precision is that of the decision",
     ]
     rest = f"then  trajudge run recertify --sample {folder} --annotations KIND:PATH"
     return first_screen(above, [], rest=rest)

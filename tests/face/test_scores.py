@@ -180,10 +180,17 @@ def test_select_then_accept(two: tj.Judgments) -> None:
     assert found.chosen is not None
     assert (found.folder / "decision.json").is_file()
     assert "Decision" in found._repr_html_()
+    assert repr(found) == (
+        f"<SelectionResult: {found.chosen.name}, in {found.folder}; print() shows it>"
+    )
     kept = tj.accept(two, found, data="sample", any_benchmark=True)
     assert sum(kept.counts.values()) == 130
     assert (kept.folder / "accepted.jsonl").is_file()
     assert kept.to_frame()["trajectories"].sum() == 130
+    share = f"{kept.counts['accepted']} accepted of 130 trajectories"
+    assert repr(kept) == (f"<AcceptanceResult: {found.chosen.name}: {share}; print() shows it>")
+    assert share in str(kept).splitlines()[0]
+    assert str(kept).endswith("accepted.jsonl, rejected.jsonl, acceptance.json")
     with pytest.raises(tj.UserError, match="give a number between"):
         tj.select(two, target_precision=0.5, confidence=2)
     with pytest.raises(tj.UserError, match="select: margin is 'wide'"):
@@ -198,6 +205,8 @@ def test_audit_tells_where_the_rule_is_wrong(two: tj.Judgments, folder: Path) ->
     assert found.n == 130
     assert {"facet", "precision_rate", "precision_low"} <= set(found.to_frame())
     assert "Errors of the official reward" in found._repr_html_()
+    first = "the official reward against the experts on 130 trajectories"
+    assert repr(found) == f"<RuleAudit: {first}; print() shows it>"
     assert not (folder / "audit").exists()
     in_memory = tj.judge(tj.load("sample"), "heuristic")
     assert tj.audit(in_memory, annotations=str(two.folders[0] / "labels.jsonl")).n == 130

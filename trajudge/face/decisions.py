@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
+from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.eval.acceptance.training.settings import training_settings
@@ -25,7 +26,7 @@ from trajudge.face.html import folded_html, screen_html, tables_html
 from trajudge.face.judgments import Judgments
 from trajudge.face.parameters import in_python
 from trajudge.face.settings import check_keywords, one_or_several, settings
-from trajudge.trajectories.util.tables import Table
+from trajudge.trajectories.util.tables import Table, first_screen
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -90,6 +91,10 @@ class SelectionResult(NamedTuple):
         """Return the decision in words, as ``decision.txt`` has it."""
         return text(self.decision)
 
+    def __repr__(self) -> str:
+        chosen = "no candidate qualifies" if self.chosen is None else self.chosen.name
+        return f"<SelectionResult: {chosen}, in {self.folder}; print() shows it>"
+
     def _repr_html_(self) -> str:
         return screen_html(str(self))
 
@@ -109,6 +114,16 @@ class AcceptanceResult(NamedTuple):
 
         return DataFrame(self.counts.items(), columns=["ending", "trajectories"])
 
+    def __str__(self) -> str:
+        """Return the screen of ``trajudge accept``: how many, why not the others, warnings."""
+        finding, tables = accepted_share(self.choice, self.counts), rejected_table(self.counts)
+        rest = written_to(self.folder)
+        shown = first_screen([finding], tables, (), self.warnings, rest=rest, more=".warnings")
+        return shown.rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"<AcceptanceResult: {accepted_share(self.choice, self.counts)}; print() shows it>"
+
     def _repr_html_(self) -> str:
         rows = [(ending, str(n)) for ending, n in self.counts.items()]
         title = f"{self.choice.name} at threshold {threshold_text(self.choice.threshold)}"
@@ -127,6 +142,9 @@ class RuleAudit(Audit):
         """Return the first screen of ``trajudge audit``: errors, and what they change overall."""
         rest = "All groups: to_frame(); the agents' success rates: .rankings; disagreements: .cases"
         return summary(self, rest=rest, full="to_frame()").rstrip("\n")
+
+    def __repr__(self) -> str:
+        return f"<RuleAudit: {str(self).splitlines()[0]}; print() shows it>"
 
     def _repr_html_(self) -> str:
         everything = tables_html(tables(self), sentences(self))
