@@ -272,6 +272,9 @@ def test_axe_finds_nothing_and_it_fits(
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    apart = "label.control.getBoundingClientRect().top - label.getBoundingClientRect().top"
+    labels = "[...document.querySelectorAll('.filter label')]"
+    assert page.evaluate(f"Math.max(...{labels}.map(label => Math.abs({apart})))") < 20
 
 
 @pytest.mark.browser
