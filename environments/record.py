@@ -1,14 +1,14 @@
 """Record agents in the environments: ``trajudge env record --cases CASES --out DIR``.
 
 Every agent does every case (``trajudge env generate`` makes them) in real Chromium: scripted agents
-with known behaviour, or with ``--model`` any model. What is written: ``trajectories.jsonl.gz`` with
+with known behaviour, or with ``--model`` any model. DIR gets ``trajectories.jsonl.gz`` with
 ``images/`` (``--data trajudge:DIR``), ``labels.jsonl`` (annotations that follow from the final
-state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). A recording that was killed
-goes on where it was, and asks a model nothing twice; runs that failed are told (exit code 1) and
-tried again by the same command. With ``--faults`` every run is repeated for each fault of the plan,
-behind a proxy that carries it out; ``trajudge proxy results`` compares the folders. The same seed
-gives the same text but for operation codes, whose key is drawn for the recording; pictures may
-differ between versions of Chromium.
+state), ``facts.jsonl`` (what they rest on), ``traces/`` (HAR files). The same command continues a
+recording that was killed, without repeating a model's call, and repeats runs that failed (exit
+code 1). With ``--faults`` every run is recorded once more for each fault of the plan, behind a
+proxy that injects it; ``trajudge proxy results`` compares the folders. The same seed gives the same
+text except for operation codes, whose key is drawn for the recording; pictures may differ between
+versions of Chromium.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What agents reach: ``trajudge env results RECORDED... --cases CASES``.
+"""Success of recorded agents: ``trajudge env results RECORDED... --cases CASES``.
 
 Success by agent, the mean over applications of the mean over their scenarios, with the hierarchical
 bootstrap (Statistical Precipice, section 4.3, arXiv 2605.08261): scenarios, levels of the axes and

@@ -4,7 +4,7 @@ The oracle's plan must solve every case at two viewports, with noise and without
 ``environments.recording.validation``). ``cases.jsonl`` in DIR holds those that passed,
 ``rejects.jsonl`` the others with the failed step, beside its tree and its screenshot;
 ``summary.json`` the rates, ``guessing.json`` how often the best guess is right in each scenario
-(see ``environments.checks.guessing``). A validation that was killed goes on where it was.
+(see ``environments.checks.guessing``). The same command continues a validation that was killed.
 """
 
 from __future__ import annotations

@@ -23,13 +23,23 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add("attempts", type=Path, help=f"CSV with the columns {COLUMNS}")
     add.output_file("--save", "CSV of all tasks, hardness, and who is selected")
-    add.value("--hard", "RATE", "reference success of a hard task", type=float, default=0.20)
-    add.value("--easy", "RATE", "of a very easy category", type=float, default=0.85)
-    add.number("--cap", "tasks of a category", default=3)
-    add.number("--cap-easy", "tasks of a very easy category", default=2)
-    add.number("--min-agents", "that attempted a task", default=4)
+    add.value(
+        "--hard", "RATE", "a hard task has at most this reference success", type=float, default=0.20
+    )
+    add.value(
+        "--easy",
+        "RATE",
+        "a very easy category has at least this median reference success",
+        type=float,
+        default=0.85,
+    )
+    add.number("--cap", "at most N tasks of a category", default=3)
+    add.number("--cap-easy", "at most N tasks of a very easy category", default=2)
+    add.number("--min-agents", "only tasks that at least N agents attempted", default=4)
     add.number("--budget", "step cap of the agents", default=30)
-    add.number("--resamples", "of tasks, for validation: at least 1", whole, default=500)
+    add.number(
+        "--resamples", "resamples of the tasks for validation, at least 1", whole, default=500
+    )
     add.number("--seed", "seed of what is drawn (default: 0)", whole, default=0)
     add.choice(
         "--fit",
@@ -37,8 +47,8 @@ def parser() -> argparse.ArgumentParser:
         "penalised likelihood (seconds), or sampling as published (minutes; needs the extra bayes)",
         default="laplace",
     )
-    add.number("--chains", "of --fit nuts", default=4)
-    add.number("--draws", "a chain of --fit nuts, after as many of warm-up", default=1000)
+    add.number("--chains", "chains of --fit nuts", default=4)
+    add.number("--draws", "draws per chain of --fit nuts, after as many of warm-up", default=1000)
     add.switch("--leave-one-out", "select again without each agent")
     add.switch("--full", "print all lines, not one screen")
     return made

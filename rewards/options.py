@@ -92,7 +92,7 @@ def _server(group: argparse._ArgumentGroup) -> None:
     add = OptionAdder(group)
     add.value("--host", "ADDRESS", "address to listen on (default: 127.0.0.1)", default="127.0.0.1")
     add.number("--port", "0: a free one (default: 8377)", port, default=8377)
-    add.file("--token-file", "whoever asks must know this file's text")
+    add.file("--token-file", "file with the token that clients must send")
     add.output_folder(
         "--store",
         "pushed trajectories, their images and what was paid (default: rewards)",

@@ -17,7 +17,7 @@ from trajudge.trajectories.util.options import OptionAdder, count, samples
 _DESCRIPTION = """\
 Compare a judge's verdicts on runs that were changed in known ways with those on the runs as they
 were: how often claims, instructions on the page and forged evidence make it accept a failure, and
-what is left of its precision. An interrupted command goes on where it was.
+what is left of its precision. The same command continues an interrupted one.
 
   trajudge robust --judge heuristic --judge simplified --model gpt-4o
   trajudge robust --judge simplified --model gpt-4o --defence each --dry-run

@@ -38,9 +38,9 @@ a sample of the runs that trajudge accept took, label them in order, and test af
 The first call writes sample.jsonl: tasks in random order, one accepted run of each, with its
 inclusion probability and weight. The second reads labels in that order, up to the first run
 without one, and once the target is shown, or shown to be missed, writes decision.json for these
-agents alone. It may be repeated as labels come: the error is at most 1 - confidence however often
-one looks. Assumed is that the tasks are independent draws from those the judge will be used on;
-runs of one task may depend on each other in any way, for only one of each is labelled.
+agents alone. It may be repeated as labels come: the error is at most 1 - confidence, however often
+it is repeated. It assumes that the tasks are independent draws from those that the judge will be
+used on; runs of one task may depend on each other in any way, because only one of each is labelled.
 """
 _EXIT_CODES = (
     "exit codes: 0 the sample was drawn, or the target is shown; 1 it is not (yet); 2 a mistake"

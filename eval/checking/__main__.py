@@ -27,7 +27,7 @@ def parser() -> argparse.ArgumentParser:
     add.value(
         "--annotations",
         "KIND:PATH",
-        "hold the labels to these (default: those that the run names, if they are at hand)",
+        "compare the labels with these (default: those that the run names, if they are available)",
     )
     add.switch("--json", "print JSON instead of sentences")
     return made

@@ -10,7 +10,7 @@ from trajudge.trajectories.util.options import OptionAdder
 
 _DESCRIPTION = """\
 Compare judges: precision with intervals, recall, F1, kappa with experts, cost per 1,000 judgments,
-n and coverage on every benchmark, and ranks in which judges that are not told apart are tied.
+n and coverage on every benchmark, and ranks, shared by judges that do not differ significantly.
 Writes a page (index.html) that needs no network, and leaderboard.csv. No model is asked.
 
   trajudge leaderboard runs/* --out board
@@ -39,8 +39,8 @@ def parser() -> argparse.ArgumentParser:
     add.value(
         "--annotations",
         "KIND:PATH",
-        "expert labels that runs are held to, or those of --data (default: the runs' own, and "
-        "those beside the data)",
+        "expert labels that the runs' must agree with, or those of --data (default: the runs' "
+        "own, and those beside the data)",
     )
     add.choice(
         "--split",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from trajudge.eval.runs.settings import RunRequest
 
 DESCRIPTION = """\
-Ask a judge whether web agents succeeded, caused side effects or went round in circles, and
+Ask a judge whether web agents succeeded, caused side effects or repeated themselves, and
 measure the judge against expert annotations, the rule-based baseline beside it.
 
   trajudge judge --model gpt-4o
@@ -165,7 +165,7 @@ def _run_options(group: Any) -> None:
         type=samples,
         default=1,
         metavar="N",
-        help="judgments per trajectory, the seed of each one higher (default: 1)",
+        help="judgments per trajectory, each with the next seed (default: 1)",
     )
     add.switch("--retry-failed", "ask again where an earlier try failed")
     add(
