@@ -17,7 +17,7 @@ from trajudge.robustness.catalogue import (
     natives,
 )
 from trajudge.robustness.model import Perturbation
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 
 FAMILIES = (
     *(invariances, invariant_pictures, honest_flips, claims, injections, fabrications),
@@ -38,5 +38,8 @@ def chosen(names: Sequence[str]) -> list[Perturbation]:
 
 def _named(name: str) -> Perturbation:
     if (known := catalogue().get(name)) is None:
-        raise UserError(f"--perturbation {name}: is unknown: use one of {', '.join(catalogue())}")
+        raise UserError(
+            f"--perturbation {name}: is unknown{did_you_mean(name, catalogue()) or ':'} "
+            f"trajudge data perturb --list  shows all {len(catalogue())}"
+        )
     return known

@@ -8,6 +8,7 @@ import pytest
 
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.eval.cli import main
+from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.sources import subjects
 
 NAMES = ("--perturbation", "identity", "--limit", "3")
@@ -46,4 +47,21 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_an_unknown_perturbation_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["data", "perturb", "--data", "sample", "--perturbation", "identitty"]) == 2
-    assert "--perturbation identitty: is unknown: use one of identity" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "--perturbation identitty: is unknown, did you mean 'identity'? " in said
+    assert len(said) < 200
+    assert main(["data", "perturb", "--data", "sample", "--perturbation", "xyz"]) == 2
+    assert (
+        "--perturbation xyz: is unknown: trajudge data perturb --list " in capsys.readouterr().err
+    )
+
+
+def test_the_catalogue_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["data", "perturb", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in catalogue())
+    assert "The last reasoning fills in a review." in shown
+    assert not list(tmp_path.iterdir())
