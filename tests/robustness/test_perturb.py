@@ -60,6 +60,7 @@ def test_the_catalogue_is_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["data", "perturb", "--list"]) == 0
     shown = capsys.readouterr().out
     assert all(name in shown for name in catalogue())
