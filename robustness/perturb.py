@@ -19,15 +19,6 @@ change) and variants.jsonl (what was changed, field by field). The same seed giv
   trajudge data perturb --list
 """
 
-_FAMILIES = {
-    "A": "changes without meaning",
-    "B": "changes of the truth",
-    "C": "claims of the agent about a failed run",
-    "D": "instructions to the judge",
-    "E": "fabricated evidence",
-    "F": "the same runs, the judge asked otherwise (trajudge robust)",
-}
-
 
 def parser() -> argparse.ArgumentParser:
     """Build the command's options."""
@@ -47,15 +38,18 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Write the folder and say how many trajectories each perturbation gave."""
-    if options.list:
-        return _show_catalogue()
     from trajudge.robustness.attacked import write  # noqa: PLC0415 - --help needs none of it
     from trajudge.robustness.catalogue import catalogue, chosen  # noqa: PLC0415
+    from trajudge.robustness.catalogue.listing import families  # noqa: PLC0415
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
     from trajudge.robustness.suite import recorded_again  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
     from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
+    if options.list:
+        print_tables(families())
+        return OK
     named = chosen(options.perturbation or ())
     if asked := [one.name for one in named if one.asking]:
         raise UserError(
@@ -73,19 +67,6 @@ def main(options: argparse.Namespace) -> int:
     )
     sys.stderr.writelines(f"invalid, left out: {one_line(text)}\n" for text in written.invalid)
     return FAILURES if written.invalid else OK
-
-
-def _show_catalogue() -> int:
-    from trajudge.robustness.catalogue import catalogue  # noqa: PLC0415 - --help needs none of it
-    from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
-
-    head = ("perturbation", "attack by", "what is changed")
-    rows: dict[str, list[tuple[str, str, str]]] = {family: [] for family in _FAMILIES}
-    for one in catalogue().values():
-        by = "" if one.attacker.value == "none" else one.attacker.value
-        rows[one.family].append((one.name, by, one.summary))
-    print_tables([Table(f"{key}: {_FAMILIES[key]}", head, rows[key], names=3) for key in rows])
-    return OK
 
 
 if __name__ == "__main__":
