@@ -23,7 +23,7 @@ from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 from trajudge.trajectories.util.validation import refused_value
 
 WORDINGS = 4  # accepted for one scenario
@@ -62,9 +62,11 @@ async def plan(
             scenarios = [s for s in scenarios if s.id in proposed] or scenarios
         templates += [(name, scenario.id) for scenario in scenarios]
     if not templates:
+        known = _known(specification.apps)
+        close = did_you_mean(str(specification.scenario), known)
         raise UserError(
-            f"no scenario of {', '.join(specification.apps)} is called "
-            f"{specification.scenario!r}: choose from {', '.join(_known(specification.apps))}"
+            f"no scenario of {', '.join(specification.apps)} is called {specification.scenario!r}"
+            + (close or f": choose from {', '.join(known)}")
         )
     drawn = [templates[n] for n in rng.permutation(len(templates))]
     return GenerationPlan(tuple(_in_turn(drawn)), wordings, tuple(dropped))

@@ -153,7 +153,8 @@ def test_the_vector_that_a_mistaken_one_is_told_exists(
     --app bank => --app bank
     --app= => --app is empty: give a value
     --domain banking => --domain banking
-    --scenario haggle => 'haggle'
+    --scenario haggle => 'haggle': choose from price, cheapest,
+    --scenario cheapst => is called 'cheapst', did you mean 'cheapest'?
     --vector 1,2,3 => seven numbers
     --vector 1,1,1,1,1,1,4 => seven numbers
     --count 0 => --count: '0' is not

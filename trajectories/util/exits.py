@@ -152,9 +152,14 @@ class Parser(argparse.ArgumentParser):
         return fitted(super().format_help(), terminal_width())
 
     def error(self, message: str) -> NoReturn:
-        from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of it
+        from trajudge.trajectories.util.errors import UserError, did_you_mean  # noqa: PLC0415 - --help needs none of it
 
-        raise UserError(f"{message.removeprefix('argument ')}: see  {self.prog} --help")
+        close, unknown = "", message.removeprefix("unrecognized arguments: ")
+        if unknown != message:
+            flags = (flag for action in self._actions for flag in action.option_strings)
+            close = did_you_mean(unknown.partition(" ")[0].partition("=")[0], flags)
+        what = message.removeprefix("argument ")
+        raise UserError(f"{what}{close or ':'} see  {self.prog} --help")
 
 
 class Output(argparse._StoreAction):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 from trajudge.trajectories.util.exits import Output, Parser
 from trajudge.trajectories.util.safe_files import read_text
 
@@ -227,7 +227,8 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
     for name, value in _entries(file).items():
         option = made.renewed("--" + str(name).replace("_", "-"))
         if option not in known or option in ("--config", "--help", "--help-all"):
-            raise UserError(f"{file}: no option {name!r}: see  {made.prog} --help")
+            close = did_you_mean(str(name), [flag.removeprefix("--") for flag in known])
+            raise UserError(f"{file}: no option {name!r}{close or ':'} see  {made.prog} --help")
         if option not in named:
             words += _words(file, option, value, known[option])
     try:

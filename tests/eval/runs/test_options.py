@@ -44,7 +44,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("help-all: true\n", "no option 'help-all'"),
-        ("modell: gpt-4o\n", "no option 'modell'"),
+        ("modell: gpt-4o\n", "no option 'modell', did you mean 'model'? see  trajudge"),
         ("strict: maybe\n", "neither true nor false"),
         ("limit: -3\n", "--limit: '-3' is not a whole number"),
         ("- model\n", "no mapping of options"),
@@ -85,7 +85,9 @@ def test_a_missing_config_file_is_named() -> None:
     --timeout 0 => --timeout: '0' is not a number above 0
     --split train => --split: invalid choice: 'train'
     --model => --model: expected one argument
-    --mod gpt-4o => unrecognized arguments: --mod gpt-4o
+    --mod gpt-4o => unrecognized arguments: --mod gpt-4o, did you mean '--model'? see
+    --lmit=3 => unrecognized arguments: --lmit=3, did you mean '--limit'? see  trajudge judge --help
+    --colour red => unrecognized arguments: --colour red: see  trajudge judge --help
     """
 )
 def test_values_that_make_no_sense_are_one_sentence(words: list[str], sentence: str) -> None:
