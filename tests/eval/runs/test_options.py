@@ -44,7 +44,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("help-all: true\n", "no option 'help-all'"),
-        ("modell: gpt-4o\n", "no option 'modell', did you mean 'model'? see  trajudge"),
+        ("modell: gpt-4o\n", "no option 'modell', did you mean 'model'"),
         ("strict: maybe\n", "neither true nor false"),
         ("limit: -3\n", "--limit: '-3' is not a whole number"),
         ("- model\n", "no mapping of options"),
