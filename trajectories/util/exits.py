@@ -158,8 +158,8 @@ class Parser(argparse.ArgumentParser):
         if unknown != message:
             flags = (flag for action in self._actions for flag in action.option_strings)
             close = did_you_mean(unknown.partition(" ")[0].partition("=")[0], flags)
-        what = message.removeprefix("argument ")
-        raise UserError(f"{what}{close or ':'} see  {self.prog} --help")
+        mistake = message.removeprefix("argument ")
+        raise UserError(f"{mistake}{close or ':'} see  {self.prog} --help")
 
 
 class Output(argparse._StoreAction):
