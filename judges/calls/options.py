@@ -61,7 +61,10 @@ CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "prices": {"metavar": "FILE", "help": "price table that overrides the built-in one"},
     "dry-run": {"action": "store_true", "help": "estimate the cost without a call"},
     "yes": {"action": "store_true", "help": "do not ask before a run that costs more than $1"},
-    "cache": {"metavar": "FILE", "help": "cached replies (default: TRAJUDGE_CACHE, or a file in ~/.cache/trajudge)"},
+    "cache": {
+        "metavar": "FILE",
+        "help": "cached replies (default: TRAJUDGE_CACHE, or a file in ~/.cache/trajudge)",
+    },
 }
 
 
