@@ -34,7 +34,8 @@ def parser() -> TextParser:
     options.add_argument(
         "--tasks", type=Path, metavar="FILE", help="the task file, for the audit's text of rules"
     )
-    server_options(options.add_argument_group("where it listens"))
+    listens = options.add_argument_group("where it listens")
+    server_options(listens, signing_in="each person's own, which trajudge label people printed")
     return options
 
 

@@ -24,8 +24,8 @@ def shown_options(parser: Any) -> None:
     )
 
 
-def server_options(group: Any) -> None:
-    """Add the options that say where the application listens."""
+def server_options(group: Any, *, signing_in: str = "which is printed once at the start") -> None:
+    """Add the options that say where the application listens; ``signing_in`` says whose token."""
     add = OptionAdder(group)
     add.number("--port", "port to listen on (default: any free)", port, default=0)
     add.value(
@@ -34,7 +34,7 @@ def server_options(group: Any) -> None:
         "address to listen on (default: 127.0.0.1, this machine alone)",
         default="127.0.0.1",
     )
-    add.switch("--auth", "ask for a token, which is printed once at the start")
+    add.switch("--auth", f"ask for a token, {signing_in}")
     add.switch(
         "--i-know-it-is-open", "listen on an address that others reach without asking for a token"
     )

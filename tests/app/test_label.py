@@ -35,3 +35,16 @@ def test_bad_input_is_one_sentence(
     assert trajudge(["label", *(str(tmp_path) if word == "QUEUE" else word for word in words)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert sentence in line
+
+
+def test_the_help_says_where_a_token_comes_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    for command, place in (
+        (["label", "serve"], "each person's own, which trajudge label people printed"),
+        (["inspect"], "ask for a token, which is printed once at the start"),
+    ):
+        with pytest.raises(SystemExit):
+            trajudge([*command, "--help"])
+        assert place in " ".join(capsys.readouterr().out.split()), command
