@@ -76,6 +76,14 @@ class RunManifest(Record):
 # no judge changes its version without its prompts.
 _FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
 
+# What says nothing of a judge and how it asks.
+_OF_THE_DATA = frozenset(
+    {
+        *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),
+        *("version", "protocol", "seed", "sent", "windows", "prices"),
+    }
+)
+
 _WHY = {
     "prompt_hash": "the prompts have changed since, and one run never mixes two versions (what it "
     "holds can be scored, and re-parsed with  trajudge run reparse): ",
@@ -99,6 +107,12 @@ def recorded_versions(manifest: Mapping[str, Any]) -> dict[str, int]:
         return dict(versions)
     card = manifest.get("card") or {}
     return {str(card["name"]): int(card.get("version", 1))} if card.get("name") else {}
+
+
+def configuration_of(manifest: Mapping[str, Any]) -> str:
+    """Return a digest of what a run's judge is and how it asks, whatever it judged."""
+    settings = {name: value for name, value in manifest.items() if name not in _OF_THE_DATA}
+    return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def recorded_samples(manifest: Mapping[str, Any]) -> int:

@@ -13,8 +13,8 @@ from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import last_of_each
 from trajudge.eval.data.index.judgments import PublishedJudgments, RunJudgments, read_run_judgments
-from trajudge.eval.data.index.keys import KeyColumns, places_among
-from trajudge.eval.data.manifest import recorded_samples, recorded_versions
+from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, places_among
+from trajudge.eval.data.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     MANIFEST,
@@ -49,9 +49,9 @@ class Source:
     where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
     the user should know of the reading; ``models`` the model of a published judge;
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
-    cards (``eval.data.manifest.recorded_versions``); ``policies`` by which the labels were made,
-    of sources that have several; ``beside`` what runs paid beside their judgments' cost;
-    ``unfinished`` the runs that lack judgments.
+    cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
+    ``policies`` by which the labels were made, of sources that have several; ``beside`` what runs
+    paid beside their judgments' cost; ``unfinished`` the runs that lack judgments.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Source:
     models: dict[str, str] = field(default_factory=dict)
     training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
     versions: dict[str, dict[str, int]] = field(default_factory=dict)
+    configurations: dict[str, str] = field(default_factory=dict)
     policies: set[str] = field(default_factory=set)
     beside: PaidBeside = field(default_factory=PaidBeside)
     unfinished: list[UnfinishedRun] = field(default_factory=list)
@@ -108,6 +109,7 @@ def read_run(folder: Path) -> Source:
         training=trained_on(manifest, judgments),
         notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
         versions={judge: recorded_versions(manifest) for judge in judges},
+        configurations=dict.fromkeys(judges, configuration_of(manifest)),
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
         unfinished=unfinished_runs(manifest, len(judgments)),
@@ -192,8 +194,34 @@ def representation_name(shown: tuple[bool, bool]) -> str:
 
 
 def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
-    """For each source its judges, with the name that tells them apart from the other sources'."""
-    return names_apart([(source.name, _judges(source.judgments)) for source in sources])
+    """For each source its judges, with the name that tells them apart from the other sources'.
+
+    What several runs hold of a judge with the same settings, on different trajectories, is one
+    judge's, under its own name.
+    """
+    renamed = names_apart([(source.name, _judges(source.judgments)) for source in sources])
+    for judge in {judge for names in renamed for judge, name in names.items() if name != judge}:
+        its_own = [place for place, names in enumerate(renamed) if judge in names]
+        if _is_in_parts(judge, [sources[place] for place in its_own]):
+            for place in its_own:
+                renamed[place][judge] = judge
+    return renamed
+
+
+def _is_in_parts(judge: str, sources: Sequence[Source]) -> bool:
+    """Tell whether the sources hold one judge's judgments of different trajectories."""
+    settings = {source.configurations.get(judge) for source in sources}
+    if len(settings) > 1 or None in settings:
+        return False
+    parts = [_keys(source.judgments, judge) for source in sources]
+    return len(distinct(joined(parts))[0]) == sum(len(distinct(part)[0]) for part in parts)
+
+
+def _keys(judgments: Sequence[Judgment], judge: str) -> KeyColumns:
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
+        columns = judgments.columns
+        return columns.keys.at(columns.judge == columns.judges.index(judge))
+    return KeyColumns.of(j.key for j in judgments if j.judge == judge)
 
 
 def names_apart(places: Sequence[tuple[str, Collection[str]]]) -> list[dict[str, str]]:
@@ -207,8 +235,8 @@ def names_apart(places: Sequence[tuple[str, Collection[str]]]) -> list[dict[str,
 
 
 def combine(sources: Sequence[Source]) -> Source:
-    """Combine all sources into one. A judge that several of them have is told apart by its
-    source's name; of several labels of one trajectory the last counts."""
+    """Combine all sources into one. A judge that several of them have is named as ``judge_names``
+    says; of several labels of one trajectory the last counts."""
     rewards = known_rewards([source.rewards for source in sources])
     whole = Source("", [], rewards, _labels(sources))
     renamed = judge_names(sources)
@@ -217,7 +245,11 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.representations |= {
             names[judge]: shown for judge, shown in source.representations.items()
         }
-        whole.training |= {names[judge]: keys for judge, keys in source.training.items()}
+        whole.configurations |= {
+            names[judge]: told for judge, told in source.configurations.items()
+        }
+        for judge, keys in source.training.items():
+            whole.training.setdefault(names[judge], set()).update(keys)
         whole.versions |= {names[judge]: told for judge, told in source.versions.items()}
         whole.notes += source.notes
         whole.data += [spec for spec in source.data if spec not in whole.data]

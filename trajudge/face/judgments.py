@@ -77,8 +77,9 @@ class Judgments(Sequence[Judgment]):
         return len(self._source.judgments)
 
     def __add__(self, other: Judgments) -> Judgments:
-        """Join two sets of judgments; a judge that both have is told apart by its folder. Raises
-        UserError for a run that both hold."""
+        """Join two sets of judgments; a judge that both have is told apart by its folder, unless
+        its settings are the same and no trajectory is in both. Raises UserError for a run that
+        both hold."""
         refuse_repeated([*self.folders, *other.folders])
         both = sources.combine([self._source, other._source])
         return Judgments(both, [*self.folders, *other.folders])

@@ -5,28 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import orjson
+from typing import NamedTuple
 
 from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.data.manifest import configuration_of
 from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.data.sources import Source, read_run
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
+
 # Settings that may differ between two parts of one submission: what was judged, and by which
 # release.
-_OF_THE_DATA = frozenset(
-    {
-        *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),
-        *("version", "protocol", "seed", "sent", "windows", "prices"),
-    }
-)
-
-
 @dataclass(frozen=True)
 class BoardEntry:
     """One source of verdicts. ``configuration`` is equal for runs that differ in their data alone;
@@ -74,12 +65,6 @@ def _read_run(folder: Path, suffix: str) -> BoardEntry:
     if "/" in labels and not labels.startswith((".", "/")):
         source.notes.append(f"labels of {source.name}: {labels}")
     return BoardEntry(source, configuration_of(manifest), free=free)
-
-
-def configuration_of(manifest: Mapping[str, Any]) -> str:
-    """Return a digest of what a run's judge is and how it asks, whatever it judged."""
-    settings = {name: value for name, value in manifest.items() if name not in _OF_THE_DATA}
-    return sha256(orjson.dumps(settings, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def verdicts_by_judge(entries: Sequence[BoardEntry]) -> dict[str, JudgeVerdicts]:

@@ -12,7 +12,7 @@ from tests.eval.leaderboard.folders import write_run
 from tests.screens import one_screen
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.data.sources import read_run
+from trajudge.eval.data.sources import combine, judge_names, read_run
 from trajudge.eval.score import main
 from trajudge.judges.model import Status
 
@@ -107,4 +107,38 @@ def test_judges_are_compared_benchmark_by_benchmark_where_asked(
     assert [line.split()[:4] for line in lines[-2:]] == [
         ["VisualWebArena", "good", ">", "odd"],
         ["WebArena", "good", ">", "odd"],
+    ]
+
+
+def part(folder: Path, tasks: range, **manifest: object) -> Path:
+    judged = [said(task, task % 3 > 0) for task in tasks]
+    return write_run(folder, judged, [label(task, task % 2 > 0) for task in tasks], **manifest)
+
+
+def test_what_runs_of_one_judge_hold_on_different_trajectories_is_one_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its halves stood as two judges, of which one was the more precise."""
+    whole = part(tmp_path / "whole", range(20), selection={"split": "all"})
+    halves = [
+        part(tmp_path / "first", range(9), selection={"benchmarks": ["a"]}, data="trajudge:a"),
+        part(tmp_path / "second", range(9, 20), training_keys=[], data="trajudge:b"),
+    ]
+    assert [*combine([read_run(half) for half in halves]).judgments] == [*read_run(whole).judgments]
+    screens = []
+    for runs in ([whole], halves):
+        assert main([*map(str, runs), "--full", "--baselines", "off"]) == 0
+        screens.append(capsys.readouterr().out)
+    assert screens[0] == screens[1]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "manifest"), [(range(8, 20), {}), (range(9, 20), {"model": "gpt-4.1"})]
+)
+def test_runs_that_share_a_trajectory_or_differ_in_a_setting_are_told_apart(
+    tmp_path: Path, tasks: range, manifest: dict[str, object]
+) -> None:
+    runs = [part(tmp_path / "first", range(9)), part(tmp_path / "second", tasks, **manifest)]
+    assert judge_names([read_run(run) for run in runs]) == [
+        {"judge": f"judge ({run})"} for run in runs
     ]
