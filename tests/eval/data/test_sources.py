@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -110,7 +111,7 @@ def test_judges_are_compared_benchmark_by_benchmark_where_asked(
     ]
 
 
-def part(folder: Path, tasks: range, **manifest: object) -> Path:
+def part(folder: Path, tasks: range, **manifest: Any) -> Path:
     judged = [said(task, task % 3 > 0) for task in tasks]
     return write_run(folder, judged, [label(task, task % 2 > 0) for task in tasks], **manifest)
 
@@ -136,7 +137,7 @@ def test_what_runs_of_one_judge_hold_on_different_trajectories_is_one_judges(
     ("tasks", "manifest"), [(range(8, 20), {}), (range(9, 20), {"model": "gpt-4.1"})]
 )
 def test_runs_that_share_a_trajectory_or_differ_in_a_setting_are_told_apart(
-    tmp_path: Path, tasks: range, manifest: dict[str, object]
+    tmp_path: Path, tasks: range, manifest: dict[str, Any]
 ) -> None:
     runs = [part(tmp_path / "first", range(9)), part(tmp_path / "second", tasks, **manifest)]
     assert judge_names([read_run(run) for run in runs]) == [
