@@ -23,6 +23,7 @@ from trajudge.eval.data.index.keys import KeyColumns, KeyColumnsBuilder
 from trajudge.eval.data.index.label_lines import read_label_columns
 from trajudge.eval.data.index.labels import StoredAnnotations
 from trajudge.eval.data.index.saved_labels import SavedKeys
+from trajudge.eval.data.run_folder import LABELS
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.loaders import KINDS, open_source, parse_source
 from trajudge.trajectories.loading import Loaded, Want, accept_all
@@ -166,6 +167,9 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         DOOR.warn_of_namesake(SAMPLE)
     labels = annotations or _labels_of(resolve_sample(data))
     opened = _open_labels(labels) if labels else ()
+    if labels and not annotations and _is_above(labels, resolve_sample(data)):
+        told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
+        note = "; ".join(filter(None, [note, told]))
     if annotations and all(one.role is Role.SECONDARY for one in opened):
         raise no_label(annotations)
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
@@ -183,6 +187,14 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         note,
         goals=read_goals(goals) if goals else None,
     )
+
+
+def _is_above(labels: str, data: str) -> bool:
+    """Tell whether the labels are a file of ours that lies above the data, not in its folder."""
+    file, place = parse_labels(labels).path, parse_source(data)[1]
+    if file is None or place is None or file.name != LABELS:
+        return False
+    return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
 
 
 def _open_labels(spec: str) -> Sequence[Annotation]:
@@ -237,8 +249,8 @@ def _labels_of(data: str) -> str | None:
     kind, path = parse_source(data)
     if path is not None:
         for folder in (path, *path.resolve().parents[:2]):
-            if folder.is_dir() and (folder / "labels.jsonl").is_file():
-                return f"trajudge:{folder / 'labels.jsonl'}"
+            if folder.is_dir() and (folder / LABELS).is_file():
+                return f"trajudge:{folder / LABELS}"
             if kind.startswith("agentrewardbench") and (folder / "annotations.csv").is_file():
                 return f"agentrewardbench:{folder}"
     if path is not None and holds_labels(kind, path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from importlib import metadata
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from tests.hub_server import Hub, serve
 from trajudge.annotations import agentrewardbench
 from trajudge.eval.data.inputs import find_source
 from trajudge.eval.judge import main
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.sample import sample_path
 
 AGENT = "GenericAgent-gpt-4o-2024-11-20"
 HEADER = (
@@ -95,3 +99,16 @@ def test_labels_that_the_user_named_for_the_sample_are_recorded_as_such(tmp_path
     named = f"agentrewardbench:{tmp_path}"
     assert find_source("sample", named).labels == named
     assert find_source("sample", None).labels == find_source("sample", "sample").labels == "sample"
+
+
+@pytest.mark.parametrize("place", [".", "runs", "runs/july"])
+def test_labels_above_the_data_are_named(tmp_path: Path, place: str) -> None:
+    """They were taken without a word."""
+    data = tmp_path / "runs" / "july"
+    store.write(data, [one for one in store.read(sample_path()) if isinstance(one, Trajectory)][:1])
+    file = tmp_path / place / "labels.jsonl"
+    shutil.copy(sample_path() / "labels.jsonl", file)
+    note = find_source(f"trajudge:{data}", None).note
+    assert (str(file) in note) is (place != "runs/july")
+    assert "expert labels" not in find_source(f"trajudge:{data}", f"trajudge:{file}").note
+    assert "expert labels" not in find_source("sample", None).note
