@@ -126,7 +126,10 @@ def test_a_watched_browser_tells_pages_from_frames_on_any_host(
         assert page.get_by_role("dialog").count() == 1
         with page.expect_popup() as opened:
             page.evaluate("window.open('/c'); null")
-        opened.value.wait_for_url(url + "/c")  # its first load may be that of about:blank
+        # Its first load may be that of about:blank, and Playwright may miss that of a page which
+        # takes its place just then: the page itself is asked.
+        opened.value.wait_for_url(url + "/c", wait_until="commit")
+        opened.value.wait_for_function("document.readyState === 'complete'")
         browser.close()
     pages = [(e["k"], e["url"], e["certain"]) for e in events_of(tmp_path, "page")]
     paths = ("/a", "/b", "/pushed", "/c")
