@@ -65,7 +65,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         self.cases = {case.id: case for case in listed}
         self.agent = agent
         self.render_mode = render_mode
-        self.reasoning = ""
+        self.reasoning: str | None = None
         self._shows = browser and pictures
         if not self._shows:
             self.metadata = {"render_modes": []}
@@ -93,7 +93,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         super().reset(seed=seed)
         case = self._case(dict(options or {}))
         name = self.np_random.bytes(8).hex()
-        self._episode = None
+        self._episode = self.reasoning = None
         self._open.close()
         job = Job(
             config=case.config,
@@ -119,7 +119,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         if not isinstance(action, str):
             raise TypeError(f"an action is text such as \"click('12')\", not {action!r}")
         episode.act(action, self.reasoning)
-        self.reasoning = ""
+        self.reasoning = None
         try:
             refuse_mistake(episode.run)
         except NotPlayed as failure:

@@ -147,10 +147,10 @@ class Episode:
     def is_over(self) -> bool:
         return self.answer is not None or self.is_truncated
 
-    def act(self, text: str, thought: str) -> None:
+    def act(self, text: str, thought: str | None) -> None:
         """Do the agent's next action and observe what it leads to."""
         # What no JSON takes (half a surrogate pair) is no part of a record.
-        text, thought = sendable(text), sendable(thought)
+        text, thought = sendable(text), thought and sendable(thought)
         seen, before = self.view, self.run.state.version
         step = Step(
             index=len(self._steps), observation=seen.observation, reasoning=thought, action=text

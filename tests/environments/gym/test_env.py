@@ -129,11 +129,16 @@ def test_a_judge_reads_what_was_done_and_why(offline: WebEnv, tmp_path: Path) ->
     runs: list[Trajectory] = []
     for _ in range(2):
         offline.reset(options={"case": PRICE.id})
-        offline.reasoning = "I do not know."
+        if not runs:
+            offline.reasoning = "I do not know."
         *_, told = offline.step("send_msg_to_user('I give up.')")
         runs.append(told["trajectory"])
+        offline.reasoning = "This is of no step of the next episode."
     assert [run.key.attempt for run in runs] == [0, 1]
-    assert [step.reasoning for step in runs[0].steps] == ["I do not know.", None]
+    assert [[step.reasoning for step in run.steps] for run in runs] == [
+        ["I do not know.", None],
+        [None, None],
+    ]
     assert runs[0].answer == "I give up."
     judged = tj.judge(runs, "heuristic", out=tmp_path / "run")
     assert [one.key for one in judged] == [run.key for run in runs]
