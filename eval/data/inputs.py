@@ -165,9 +165,10 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
     goals = goals or recorded
     if is_sample := data == SAMPLE:
         DOOR.warn_of_namesake(SAMPLE)
-    labels = annotations or _labels_of(resolve_sample(data))
+    place = resolve_sample(data)
+    labels = annotations or _labels_of(place)
     opened = _open_labels(labels) if labels else ()
-    if labels and not annotations and _is_above(labels, resolve_sample(data)):
+    if labels and not annotations and _is_above(labels, place):
         told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
         note = "; ".join(filter(None, [note, told]))
     if annotations and all(one.role is Role.SECONDARY for one in opened):

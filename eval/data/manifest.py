@@ -76,7 +76,7 @@ class RunManifest(Record):
 # no judge changes its version without its prompts.
 _FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
 
-# What says nothing of a judge and how it asks.
+# Settings that may differ between two parts of what one judge judged: the data, and the release.
 _OF_THE_DATA = frozenset(
     {
         *("data", "revision", "annotations", "selection", "training_keys", "loader_digest"),

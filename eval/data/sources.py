@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -202,19 +202,20 @@ def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
     renamed = names_apart([(source.name, _judges(source.judgments)) for source in sources])
     for judge in {judge for names in renamed for judge, name in names.items() if name != judge}:
         its_own = [place for place, names in enumerate(renamed) if judge in names]
-        if _is_in_parts(judge, [sources[place] for place in its_own]):
+        settings = {sources[place].configurations.get(judge) for place in its_own}
+        if are_parts(settings, (_keys(sources[place].judgments, judge) for place in its_own)):
             for place in its_own:
                 renamed[place][judge] = judge
     return renamed
 
 
-def _is_in_parts(judge: str, sources: Sequence[Source]) -> bool:
-    """Tell whether the sources hold one judge's judgments of different trajectories."""
-    settings = {source.configurations.get(judge) for source in sources}
+def are_parts(settings: Collection[str | None], parts: Iterable[KeyColumns]) -> bool:
+    """Tell whether a judge's keys in several places are parts of what one judge judged: under one
+    configuration that is known (``manifest.configuration_of``), no trajectory in two of them."""
     if len(settings) > 1 or None in settings:
         return False
-    parts = [_keys(source.judgments, judge) for source in sources]
-    return len(distinct(joined(parts))[0]) == sum(len(distinct(part)[0]) for part in parts)
+    keys = [*parts]
+    return len(distinct(joined(keys))[0]) == sum(len(distinct(each)[0]) for each in keys)
 
 
 def _keys(judgments: Sequence[Judgment], judge: str) -> KeyColumns:

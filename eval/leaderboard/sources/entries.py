@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations.agentrewardbench import benchmark_of
+from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.manifest import configuration_of
 from trajudge.eval.data.run_folder import read_manifest
-from trajudge.eval.data.sources import Source, read_run
+from trajudge.eval.data.sources import Source, are_parts, read_run
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 
 
-# Settings that may differ between two parts of one submission: what was judged, and by which
-# release.
 @dataclass(frozen=True)
 class BoardEntry:
     """One source of verdicts. ``configuration`` is equal for runs that differ in their data alone;
@@ -79,7 +78,10 @@ def verdicts_by_judge(entries: Sequence[BoardEntry]) -> dict[str, JudgeVerdicts]
             parts.setdefault(judge, []).append((entry, judgments))
     rows: dict[str, JudgeVerdicts] = {}
     for judge, mine in sorted(parts.items()):
-        one = _is_one_row(mine)
+        one = are_parts(
+            {entry.configuration for entry, _ in mine},
+            (KeyColumns.of(judgment.key for judgment in judgments) for _, judgments in mine),
+        )
         for entry, judgments in mine:
             name = judge if one else f"{judge} ({entry.source.name})"
             row = rows.setdefault(
@@ -99,10 +101,3 @@ def _by_judge(judgments: Iterable[Judgment]) -> dict[str, list[Judgment]]:
     for judgment in judgments:
         by_judge.setdefault(judgment.judge, []).append(judgment)
     return by_judge
-
-
-def _is_one_row(parts: Sequence[tuple[BoardEntry, Collection[Judgment]]]) -> bool:
-    if len({entry.configuration for entry, _ in parts}) > 1:
-        return False
-    judged = Counter(key for _, mine in parts for key in {judgment.key for judgment in mine})
-    return not judged or max(judged.values()) == 1
