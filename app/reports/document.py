@@ -90,7 +90,8 @@ def report_document(content: Content, config: ReportConfig) -> Document:
             "pictures: allow more, or show fewer cases with --show N"
         )
     album = Album(room, config.folder)
-    whole = _render(content, config, _pictures(cases, album.put))
+    pictures = _pictures(cases, album.put)
+    whole = _render(content, config, pictures) if pictures else bare
     return Document(whole, album.taken, album.dropped)
 
 

@@ -16,12 +16,12 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.spaces import Box, Dict
 from numpy.typing import NDArray
 
-from trajudge.environments.agents.protocol import Job, NotPlayed
+from trajudge.environments.agents.protocol import Job
 from trajudge.environments.gym.pages import ChromiumPages, OfflinePages, Pages
 from trajudge.environments.gym.spaces import ActionText, UnicodeText
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
-from trajudge.environments.recording.recorder import refuse_mistake
+from trajudge.environments.recording.recorder import raise_mistake
 from trajudge.prompts.render import sendable
 from trajudge.trajectories.util.errors import UserError
 
@@ -120,10 +120,7 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
             raise TypeError(f"an action is text such as \"click('12')\", not {action!r}")
         episode.act(action, self.reasoning)
         self.reasoning = None
-        try:
-            refuse_mistake(episode.run)
-        except NotPlayed as failure:
-            raise UserError(str(failure)) from failure
+        raise_mistake(episode.run)
         seen, ended = self._observation(episode, action), episode.answer is not None
         if not episode.is_over:
             return seen, 0.0, False, False, {}
@@ -136,8 +133,8 @@ class WebEnv(gymnasium.Env[dict[str, Any], str]):
         return seen, float(finding.labels.success is True), ended, not ended, info
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Return the page as it is now, (H, W, 3); None in another mode, and without pictures."""
-        if self.render_mode != "rgb_array" or self._episode is None or not self._shows:
+        """Return the page as it is now, (H, W, 3); None in another mode."""
+        if self.render_mode != "rgb_array" or self._episode is None:
             return None
         return self._picture(self._episode)
 

@@ -31,7 +31,9 @@ class UnicodeText(Space[str]):
         return isinstance(x, str) and len(x) <= self.most
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and vars(other)["most"] == self.most
+        return (
+            isinstance(other, UnicodeText) and type(other) is type(self) and other.most == self.most
+        )
 
     def __hash__(self) -> int:
         return hash((type(self), self.most))

@@ -140,12 +140,8 @@ class Episode:
         self._actions: list[ExecutedAction] = []
 
     @property
-    def is_truncated(self) -> bool:
-        return self.answer is None and len(self._steps) >= self.job.budget
-
-    @property
     def is_over(self) -> bool:
-        return self.answer is not None or self.is_truncated
+        return self.answer is not None or len(self._steps) >= self.job.budget
 
     def act(self, text: str, thought: str | None) -> None:
         """Do the agent's next action and observe what it leads to."""

@@ -114,8 +114,11 @@ class Recorder:
             pictures=pictures,
             proxy=proxy,
         )
-        for run in served:
-            refuse_mistake(run)
+        try:
+            for run in served:
+                raise_mistake(run)
+        except UserError as mistake:
+            raise NotPlayed(str(mistake)) from mistake
         return recorded
 
     def close(self) -> None:
@@ -136,15 +139,11 @@ class Recorder:
         )
 
 
-def refuse_mistake(run: ServedRun) -> None:
-    """Raise what the application raised in the run, NotPlayed if it is a user's."""
-    if run.mistake is None:
-        return
-    try:
+def raise_mistake(run: ServedRun) -> None:
+    """Raise what the application raised in the run, UserError if it is a user's."""
+    if run.mistake is not None:
         with mistakes_of(run.app.id, f"{run.config.id} cannot be played"):
             raise run.mistake
-    except UserError as mistake:
-        raise NotPlayed(str(mistake)) from mistake
 
 
 def recorded_offline(job: Job, seed: int) -> Recorded:
