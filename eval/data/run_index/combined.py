@@ -1,7 +1,8 @@
 """Several runs as one index: for what is said of trajectories over all their judges.
 
 It is a temporary file, copied from the runs' own indexes, and copied again when one of them has
-changed. A judge that several runs have is told apart by its run's name.
+changed. A judge that several runs have is told apart by its run's name, unless they are parts of
+what one judge judged (``sources.are_parts``).
 """
 
 from __future__ import annotations
@@ -11,17 +12,21 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from weakref import finalize
 
 from trajudge.eval.data.index.cache_place import FileIdentity
+from trajudge.eval.data.index.keys import KeyColumns
+from trajudge.eval.data.manifest import configuration_of
+from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.data.run_index.database import LIMIT, reading_from
 from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.schema import INDEXES, TABLES, VOTES
 from trajudge.eval.data.run_index.trajectories import spread
+from trajudge.eval.data.sources import are_parts
+from trajudge.trajectories.model import TrajectoryKey
 
 # A run that is being written changes all the time: copying takes at most this share of it.
 _SHARE = 0.1
@@ -58,6 +63,11 @@ _LABELS = f"""
 insert or replace into label
 select t.id, p.annotator, p.role, p.success, p.side_effect, p.repetition, p.optimality
 {_OWN.format("label")}
+"""
+
+_KEYS = """
+select benchmark, agent, task_id, attempt from trajectory
+where id in (select trajectory from judgment where judge = ?)
 """
 
 
@@ -131,12 +141,23 @@ class CombinedIndex:
             connection.execute("commit")
 
     def _shared_judges(self) -> str:
-        """List the judges that several runs have, as JSON."""
-        owners: Counter[str] = Counter()
+        """List the judges to tell apart, which several runs have, as JSON."""
+        owners: dict[str, list[RunIndex]] = {}
         for index in self._indexes.values():
             with reading_from(index.place) as connection:
-                owners.update(row[0] for row in connection.execute(_JUDGES))
-        return json.dumps([judge for judge, count in owners.items() if count > 1])
+                for (judge,) in connection.execute("select distinct judge from judgment"):
+                    owners.setdefault(judge, []).append(index)
+        return json.dumps(
+            [judge for judge, its in owners.items() if len(its) > 1 and not _is_one(judge, its)]
+        )
 
 
-_JUDGES = "select distinct judge from judgment"
+def _is_one(judge: str, indexes: Sequence[RunIndex]) -> bool:
+    settings = {configuration_of(read_manifest(index.folder)) for index in indexes}
+    return are_parts(settings, (KeyColumns.of(_judged(judge, index)) for index in indexes))
+
+
+def _judged(judge: str, index: RunIndex) -> Iterator[TrajectoryKey]:
+    with reading_from(index.place) as connection:
+        for benchmark, agent, task_id, attempt in connection.execute(_KEYS, (judge,)):
+            yield TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id, attempt=attempt)

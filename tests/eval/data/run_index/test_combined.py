@@ -9,7 +9,7 @@ import pytest
 
 from tests.eval.cases import label, said
 from tests.eval.data.run_index.runs import judgments, write
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels
+from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.eval.data.run_index.combined import CombinedIndex
 from trajudge.eval.data.run_index.filters import parse_filter
 from trajudge.eval.data.run_index.index import RunIndex
@@ -90,3 +90,18 @@ def test_more_runs_than_a_database_attaches(tmp_path: Path) -> None:
     assert rows(combined(folders), "select count(*), count(distinct judge) from judgment")[0][
         :
     ] == (26, 13)
+
+
+def test_parts_of_one_judge_are_one_judge_and_other_settings_are_another(tmp_path: Path) -> None:
+    """Two runs judge the two halves of the tasks; a third has the settings of neither."""
+    halves = [[said(task, True, judge="a") for task in tasks] for tasks in (range(6), range(6, 9))]
+    folders = [write(tmp_path / f"half{n}", lines) for n, lines in enumerate(halves)]
+    judges = "select judge, count(*) from judgment group by judge order by judge"
+    assert list(map(tuple, rows(combined(folders), judges))) == [("a", 9)]
+    other = write(tmp_path / "other", [said(9, True, judge="a")])
+    write_manifest(other, {"judge": "a", "data": "trajudge:absent", "prompt_hash": "other"})
+    assert list(map(tuple, rows(combined([*folders, other]), judges))) == [
+        ("a (half0)", 6),
+        ("a (half1)", 3),
+        ("a (other)", 1),
+    ]
