@@ -14,7 +14,8 @@ from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import OpenedRun, Workspace
 from trajudge.app.trajectories.access import TrajectoryAccess
-from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrary
+from trajudge.app.trajectories.library import OpenedTrajectory, TrajectoryAbsent, TrajectoryLibrary
+from trajudge.app.trajectories.overview import GoalPicture, goal_pictures
 from trajudge.app.trajectories.verdicts import TrajectoryVerdicts, verdicts_on
 from trajudge.eval.data.run_folder import record_path
 from trajudge.eval.data.run_index.listing import judgments_beside, parse_sorting
@@ -73,6 +74,7 @@ class JudgmentDetail(NamedTuple):
     judgment: Judgment
     model: str
     trajectory: Trajectory | None
+    goal_pictures: tuple[GoalPicture, ...]
     absent: str
     reasoning: tuple[TextPart, ...]
     rebuilt: RebuiltPrompt
@@ -100,7 +102,8 @@ def judgment_detail(
     listed = _listed(run, place, query)
     judgment, manifest = run.judgment(place), run.manifest
     data = str(manifest.get("data") or "")
-    trajectory, absent = _trajectory(access.library(workspace), judgment, data)
+    opened, absent = _opened(access.library(workspace), judgment, data)
+    trajectory = opened and opened.trajectory
     rebuilt = rebuild(manifest, judgment, trajectory, absent)
     steps = len(trajectory.steps) if trajectory else 0
     return JudgmentDetail(
@@ -109,6 +112,7 @@ def judgment_detail(
         judgment=judgment,
         model=str(manifest.get("model") or ""),
         trajectory=trajectory,
+        goal_pictures=goal_pictures(opened.trajectory, access.shelf, opened.root) if opened else (),
         absent=absent,
         reasoning=with_steps(judgment.reasoning, steps),
         rebuilt=rebuilt,
@@ -134,11 +138,11 @@ def _listed(run: OpenedRun, place: int, query: Mapping[str, str]) -> ListedPlace
     )
 
 
-def _trajectory(
+def _opened(
     library: TrajectoryLibrary, judgment: Judgment, data: str
-) -> tuple[Trajectory | None, str]:
+) -> tuple[OpenedTrajectory | None, str]:
     try:
-        return library.open(judgment.key, data).trajectory, ""
+        return library.open(judgment.key, data), ""
     except (TrajectoryAbsent, UserError) as absent:
         return None, str(absent)
 

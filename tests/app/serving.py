@@ -41,7 +41,7 @@ class Served(NamedTuple):
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body, named)
         response: HTTPResponse = connection.getresponse()
-        text = response.read().decode()
+        text = response.read().decode(errors="replace")
         connection.close()
         kept = {name.lower(): value for name, value in response.getheaders()}
         return Answer(response.status, kept, text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.app.browsing import launched, opened
-from tests.app.made_runs import Task, write_run
+from tests.app.made_runs import Task, png, write_run
 from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import call
@@ -25,6 +26,8 @@ from trajudge.eval.data.run_folder import (
     write_manifest,
     write_record,
 )
+from trajudge.trajectories import store
+from trajudge.trajectories.model import ImageRef, Trajectory
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
@@ -134,6 +137,20 @@ def test_hostile_text_stays_text(browser: Browser, shop: Served) -> None:
     page.goto(shop.address + "/run/simplified-axtree/judgment/0")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert events == []
+
+
+def test_the_pictures_of_the_goal_stand_below_its_words(tmp_path: Path) -> None:
+    run = write_run(tmp_path, [Task("like-this", True, True)])
+    data = tmp_path / "data"
+    [made] = [one for one in store.read(data) if isinstance(one, Trajectory)]
+    pictures = (ImageRef(data=png(shade=200)), ImageRef(problem="gone"))
+    (data / "trajectories.jsonl").unlink()
+    store.write(data, [made.model_copy(update={"goal_images": pictures})])
+    with served(open_workspace([run])) as server:
+        page = server.ask("/run/judge/judgment/0").text
+        [source] = re.findall(r'<img src="(/image/[^"]+)"[^>]+alt="Picture 1 of the goal"', page)
+        assert server.ask(source).status == 200
+    assert "Picture 2 of the goal cannot be shown: <bdi>it was lost before</bdi>" in page
 
 
 @table(
