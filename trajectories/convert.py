@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.util.terminal import count_of, one_line
 
 if TYPE_CHECKING:
     from trajudge.trajectories.loading import Loaded
-    from trajudge.trajectories.model import Trajectory
+    from trajudge.trajectories.model import Trajectory, TrajectoryKey
+    from trajudge.trajectories.util.errors import ImageUnreadable
 
 _DESCRIPTION = """\
 Read trajectories of any format and write them in trajudge's own: a folder with one line a
@@ -49,8 +50,14 @@ def main(options: argparse.Namespace) -> int:
     with naming("IN"):
         store.check_target(options.target, parse_source(source)[1], "OUT")
         read = _Readable(open_source(source, goals=goals))
-    file = store.write(options.target, read)
+    file = store.write(options.target, read, on_lost=read.lose)
     sys.stdout.write(f"{file}: {count_of(read.converted, 'trajectory')}\n")
+    if read.lost:
+        sys.stderr.write(
+            f"warning: {count_of(read.lost, 'picture')} could not be read (the first: "
+            f"{one_line(read.first_lost)}): not in {options.target}, where the warnings of each "
+            "trajectory name its own\n"
+        )
     return FAILURES if read.failed else OK
 
 
@@ -58,16 +65,23 @@ class _Readable:
     """The trajectories of a source; what cannot be read is named on stderr and counted."""
 
     def __init__(self, loaded: Loaded) -> None:
-        self.converted = self.failed = 0
+        self.converted = self.failed = self.lost = 0
+        self.first_lost = ""
+        self._key: TrajectoryKey | None = None
         self._loaded = loaded
+
+    def lose(self, error: ImageUnreadable) -> None:
+        """Count a picture of the trajectory that is being written."""
+        self.first_lost = self.first_lost or f"{self._key}: {error}"
+        self.lost += 1
 
     def __iter__(self) -> Iterator[Trajectory]:
         from trajudge.trajectories.model import Trajectory  # noqa: PLC0415 - as above
-        from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
 
         for trajectory in self._loaded:
             if isinstance(trajectory, Trajectory):
                 self.converted += 1
+                self._key = trajectory.key
                 yield trajectory
             else:
                 self.failed += 1

@@ -36,12 +36,19 @@ FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst
 Compression = Literal["", "gz", "zst"]
 
 
-def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compression = "") -> Path:
+def write(
+    folder: Path,
+    trajectories: Iterable[Trajectory],
+    *,
+    compress: Compression = "",
+    on_lost: Callable[[ImageUnreadable], object] = lambda _: None,
+) -> Path:
     """Write the trajectories into ``folder`` and return the file's path.
 
     The file appears under its name only when it is complete, and replaces an earlier one. Raises
     UserError if the folder cannot be written, ImageUnreadable never: an image that cannot be read
-    stays one that cannot be read (``LOST``), with a warning in that trajectory's metadata.
+    stays one that cannot be read (``LOST``), with a warning in that trajectory's metadata, and
+    ``on_lost`` is called before the next trajectory is taken.
     """
     images = folder / "images"
     target = folder / (f"trajectories.jsonl.{compress}" if compress else "trajectories.jsonl")
@@ -49,7 +56,7 @@ def write(folder: Path, trajectories: Iterable[Trajectory], *, compress: Compres
         images.mkdir(parents=True, exist_ok=True)
         with replacing(target) as raw:
             stream = _compressor(raw, compress)
-            put = _putting(images)
+            put = _telling(on_lost, _putting(images))
             for trajectory in trajectories:
                 stream.write(encode(trajectory, put) + b"\n")
             if stream is not raw:
@@ -142,6 +149,19 @@ def _putting(images: Path) -> Callable[[ImageRef], str]:
         return names[path]
 
     return put
+
+
+def _telling(
+    on_lost: Callable[[ImageUnreadable], object], put: Callable[[ImageRef], str]
+) -> Callable[[ImageRef], str]:
+    def told(ref: ImageRef) -> str:
+        try:
+            return put(ref)
+        except ImageUnreadable as error:
+            on_lost(error)
+            raise
+
+    return told
 
 
 def _put(images: Path, ref: ImageRef) -> str:

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.app.made_runs import png
+from tests.eval.cases import key
 from tests.trajectories.loaders import conversations, inspect_made
 from tests.trajectories.loaders.test_seeded_mutations import MADE
 from trajudge.eval.cli import main
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import KINDS, open_source
-from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, Unreadable
 from trajudge.trajectories.sample import sample_path
 
 FORMATS = {
@@ -92,6 +94,29 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_written(
     assert shown.out.endswith("trajectories.jsonl: 1 trajectory\n")
     assert shown.err == f"not read: {log}: sample 2: has no list of messages\n"
     assert not any(isinstance(run, Unreadable) for run in store.read(tmp_path / "ours"))
+
+
+def test_pictures_that_are_not_there_are_counted_and_the_first_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown, gone = (
+        Step(index=0, observation=Observation(screenshot=ImageRef(data=content)))
+        for content in (png(), png(shade=9))
+    )
+    runs = [
+        Trajectory(key=key(task), raw_task_id=str(task), goal="Buy tea", steps=steps)
+        for task, steps in enumerate(((shown,), (shown, gone), (gone,)))
+    ]
+    store.write(tmp_path / "own", runs)
+    name = sha256(png(shade=9)).hexdigest()
+    (tmp_path / f"own/images/{name}.png").unlink()
+    assert main(["data", "convert", str(tmp_path / "own"), str(tmp_path / "ours")]) == 0
+    told = capsys.readouterr()
+    assert told.out.endswith("trajectories.jsonl: 3 trajectories\n")
+    assert told.err.startswith(
+        f"warning: 2 pictures could not be read (the first: {key(1)}: no image {name}"
+    )
+    assert told.err.count("\n") == 1
 
 
 def test_goals_of_a_file_are_written(tmp_path: Path) -> None:
