@@ -48,7 +48,13 @@ NUMPY = frozenset(
         ),
     }
 )
-_PYTHON_2 = {"__builtin__": "builtins", "copy_reg": "copyreg", "exceptions": "builtins"}
+# Where other Pythons have what these modules hold: Python 2, and Python 3.13 its paths.
+_ELSEWHERE = {
+    "__builtin__": "builtins",
+    "copy_reg": "copyreg",
+    "exceptions": "builtins",
+    "pathlib._local": "pathlib",
+}
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"commands", "popen2", "urllib2", "cPickle"}
 
 
@@ -90,7 +96,7 @@ class PickledObject:
 def resolve_global(module: object, name: object) -> Global:
     if not isinstance(module, str) or not isinstance(name, str):
         raise UnsafePickle("it looks up a name that is not text")
-    module = _PYTHON_2.get(module, module)
+    module = _ELSEWHERE.get(module, module)
     if "." in name or not name.isidentifier():
         raise UnsafePickle(f"it looks up the attribute chain {f'{module}.{name}'[:200]!r}")
     target = Global(module, name)

@@ -110,7 +110,11 @@ def test_slots_subclasses_and_mappings_keep_their_content() -> None:
 def test_paths_and_dates_are_records_with_their_arguments() -> None:
     path = loads(pickle.dumps(PurePosixPath("a/b")))
     assert isinstance(path, PickledObject)
-    assert (path.name, path.args) == ("pathlib.PurePosixPath", ("a", "b"))
+    assert (path.name, "/".join(map(str, path.args))) == ("pathlib.PurePosixPath", "a/b")
+    of_3_13 = b"\x80\x02cpathlib._local\nPurePosixPath\nq\x00X\x03\0\0\0a/bq\x01\x85q\x02Rq\x03."
+    path = loads(of_3_13)
+    assert isinstance(path, PickledObject), "Python 3.13 keeps its paths elsewhere"
+    assert (path.name, path.args) == ("pathlib.PurePosixPath", ("a/b",))
     date = loads(pickle.dumps(datetime.datetime(2025, 1, 2)))
     assert isinstance(date, PickledObject)
     assert date.name == "datetime.datetime"
