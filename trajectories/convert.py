@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
-from trajudge.trajectories.util.terminal import count_of, one_line
-
-if TYPE_CHECKING:
-    from trajudge.trajectories.loading import Loaded
-    from trajudge.trajectories.model import Trajectory, TrajectoryKey
-    from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.util.terminal import count_of
 
 _DESCRIPTION = """\
 Read trajectories of any format and write them in trajudge's own: a folder with one line a
@@ -42,6 +35,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories import store  # noqa: PLC0415 - --help needs none of it
     from trajudge.trajectories.goals import read_goals  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415
+    from trajudge.trajectories.loading import Readable  # noqa: PLC0415
     from trajudge.trajectories.sample import resolve_sample  # noqa: PLC0415
     from trajudge.trajectories.util.errors import naming  # noqa: PLC0415
 
@@ -49,45 +43,12 @@ def main(options: argparse.Namespace) -> int:
     goals = read_goals(options.goals) if options.goals else None
     with naming("IN"):
         store.check_target(options.target, parse_source(source)[1], "OUT")
-        read = _Readable(open_source(source, goals=goals))
+        read = Readable(open_source(source, goals=goals))
     file = store.write(options.target, read, on_lost=read.lose)
     sys.stdout.write(f"{file}: {count_of(read.converted, 'trajectory')}\n")
     if read.lost:
-        sys.stderr.write(
-            f"warning: {count_of(read.lost, 'picture')} could not be read (the first: "
-            f"{one_line(read.first_lost)}): not in {options.target}, where the warnings of each "
-            "trajectory name its own\n"
-        )
+        sys.stderr.write(f"warning: {read.lost_pictures(options.target)}\n")
     return FAILURES if read.failed else OK
-
-
-class _Readable:
-    """The trajectories of a source; what cannot be read is named on stderr and counted."""
-
-    def __init__(self, loaded: Loaded) -> None:
-        self.converted = self.failed = self.lost = 0
-        self.first_lost = ""
-        self._key: TrajectoryKey | None = None
-        self._loaded = loaded
-
-    def lose(self, error: ImageUnreadable) -> None:
-        """Count a picture of the trajectory that is being written."""
-        self.first_lost = self.first_lost or f"{self._key}: {error}"
-        self.lost += 1
-
-    def __iter__(self) -> Iterator[Trajectory]:
-        from trajudge.trajectories.model import Trajectory  # noqa: PLC0415 - as above
-
-        for trajectory in self._loaded:
-            if isinstance(trajectory, Trajectory):
-                self.converted += 1
-                self._key = trajectory.key
-                yield trajectory
-            else:
-                self.failed += 1
-                sys.stderr.write(
-                    f"not read: {one_line(f'{trajectory.source}: {trajectory.reason}')}\n"
-                )
 
 
 if __name__ == "__main__":
