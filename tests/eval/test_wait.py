@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import sys
 import threading
 import time
 
@@ -51,19 +53,33 @@ def test_a_run_begins_when_the_model_is_loaded(capsys: pytest.CaptureFixture[str
     assert "is ready after" in err
 
 
-def test_a_port_that_opens_later_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
+class Heard(io.StringIO):
+    """Standard error that tells when a refusal was written."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = threading.Event()
+
+    def write(self, text: str) -> int:
+        if "Connection refused" in text:
+            self.refused.set()
+        return super().write(text)
+
+
+def test_a_port_that_opens_later_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/v1"
     assert "Connection refused" in why_not_ready(url)
-    server = LlmServer(port=port)
-    opening = threading.Timer(0.1, server.__enter__)
+    server, err = LlmServer(port=port), Heard()
+    monkeypatch.setattr(sys, "stderr", err)
+    opening = threading.Thread(target=lambda: err.refused.wait(20) and server.__enter__())
     opening.start()
     try:
         wait_until_ready(url, 20)
     finally:
         opening.join()
         server.__exit__()
-    assert "Connection refused" in capsys.readouterr().err
+    assert "is ready after" in err.getvalue()
 
 
 def test_a_server_that_never_comes_is_a_matter_of_the_user() -> None:
