@@ -96,6 +96,8 @@ async def post(
     sdk: ModuleType, client: Any, path: str, body: dict[str, Any], *, where: str
 ) -> HttpResult:
     """Make one attempt. Raises Unreachable and BadReply; a status that is not 200 is returned."""
+    from aiohttp import ClientError  # noqa: PLC0415 - imported when it is first used
+
     try:
         response = await client.post(
             path,
@@ -106,7 +108,7 @@ async def post(
     except sdk.APIStatusError as error:
         error_body = read_error(error.response.content)
         return HttpResult(error.status_code, {}, error_body, dict(error.response.headers.items()))
-    except sdk.APIConnectionError as error:
+    except (sdk.APIConnectionError, ClientError) as error:  # openai 3 lets some of the latter pass
         raise no_answer(error, where) from None
     # A plain dict, of the items: every look into httpx's headers goes through all of them again.
     headers = dict(response.headers.items())
