@@ -19,6 +19,8 @@ from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS, rates_by_cluster
 
 TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
+ENOUGH_TASKS = 30
+"""How many unlabelled tasks tell by themselves how much the judge varies on them."""
 BIASED = "the judge's own rate: its error is not in the interval, which may miss the truth"
 
 
@@ -136,7 +138,7 @@ class _Moments:
             yy=_covariance(y, here, y, here),
             yf=_covariance(y, here, f, here),
             ff=_covariance(f, here, f, here),
-            gg=_covariance(g, there, g, there),
+            gg=_of_others(f, g, here, there),
             yg=_covariance(y, here, g, there),
             fg=_covariance(f, here, g, there),
             unlabelled_tasks=len(np.unique(there)),
@@ -154,6 +156,16 @@ class _Moments:
         if self.unlabelled_tasks < 2 or not square > 0:
             return 0.0
         return float(np.clip((self.yf - self.yg) / square, 0, 1))
+
+
+def _of_others(f: Floats, g: Floats, here: Ints, there: Ints) -> float:
+    """Variance of the mean of the other verdicts; of few tasks at least what as many of all the
+    verdicts have, as the source takes it: few that happen to agree would get all the weight."""
+    own = _covariance(g, there, g, there)
+    if not len(g) or len(np.unique(there)) >= ENOUGH_TASKS:
+        return own
+    every, tasks = np.r_[f, g], np.r_[here, there]
+    return max(own, _covariance(every, tasks, every, tasks) * len(every) / len(g))
 
 
 def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:

@@ -119,6 +119,34 @@ def test_a_useless_judge_costs_nothing() -> None:
     assert found.powered.width[0] == pytest.approx(found.expert_only.width[0], rel=0.05)
 
 
+def test_few_unlabelled_verdicts_that_agree_change_little() -> None:
+    """Two runs that nobody labelled, both accepted: they said that the judge accepts everything."""
+    y, f = np.repeat([1.0, 0.0], 20), np.r_[np.ones(30), np.zeros(10)]
+    found = powered_rate(y, f, [1, 1])
+    assert found.power < 0.1
+    assert found.powered.estimate[0] == pytest.approx(0.5, abs=0.02)
+    assert found.effective_labels < len(y) + 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("apart", [True, False])
+def test_coverage_where_all_but_a_few_are_labelled(apart: bool) -> None:
+    """400 worlds of 30 labelled tasks, and two runs without a label, of their own or of these
+    tasks: ≥ 93 %, and as near to the truth as the labels alone."""
+    rng = np.random.default_rng(9)
+    covered, errors = 0, np.zeros(2)
+    for _ in range(400):
+        y, f, task = world(rng, 32)
+        some = task < 30 if apart else ~np.isin(np.arange(160), [1, 7])
+        found = powered_rate(
+            y[some], f[some], f[~some], labelled_tasks=task[some], unlabelled_tasks=task[~some]
+        )
+        covered += int(found.powered.covers(0.5)[0])
+        errors += [(rate.estimate[0] - 0.5) ** 2 for rate in (found.powered, found.expert_only)]
+    assert covered / 400 >= 0.93
+    assert errors[0] < 1.1 * errors[1]
+
+
 def test_no_unlabelled_verdicts_leaves_the_labels_alone() -> None:
     found = powered_rate([1, 0, 1], [1, 0, 1], [])
     assert found.power == 0
