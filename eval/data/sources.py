@@ -263,12 +263,12 @@ def combine(sources: Sequence[Source]) -> Source:
     return whole
 
 
-def strangers_warning(spec: str, known: Collection[TrajectoryKey], key: TrajectoryKey) -> str:
-    """Warn that none of the labels of ``spec`` belongs to a trajectory that is judged, and say by
-    what a label and a trajectory are known."""
+def strangers_said(spec: str, known: Collection[TrajectoryKey], key: TrajectoryKey) -> str:
+    """Say that none of the labels of ``spec`` belongs to a trajectory that is judged, and by what a
+    label and a trajectory are known."""
     label = next(iter(known))
     return (
-        f"warning: {spec}: none of its {len(known):,} labels belongs to a trajectory that is "
+        f"{spec}: none of its {len(known):,} labels belongs to a trajectory that is "
         f"judged: a label is of agent {label.agent!r} on {label.benchmark!r}, task "
         f"{label.task_id!r}; a trajectory of agent {key.agent!r} on {key.benchmark!r}, task "
         f"{key.task_id!r}"

@@ -7,7 +7,7 @@ import sys
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_warning
+from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
 from trajudge.eval.runs.settings import ScoreConfig
@@ -67,8 +67,8 @@ def _take_labels(combined: Source, annotations: str) -> None:
 def warn_of_strangers(source: Source, annotations: str) -> None:
     """Say where none of the labels that the user names belongs to a trajectory that was judged."""
     if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
-        warning = strangers_warning(annotations, source.labels, source.judgments[0].key)
-        sys.stderr.write(one_line(warning) + "\n")
+        said = strangers_said(annotations, source.labels, source.judgments[0].key)
+        sys.stderr.write(one_line(f"warning: {said}") + "\n")
 
 
 def score_source(source: Source, config: ScoreConfig) -> ScoreReport:

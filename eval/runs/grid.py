@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from trajudge.annotations.model import Labels
 from trajudge.eval.data.index.keys import are_equal
 from trajudge.eval.data.inputs import MEMORY, DataSource, find_source
-from trajudge.eval.data.sources import strangers_warning
+from trajudge.eval.data.label_fit import misfits
+from trajudge.eval.data.sources import strangers_said
 from trajudge.eval.runs.judge_options import judge_options
 from trajudge.eval.runs.members import member_fields, models_of, no_judge_asks
 from trajudge.eval.runs.plan import RunPlan, make_plan
@@ -180,10 +181,12 @@ def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
 
 
 def say_sources(runs: Sequence[PlannedRun], *, is_asked: bool = True) -> None:
-    """Say what was chosen for the user, and which labels label nothing, once. ``is_asked``: whether
+    """Say what was chosen for the user, and what labels do not fit, once. ``is_asked``: whether
     requests go to the model's server, and not into files."""
     notes = [planned.plan.source.note for planned in runs]
     notes += [_strangers(planned.plan) for planned in runs]
+    for plan in (planned.plan for planned in runs):
+        notes += misfits(plan.label_fit, str(plan.source.labels))
     handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
     if is_asked and any(h.adapter.name == "http" and not h.calls.adapter for h in handles):
         notes.append(LEAN)
@@ -196,4 +199,4 @@ def _strangers(plan: RunPlan) -> str:
     nothing where one does."""
     if len(plan.labels) or not len(plan.known):
         return ""
-    return strangers_warning(str(plan.source.labels), plan.known, plan.keys.key(0))
+    return "warning: " + strangers_said(str(plan.source.labels), plan.known, plan.keys.key(0))

@@ -16,10 +16,11 @@ from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.eval.data.index.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.data.inputs import DataIndex, DataSource
+from trajudge.eval.data.label_fit import LabelFit, label_fit, refuse_strangers
 from trajudge.eval.data.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.data.run_folder import MANIFEST, read_manifest, unreadable_said
 from trajudge.eval.runs.members import composed_id
-from trajudge.eval.runs.selection import Filters, select
+from trajudge.eval.runs.selection import Filters, select, without_split
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig
 from trajudge.judges.defences.options import own_options, read_defences
 from trajudge.judges.model import Judge
@@ -40,13 +41,15 @@ from trajudge.trajectories.util.errors import UserError
 @dataclass(frozen=True)
 class RunPlan:
     """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
-    what the judge must see of each; ``unreadable`` is what the data holds beside them.
+    what the judge must see of each; ``unreadable`` is what the data holds beside them, and
+    ``label_fit`` how the labels fit them.
     ``earlier_id`` is how earlier releases named the judge; ``answer_options`` are those of
     ``judges.registry``."""
 
     source: DataSource
     keys: KeyColumns
     unreadable: tuple[Unreadable, ...]
+    label_fit: LabelFit
     known: Labels
     judge_id: str
     earlier_id: str
@@ -140,7 +143,11 @@ def make_plan(
     labels = labels_of(source.annotations)
     split = _split(data.split, labels)
     index = _index(source, strict=data.strict)
-    keys = _keys(data, index.keys, labels, split, seed)
+    refuse_strangers(str(source.labels), index.keys, labels, split)
+    filters, splits = _filters(data, split), splits_of(labels)
+    rng = np.random.default_rng(seed)
+    keys = select(index.keys, filters, splits=splits, benchmark_of=benchmark_of, rng=rng)
+    unsplit = without_split(index.keys, filters, splits=splits, benchmark_of=benchmark_of)
     made = made_judge(config, judge_options)
     manifest = RunManifest(
         judge=made.id,
@@ -166,6 +173,7 @@ def make_plan(
         source=source,
         keys=keys,
         unreadable=index.unreadable,
+        label_fit=label_fit(index.keys, keys, unsplit, labels),
         known=labels,
         judge_id=made.id,
         earlier_id=made.earlier_id,
@@ -206,21 +214,14 @@ def strict_stop(item: Unreadable) -> UserError:
     return UserError(f"{item.source}: {item.reason} (--strict stops here)")
 
 
-def _keys(data: DataConfig, keys: KeyColumns, labels: Labels, split: str, seed: int) -> KeyColumns:
-    """Return the selected keys."""
-    return select(
-        keys,
-        Filters(
-            benchmarks=data.benchmark,
-            agents=data.agent,
-            tasks=data.task,
-            split=split,
-            limit=data.limit,
-            stratified=data.stratified,
-        ),
-        splits=splits_of(labels),
-        benchmark_of=benchmark_of,
-        rng=np.random.default_rng(seed),
+def _filters(data: DataConfig, split: str) -> Filters:
+    return Filters(
+        benchmarks=data.benchmark,
+        agents=data.agent,
+        tasks=data.task,
+        split=split,
+        limit=data.limit,
+        stratified=data.stratified,
     )
 
 

@@ -45,17 +45,7 @@ def select(
     or task that the data does not have, and if nothing is left.
     """
     found = keys.at(first_of_each(keys))
-    wanted = np.ones(len(found), dtype=bool)
-    if filters.benchmarks:
-        named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})
-        _known("benchmark", filters.benchmarks, (name for names in named for name in names))
-        wanted &= [not names.isdisjoint(filters.benchmarks) for names in named]
-    if filters.agents:
-        _known("agent", filters.agents, found.agents)
-        wanted &= _marked(found.agents, filters.agents)[found.agent]
-    if filters.tasks:
-        _known("task", filters.tasks, found.tasks)
-        wanted &= _marked(found.tasks, filters.tasks)[found.task]
+    wanted = _asked_for(found, filters, benchmark_of)
     if filters.split != "all":
         told = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
         wanted &= [split == filters.split for split in told]
@@ -70,6 +60,40 @@ def select(
     if filters.stratified:
         return left.at(_stratified(left, filters.limit, benchmark_of, rng))
     return left.at(np.arange(filters.limit))
+
+
+def without_split(
+    keys: KeyColumns,
+    filters: Filters,
+    *,
+    splits: Mapping[tuple[str, str], str],
+    benchmark_of: Callable[[TrajectoryKey], str],
+) -> KeyColumns:
+    """Return the keys that a split leaves out because no label names the split of their task."""
+    if filters.split == "all":
+        return keys.at(np.empty(0, dtype=np.int64))
+    found = keys.at(first_of_each(keys))
+    told = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
+    lost = _asked_for(found, filters, benchmark_of)
+    return found.at(lost & [split is None for split in told])
+
+
+def _asked_for(
+    found: KeyColumns, filters: Filters, benchmark_of: Callable[[TrajectoryKey], str]
+) -> Bools:
+    """Mark the keys of the benchmarks, agents and tasks that are named, (K,)."""
+    wanted = np.ones(len(found), dtype=bool)
+    if filters.benchmarks:
+        named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})
+        _known("benchmark", filters.benchmarks, (name for names in named for name in names))
+        wanted &= [not names.isdisjoint(filters.benchmarks) for names in named]
+    if filters.agents:
+        _known("agent", filters.agents, found.agents)
+        wanted &= _marked(found.agents, filters.agents)[found.agent]
+    if filters.tasks:
+        _known("task", filters.tasks, found.tasks)
+        wanted &= _marked(found.tasks, filters.tasks)[found.task]
+    return wanted
 
 
 def _by_task(keys: KeyColumns, told: Callable[[TrajectoryKey], T]) -> list[T]:
