@@ -64,6 +64,7 @@ class AcceptDecision(NamedTuple):
 Acceptor = Callable[[TrajectoryKey], AcceptDecision]
 OnDecided = Callable[[Trajectory, AcceptDecision, list[ChatTurn]], None]
 OK = "accepted"
+NO_OBSERVATION = "no observation"
 
 
 def acceptor(choice: AcceptanceFilter, judgments: list[Judgment]) -> Acceptor:
@@ -218,7 +219,7 @@ def _observed(
         f"so their user turns would be empty: {remedy}, or export "
         "them as they are with --without-observations"
     )
-    return AcceptDecision("no observation", why, decision.score)
+    return AcceptDecision(NO_OBSERVATION, why, decision.score)
 
 
 def put_line(file: IO[bytes], line: dict[str, Any]) -> None:

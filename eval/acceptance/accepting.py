@@ -8,6 +8,8 @@ import orjson
 
 from trajudge.eval.acceptance.acceptance import (
     ACCEPTED,
+    NO_OBSERVATION,
+    REJECTED,
     SUMMARY,
     AcceptanceFilter,
     acceptor,
@@ -33,6 +35,7 @@ from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import read_text
+from trajudge.trajectories.util.terminal import count_of
 
 
 class Acceptance(NamedTuple):
@@ -84,6 +87,12 @@ def accept(config: AcceptConfig) -> Acceptance:
         warnings += new_agents(decision, runs.agents, config)
     if choice.warning:
         warnings.append(choice.warning)
+    if bare := acceptance.get(NO_OBSERVATION):
+        warnings.append(
+            f"left out, because the page before an action was not recorded: "
+            f"{count_of(bare, 'run')}: {REJECTED} says what supplies it; or export them as they "
+            "are with --without-observations"
+        )
     training = None
     if config.training is not None:
         source = ExportSource(choice, guarantee(decision), spec, config.data or spec, format_)

@@ -242,7 +242,9 @@ def test_a_decision_is_applied_where_it_was_shown_to_hold(
     assert "precision is not known" not in " ".join(capsys.readouterr().out.split())
 
 
-def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_path: Path) -> None:
+def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     steps = tuple(Step(index=n, reasoning="so", action="click('1')") for n in range(3))
     bare = trajectory(0).model_copy(update={"steps": steps})
     partly = trajectory(1).model_copy(update={"steps": (trajectory(1).steps[0], *steps[1:])})
@@ -258,6 +260,9 @@ def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(tmp_pat
     assert [line["kind"] for line in rejected] == ["no observation"] * 2
     assert "2 of 3 steps" in rejected[1]["reason"]
     assert "--without-observations" in rejected[0]["reason"]
+    screen = " ".join(capsys.readouterr().out.split())
+    assert "not recorded: 2 runs: rejected.jsonl says what supplies it" in screen
+    assert "--without-observations" in screen
     assert accept(*options, "--without-observations") == 0
     assert len(lines(out / "accepted.jsonl")) == 3
 
