@@ -3,26 +3,30 @@
 ``{"messages": [...], "provenance": {...}}``. ``messages`` is a list of ``{"role", "content"}``, as
 chat fine-tuning takes it: one ``system`` turn; then for every step with an action a ``user`` turn
 (the first begins with the goal; then url, page error and accessibility tree) and an ``assistant``
-turn (``<think>`` the reasoning, where there is any, ``<action>`` the action). Screenshots are left
+turn (``<think>`` the reasoning, where there is any, ``<action>`` the action). An answer that no
+action holds is a last turn of the agent's (``<answer>``), after the last page. Screenshots are left
 out. ``provenance`` says which trajectory it is and who accepted it.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 
 Page = Literal["pruned", "full", "none"]
 
 _ACTION = re.compile(r"<action>.*?</action>", re.DOTALL)
-_TAGS = re.compile(r"</?(?:think|action)>")
+_TAGS = re.compile(r"</?(?:think|action|answer)>")
 
 SYSTEM = (
     "You are an agent that works in a web browser. The user gives you a goal and then, step by "
     "step, the page as you see it. Answer each time with your reasoning inside <think></think>, "
-    "if you need any, and with exactly one action inside <action></action>."
+    "if you need any, and with exactly one action inside <action></action>, or, to end, with your "
+    "answer to the user inside <answer></answer>."
 )
 
 
@@ -43,9 +47,9 @@ def chat_turns(
 
     Empty where no step has an action: there is nothing to learn from.
     """
-    acted = [step for step in trajectory.steps if step.action]
-    turns = [ChatTurn("system", system)] if acted else []
-    for step in acted:
+    turns: list[ChatTurn] = []
+    for step, written in _written(trajectory):
+        turns = turns or [ChatTurn("system", system)]
         goal = f"Goal: {trajectory.goal.strip()}\n\n" if len(turns) == 1 else ""
         turns.append(
             ChatTurn(
@@ -55,8 +59,23 @@ def chat_turns(
                 screenshot=step.observation.screenshot,
             )
         )
-        turns.append(ChatTurn("assistant", _assistant(step)))
+        turns.append(ChatTurn("assistant", written))
     return turns
+
+
+def _written(trajectory: Trajectory) -> Iterator[tuple[Step, str]]:
+    """Yield what the agent wrote at each step with an action, and an answer that none of them
+    holds; nothing without any action."""
+    acted = [step for step in trajectory.steps if step.action]
+    for step in acted:
+        yield step, _assistant(step, "action", step.action or "")
+    answer = _TAGS.sub("", trajectory.answer or "").strip()
+    if not acted or not answer or holds_answer([step.action for step in acted], answer):
+        return
+    last = trajectory.steps[-1]
+    if last.action:
+        last = Step(index=last.index + 1)
+    yield last, _assistant(last, "answer", answer)
 
 
 def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
@@ -65,10 +84,10 @@ def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
 
 
 def without_observation(trajectory: Trajectory, *, screenshots: bool = False) -> tuple[int, int]:
-    """Count the steps with an action whose page is not known at all (no address, no tree, no error
-    and, where ``screenshots`` go along with the turns, no screenshot), and all steps with an
-    action: such a user turn would be the bare words "Step 7"."""
-    acted = [step.observation for step in trajectory.steps if step.action]
+    """Count the steps with an action, or the answer, whose page is not known at all (no address, no
+    tree, no error and, where ``screenshots`` go along with the turns, no screenshot), and all such
+    steps: such a user turn would be the bare words "Step 7"."""
+    acted = [step.observation for step, _ in _written(trajectory)]
     bare = [seen for seen in acted if not (_text(seen) or (screenshots and _screenshot(seen)))]
     return len(bare), len(acted)
 
@@ -100,11 +119,11 @@ def _tree(seen: Observation, page: Page) -> str | None:
     return next((tree for tree in (trees if page == "pruned" else trees[::-1]) if tree), None)
 
 
-def _assistant(step: Step) -> str:
+def _assistant(step: Step, tag: Literal["action", "answer"], text: str) -> str:
     # Agents often write the action, in tags of their own, into what is recorded as reasoning.
     thought = _TAGS.sub("", _ACTION.sub("", step.reasoning or "")).strip()
-    before = f"<think>\n{thought}\n</think>\n" if thought else ""
-    return f"{before}<action>\n{step.action}\n</action>"
+    before = f"<think>\n{thought}\n</think>\n" if thought and thought != text else ""
+    return f"{before}<{tag}>\n{text}\n</{tag}>"
 
 
 def provenance(trajectory: Trajectory, accepted: dict[str, Any]) -> dict[str, Any]:

@@ -23,7 +23,8 @@ trajudge judge.
 """
 _FILES = """\
 accepted.jsonl: a line a trajectory, {"messages": [{"role", "content"}, ...], "provenance": {...}};
-one system turn, then a step: a user turn (goal, url, page), an assistant turn (<think>, <action>).
+one system turn, then a step: a user turn (goal, url, page), an assistant turn (<think>, <action>);
+an answer that no action holds is a last turn of its own (<answer>).
 rejected.jsonl: {"key", "kind", "reason", "score"}.
 acceptance.json: what was applied to what, and how many ended how.
 With --format a folder of its name: train and test (--test-share), README.md, the card.

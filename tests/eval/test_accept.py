@@ -302,6 +302,34 @@ def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
     assert chat_turns(made)[2].content == said_twice
 
 
+def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None:
+    """Runs of which it is a message, as in our own format, were learned without their answer."""
+    from trajudge.eval.acceptance.conversations import chat_turns, without_observation
+
+    made = trajectory(0).model_copy(update={"answer": "It is <answer>$12</answer>."})
+    *before, page, answer = chat_turns(made)
+    assert before == chat_turns(trajectory(0))
+    assert page.content == "Step 3\nURL: http://shop/\nPage:\npruned tree"
+    assert answer.content == "<answer>\nIt is $12.\n</answer>"
+    in_action = made.steps[0].model_copy(update={"action": "send_msg_to_user('It is $12.')"})
+    spoken = made.model_copy(update={"steps": (in_action, *made.steps[1:]), "answer": "It is $12."})
+    assert "<answer>" not in chat_turns(spoken)[-1].content
+    assert without_observation(made.model_copy(update={"steps": made.steps[:2]})) == (1, 3)
+    assert chat_turns(made.model_copy(update={"steps": made.steps[2:]})) == []
+
+
+def test_two_runs_that_differ_in_their_answer_alone_are_no_duplicates_but_a_pair() -> None:
+    from trajudge.eval.acceptance.conversations import chat_turns
+    from trajudge.eval.acceptance.training.choosing import written_hash
+    from trajudge.eval.acceptance.training.pairs import first_difference
+
+    one, other = (
+        chat_turns(trajectory(0).model_copy(update={"answer": text})) for text in ("$12", "$13")
+    )
+    assert written_hash(one, "") != written_hash(other, "")
+    assert first_difference(one, other) == 6
+
+
 @mistakes(
     """
     => either --decision DIR, or --judge

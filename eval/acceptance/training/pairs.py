@@ -56,8 +56,8 @@ class PairBuilder:
 
 
 def first_difference(good: Sequence[ChatTurn], bad: Sequence[ChatTurn]) -> int | None:
-    """Find the first of the agent's turns whose action differs, the pages until then being equal;
-    None where there is none.
+    """Find the first of the agent's turns whose action (or answer) differs, the pages until then
+    being equal; None where there is none.
 
     Addresses are compared without their host: a site that is started anew for every run has
     another.
@@ -71,7 +71,8 @@ def first_difference(good: Sequence[ChatTurn], bad: Sequence[ChatTurn]) -> int |
 
 
 def _action(turn: ChatTurn) -> str:
-    return _without_hosts(turn.content.rpartition("<action>")[2])
+    """Return the action, or the answer, without the reasoning before it."""
+    return _without_hosts(turn.content.rpartition("</think>\n")[2])
 
 
 def _without_hosts(text: str) -> str:
