@@ -126,6 +126,8 @@ def parse_labels(spec: str) -> LabelSpec:
     for kind in KINDS:
         if _source(kind).detect(place):
             return LabelSpec(kind, _known(spec, kind, ""), place)
+    if place.suffix == ".py":
+        raise UserError(f"--annotations {spec}: a source needs its labels: write {spec}:PATH")
     raise UserError(
         f"{spec}: holds no annotations of a known kind ({', '.join(DOOR.names(KINDS))}): write "
         "KIND:PATH"

@@ -16,6 +16,7 @@ from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular, text_of
+from trajudge.trajectories.util.terminal import listed
 
 Split = Literal["dev", "test"]
 
@@ -205,7 +206,12 @@ def _rows(
         reader = csv.DictReader(file, restval="")
         missing = [name for name in columns if name not in (reader.fieldnames or ())]
         if missing:
-            raise UserError(f"{path}: the column {missing[0]!r} is missing in its first line")
+            has = listed([repr(name) for name in reader.fieldnames or ()], 4) or "nothing"
+            raise UserError(
+                f"{path}: the column {missing[0]!r} is missing in its first line, which has {has}: "
+                f"name the columns as {KIND} does, or read a table of your own with  def "
+                f"load(path)  in a file of Python, given as FILE.py:{path}"
+            )
         for row in reader:
             yield reader.line_num, {name: row[name].strip() for name in columns}
     except OSError as error:

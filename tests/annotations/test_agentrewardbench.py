@@ -111,6 +111,9 @@ def test_a_missing_column_file_or_encoding_is_one_sentence(tmp_path: Path) -> No
     path = csv_file(tmp_path, GOOD, header=HEADER.replace("annotator_name", "who"))
     with pytest.raises(UserError, match="'annotator_name' is missing"):
         load(path)
+    path.write_text("Task;Success?\n")  # of a spreadsheet of the user's
+    with pytest.raises(UserError, match=r"has 'Task;Success\?': name the columns as .* FILE\.py:"):
+        load(path)
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UserError, match="is UTF-16: save it as UTF-8"):
         load(path)

@@ -77,6 +77,10 @@ def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path, monkeypatch: pytest.Mon
         open_annotations(str(tmp_path / "absent"))
     with pytest.raises(UserError, match="no annotations of a known kind"):
         open_annotations(str(tmp_path))
+    source = tmp_path / "mine.py"
+    source.touch()
+    with pytest.raises(UserError, match=r"mine\.py: a source needs its labels: write .*\.py:PATH"):
+        open_annotations(str(source))
 
 
 def test_pipes_and_endless_files_are_named(tmp_path: Path) -> None:

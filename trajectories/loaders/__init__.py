@@ -162,6 +162,8 @@ def detect_kind(path: Path) -> str:
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
     from trajudge.trajectories.loaders.common.detection import check_utf8  # noqa: PLC0415 - as kinds
 
+    if path.suffix == ".py":
+        raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")
     check_utf8(path)
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "

@@ -110,6 +110,13 @@ def test_a_path_of_no_kind_names_the_kinds(tmp_path: Path) -> None:
         parse_source(str(tmp_path))
 
 
+def test_a_loader_without_its_data_is_told_how_to_be_called(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.touch()
+    with pytest.raises(UserError, match=r"mine\.py: a loader needs its data: write .*\.py:PATH"):
+        parse_source(str(file))
+
+
 # What lies in TRAJUDGE_REAL_DATA, and the kind that each is detected as.
 SAMPLES = {
     "formats/browser_use_0_1": "browser-use",
