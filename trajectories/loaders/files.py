@@ -119,11 +119,13 @@ def numbers(values: Mapping[str, object]) -> dict[str, float]:
 
 
 class RunFolders(NamedTuple):
-    """A kind's folders of one run each, which ``is_one`` tells; ``needed`` names them in errors."""
+    """A kind's folders of one run each, which ``is_one`` tells; ``needed`` names them in errors.
+    ``is_part`` tells which of the other folders beside them is what a run that broke off left."""
 
     kind: str
     needed: str
     is_one: Callable[[Path], bool]
+    is_part: Callable[[Path], bool]
 
     def detected(self, path: Path) -> bool:
         """Tell whether ``path`` is such a folder or holds one."""
@@ -132,7 +134,8 @@ class RunFolders(NamedTuple):
         return self.is_one(path) or any(self._inside(path))
 
     def of(self, path: Path) -> list[Path]:
-        """List ``path`` itself if it is such a folder, else those directly inside, by name.
+        """List ``path`` itself if it is such a folder, else those directly inside, by name, and
+        then what is left of others.
 
         Raises UserError if there is none.
         """
@@ -141,16 +144,21 @@ class RunFolders(NamedTuple):
             raise UserError(f"{path} is no folder: {needs}")
         try:
             matches = [path] if self.is_one(path) else sorted(self._inside(path))
+            parts = [] if matches in ([], [path]) else self._parts(path)
         except OSError as error:
             raise UserError(
                 f"{path} cannot be listed ({error.strerror}): check its access"
             ) from None
         if not matches:
             raise UserError(f"{path} holds no {self.kind} trajectory: {needs}")
-        return matches
+        return [*matches, *parts]
 
     def _inside(self, path: Path) -> Iterator[Path]:
         return (child for child in path.iterdir() if child.is_dir() and self.is_one(child))
+
+    def _parts(self, path: Path) -> list[Path]:
+        folders = [child for child in path.iterdir() if child.is_dir() and not self.is_one(child)]
+        return sorted(child for child in folders if self.is_part(child))
 
 
 def number_attempts(sources: Iterable[TrajectorySource]) -> list[TrajectorySource]:

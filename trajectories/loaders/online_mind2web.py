@@ -63,7 +63,11 @@ def _is_task(folder: Path) -> bool:
     return (folder / _RESULT).is_file() and (folder / "trajectory").is_dir()
 
 
-FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task)
+def _is_part(folder: Path) -> bool:
+    return (folder / _RESULT).is_file() or (folder / "trajectory").is_dir()
+
+
+FOLDERS = RunFolders(KIND, f"folders with {_RESULT} and trajectory/", _is_task, _is_part)
 detect = FOLDERS.detected
 
 
@@ -91,6 +95,8 @@ def _source(root: DataFolder, folder: Path) -> TrajectorySource:
 
 def _read(source: TrajectorySource) -> Trajectory:
     version = decode(source.data, source.path / _RESULT, _Version).schema_version
+    if not (source.path / "trajectory").is_dir():
+        raise Damaged("the folder trajectory/, with the screenshots, is missing")
     if version is not None:
         return _read_v2(source, version)
     result = decode(source.data, source.path / _RESULT, _Result)

@@ -63,7 +63,12 @@ def _is_task(folder: Path) -> bool:
     return (folder / _MESSAGES).is_file()
 
 
-FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task)
+def _is_part(folder: Path) -> bool:
+    """WebVoyager writes the messages when a task has ended."""
+    return "--" in folder.name and (folder / "screenshot1.png").is_file()
+
+
+FOLDERS = RunFolders(KIND, f"task<Site>--<n> folders with {_MESSAGES}", _is_task, _is_part)
 detect = FOLDERS.detected
 
 

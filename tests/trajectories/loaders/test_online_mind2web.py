@@ -72,6 +72,20 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     assert [result.key and result.key.task_id for result in bad] == ["b", "c"]
 
 
+def test_what_a_run_that_broke_off_left_is_named(tmp_path: Path) -> None:
+    """Such folders were passed over; the attempts of whole runs are counted without them."""
+    mind2web(tmp_path / "b", task_id="task")
+    (mind2web(tmp_path / "a", task_id="task") / "trajectory").rename(tmp_path / "elsewhere")
+    (tmp_path / "c" / "trajectory").mkdir(parents=True)
+    (tmp_path / "notes").mkdir()
+    [run], bad = split(load(tmp_path))
+    assert (run.key.task_id, run.key.attempt) == ("task", 0)
+    assert [(Path(one.source).name, one.reason) for one in bad] == [
+        ("c", "result.json cannot be read: No such file or directory"),
+        ("a", "the folder trajectory/, with the screenshots, is missing"),
+    ]
+
+
 @pytest.mark.real_data
 def test_the_real_submissions(real_data: Path) -> None:
     runs, [] = split(load(real_data / "online-mind2web"))

@@ -54,6 +54,17 @@ def test_only_a_screenshot_that_was_seen_is_missing(tmp_path: Path) -> None:
     assert shots == [ImageRef(problem=problem), None, None]
 
 
+def test_what_a_run_that_broke_off_left_is_named(tmp_path: Path) -> None:
+    """A folder of screenshots without messages was passed over."""
+    webvoyager(tmp_path / "taskTea--7")
+    (webvoyager(tmp_path / "taskTea--8") / "interact_messages.json").unlink()
+    (tmp_path / "notes--1").mkdir()
+    [run], [bad] = split(load(tmp_path))
+    assert run.key.task_id == "Tea--7"
+    assert bad.key == run.key.model_copy(update={"task_id": "Tea--8"})
+    assert bad.reason == "interact_messages.json cannot be read: No such file or directory"
+
+
 OPENING = "Now given a task: Buy.  Please interact with https://x.example/ and get the answer."
 
 
