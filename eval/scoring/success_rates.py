@@ -14,6 +14,7 @@ from trajudge.eval.scoring.groups import TrajectoryGroup
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.protocol import success_rate
 from trajudge.eval.scoring.records import Limits, Missing, RateName, SuccessRate
+from trajudge.eval.stats.interval import Floats
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 
 
@@ -59,7 +60,7 @@ def _intervals(judges: Sequence[Observations], known: _Known) -> list[dict[RateN
     columns = [observations.labels, *(judge.predictions == 1 for judge in judges)]
     expert, *accepted = _limits(observations, np.column_stack(columns), known)
     rewarded = observations.where(~np.isnan(observations.reward))
-    rule = _limits(rewarded, rewarded.reward, known)[0] if len(rewarded) else None
+    rule = _limits(rewarded, _shares(rewarded), known)[0] if len(rewarded) else None
     intervals: list[dict[RateName, Limits]] = []
     for mine in accepted:
         limits: dict[RateName, Limits | None] = {
@@ -90,9 +91,15 @@ def _success_rate(
         rewarded=len(rewarded),
         expert=_mean(observations.labels, missing),
         judge_rate=_mean(observations.predictions == 1, missing),
-        rule_based=_mean(rewarded.reward, missing),
+        rule_based=_mean(_shares(rewarded), missing),
         intervals=intervals,
     )
+
+
+def _shares(rewarded: Observations) -> Floats:
+    """Return the rewards as shares of a success, (N,): a log that punishes a failure with -1 has
+    no smaller share of successes than none."""
+    return np.clip(rewarded.reward, 0.0, 1.0)
 
 
 def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:

@@ -129,6 +129,15 @@ def test_agents_are_scored_apart_and_all_together() -> None:
     assert rates["a"].rule_based is None
 
 
+def test_a_log_that_punishes_failures_has_its_share_of_successes() -> None:
+    """Rewards of -1 and 1 gave a rate of 0 where half of the runs succeeded."""
+    judgments = [said(task, True) for task in range(4)]
+    labels = {key(task): label(task, task < 2) for task in range(4)}
+    rewards = {key(task): 1.0 if task < 2 else -1.0 for task in range(4)}
+    found = score(judgments, labels, rewards=rewards)
+    assert {(rate.expert, rate.rule_based) for rate in found.success_rates} == {(0.5, 0.5)}
+
+
 def test_a_failed_judgment_has_the_score_of_a_rejection_or_none() -> None:
     labels = {key(i): label(i, i < 2) for i in range(4)}
     judgments = [
