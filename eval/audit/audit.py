@@ -15,6 +15,7 @@ from trajudge.eval.audit.ranking import AgentRanking, ranking
 from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.data.inputs import open_recorded
+from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, read_runs
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
@@ -77,6 +78,8 @@ def _source(config: AuditConfig) -> Source:
     whole = combine(sources)
     if config.annotations:
         whole.labels = open_labels(config.annotations)
+    else:
+        refuse_conflicts((source.name, source.labels) for source in sources)
     if config.split != "all":
         whole.restrict(config.split)
     return whole

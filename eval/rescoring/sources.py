@@ -6,6 +6,7 @@ import sys
 
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
+from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.process.faults import fault_scores
@@ -41,6 +42,8 @@ def read_sources(config: ScoreConfig) -> Source:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
         _take_labels(combined, config.annotations)
+    else:
+        refuse_conflicts((source.name, source.labels) for source in sources)
     if len(combined.policies) > 1:
         raise UserError(
             f"the runs' labels follow several policies ({', '.join(sorted(combined.policies))}): "

@@ -16,9 +16,9 @@ from trajudge.annotations import (
     open_labels,
     primary_labels,
 )
-from trajudge.annotations.model import Annotation
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.acceptance.names import current_names
+from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_folder import MANIFEST, read_labels, read_manifest
 from trajudge.eval.data.sources import (
@@ -33,7 +33,6 @@ from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.scoring.training import trained_on, without_training
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.folders import refuse_repeated
 from trajudge.trajectories.util.terminal import count_of, one_line
@@ -135,14 +134,14 @@ def _configuration(
 def read_all_labels(
     runs: Sequence[Path], published: Path | None, annotations: str | None
 ) -> Labels:
-    """Read the expert labels that belong to them: the named ones, or else those of each source."""
+    """Read the expert labels that belong to them: the named ones, or else those of each source.
+    Raises UserError where these differ."""
     if annotations:
         return open_labels(annotations)
-    labels: dict[TrajectoryKey, Annotation] = {}
-    for run in runs:
-        labels.update(read_labels(run))
+    named = [(str(run), read_labels(run)) for run in runs]
     if published is not None:
         beside = agentrewardbench.detect(published)
         spec = f"{agentrewardbench.KIND}:{published}" if beside else agentrewardbench.KIND
-        labels.update(primary_labels(open_annotations(spec)))
-    return labels
+        named.append((str(published), primary_labels(open_annotations(spec))))
+    refuse_conflicts(named)
+    return {key: label for _, labels in named for key, label in labels.items()}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, overload
 from trajudge.annotations.model import Annotation, Labels
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
+from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.rescoring.sources import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
@@ -190,17 +191,18 @@ def _source(
     given = one_or_several(call, judgments, Judgment | Judgments | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
     refuse_repeated(_folders(given))
-    whole = sources.combine(
-        [
-            *(one._source for one in given if isinstance(one, Judgments)),
-            *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
-            *([sources.Source("given", single, {})] if single else []),
-        ]
-    )
+    parts = [
+        *(one._source for one in given if isinstance(one, Judgments)),
+        *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
+        *([sources.Source("given", single, {})] if single else []),
+    ]
+    whole = sources.combine(parts)
     if not len(whole.judgments):
         raise _nothing(call, given)
     if labels is not None:
         whole.labels = _labels(call, labels)
+    else:
+        refuse_conflicts((part.name, part.labels) for part in parts)
     if runs is not None:
         whole.rewards = {**whole.rewards, **_rewards(call, runs)}
     if split != "all":
