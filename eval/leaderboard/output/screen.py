@@ -9,7 +9,7 @@ from trajudge.eval.leaderboard.records import Board, BoardSuite
 from trajudge.eval.reporting.formatting import precision_cell, unit_of
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.trajectories.util.tables import Table, first_screen, fitted, screen_width
-from trajudge.trajectories.util.terminal import listed
+from trajudge.trajectories.util.terminal import count_of, listed
 
 _WIDE = 96
 _TIES = (
@@ -31,8 +31,9 @@ def leaderboard_screen(board: Board, page: Path) -> str:
             for line in suite.remarks[: 1 if several else None]
         ),
     ]
-    count = sum(len(suite.remarks) for suite in board.suites) + len(board.notes)
-    rest = f"Every benchmark, κ with limits and all {count} warnings: {page}"
+    count = sum(len(suite.remarks) for suite in board.suites)
+    count += len(board.notes) + len(board.left_out)
+    rest = f"Every benchmark, κ with limits, {count_of(count, 'warning')}: {page}"
     return first_screen(above, tables, [_TIES, COST_NOTE], warnings, rest=rest, more=str(page))
 
 

@@ -126,6 +126,7 @@ def test_a_run_that_may_not_be_compared_is_left_out_with_its_reason(
     assert main([*runs, str(cut), "--out", str(out)]) == 1
     told = " ".join(capsys.readouterr().out.split())
     assert "warning: left out: cut: 1 of 31 judgments are missing" in told
+    assert "κ with limits, 2 warnings: " in told  # this one was not counted
     page = (out / "index.html").read_text(encoding="utf-8")
     assert "1 of 31 judgments are missing" in page
     assert ",cut," not in (out / "leaderboard.csv").read_text()
