@@ -71,6 +71,8 @@ def load(path: Path | None = None) -> list[Annotation]:
 
 def _annotations(path: Path, lines: Iterable[bytes]) -> Iterator[Annotation]:
     for number, line in enumerate(lines, start=2):
+        if not line.strip():  # editors leave one at the end
+            continue
         try:
             annotation = compacted(Annotation.model_validate_json(line))
         except ValidationError as error:

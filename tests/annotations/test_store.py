@@ -66,6 +66,16 @@ def test_a_newer_version_a_foreign_file_and_a_bad_line_are_named(tmp_path: Path)
         load(path)
 
 
+def test_blank_lines_are_passed_over_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "labels.jsonl"
+    write(path, [])
+    path.write_bytes(path.read_bytes() + b"\r\n \n")
+    assert load(path) == []
+    path.write_bytes(path.read_bytes() + b"{}\n")
+    with pytest.raises(UserError, match=r"labels.jsonl, line 4: "):
+        load(path)
+
+
 def test_a_spec_is_a_kind_a_path_or_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # the checkout holds a folder that is named as the kind is
     path = tmp_path / "labels.jsonl"
