@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.data.index.columns import UNKNOWN, JudgmentColumns
+from trajudge.eval.data.index.columns import STATUSES, UNKNOWN, JudgmentColumns
 from trajudge.eval.data.index.keys import distinct
 from trajudge.eval.stats.interval import Ints
 from trajudge.trajectories.util.terminal import count_of
@@ -12,8 +12,9 @@ from trajudge.trajectories.util.terminal import count_of
 
 def stability_notes(judgments: JudgmentColumns, trajectories: int) -> list[str]:
     """Sentences about one judge of so many trajectories for the notes below the tables."""
-    flips = _flips(judgments) if len(judgments) > trajectories else []
-    return [*flips, *_cascade(judgments)]
+    several = len(judgments) > trajectories
+    samples = [*_flips(judgments), *_failed_samples(judgments)] if several else []
+    return [*samples, *_cascade(judgments)]
 
 
 def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
@@ -54,6 +55,22 @@ def _flips(judgments: JudgmentColumns) -> list[str]:
     return [
         f"{_name(judgments)}: samples disagree on {flipped} of {repeated} trajectories "
         f"(flip rate {rate})"
+    ]
+
+
+def _failed_samples(judgments: JudgmentColumns) -> list[str]:
+    """Those beside which another sample decides: coverage counts trajectories alone."""
+    known, place = distinct(judgments.keys)
+    ok = judgments.ok()
+    decided = np.bincount(place[ok], minlength=len(known)) > 0
+    failed = judgments.status[~ok & decided[place]]
+    if not len(failed):
+        return []
+    counts = np.bincount(failed, minlength=len(STATUSES)).tolist()
+    each = ", ".join(f"{status} {n}" for status, n in zip(STATUSES, counts, strict=True) if n)
+    return [
+        f"{_name(judgments)}: {len(failed):,} of {len(judgments):,} samples failed ({each}); the "
+        "others of their trajectories count"
     ]
 
 

@@ -42,4 +42,14 @@ def test_failed_samples_are_no_flips() -> None:
         )
     ]
     assert flip_rate(JudgmentColumns.of(made)) == (0, 1)
-    assert stability_notes(JudgmentColumns.of(made[:2]), 1) == []
+    assert stability_notes(JudgmentColumns.of(made[:2]), 1) == [
+        "j: 1 of 2 samples failed (unparsable 1); the others of their trajectories count"
+    ]
+    assert stability_notes(JudgmentColumns.of(made[1:2]), 1) == []
+
+
+def test_failed_samples_that_no_other_stands_for_are_those_of_the_coverage() -> None:
+    made = [
+        Judgment(key=mug_run().key, judge="j", sample=n, status=Status.REFUSED) for n in range(2)
+    ]
+    assert stability_notes(JudgmentColumns.of(made), 1) == []
