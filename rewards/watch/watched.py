@@ -30,8 +30,15 @@ AskAgain = Callable[[Trajectory], Awaitable[Judgment]]
 def run_name(run: Trajectory) -> str:
     """Name a run for its audit by its key and a hash of its content: completions of one task often
     share the key, and would all be drawn, or none of them."""
-    content = json.dumps(run.model_dump(mode="json"))  # which escapes half characters, too
+    # It escapes half characters, too.
+    content = json.dumps(run.model_dump(), default=_as_text)
     return f"{run.key} {sha256(content.encode()).hexdigest()[:12]}"
+
+
+def _as_text(value: object) -> str:
+    """Write what JSON has no form for: a path as it stands, a picture that came inline by its
+    hash."""
+    return sha256(value).hexdigest() if isinstance(value, bytes) else str(value)
 
 
 class RewardWatch:

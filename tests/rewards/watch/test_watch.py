@@ -20,6 +20,7 @@ from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.rewards.watch.watched import run_name
 from trajudge.trajectories import store
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.trajectories.util.errors import UserError
 
 WATCH = WatchConfig(audit_share=1.0)
@@ -103,6 +104,22 @@ def test_completions_of_one_task_are_drawn_one_by_one() -> None:
     half, all_ = asyncio.run(drawn(0.5)), asyncio.run(drawn(1.0))
     assert 18 < len(half) < 42
     assert all_ == [run_name(trajectory(1, answer=f"done {number}")) for number in range(60)]
+
+
+def test_a_picture_that_came_inline_ends_no_reward() -> None:
+    """Runs of logs with pictures in them raised an error; the picture is part of the name."""
+
+    def shown(picture: bytes) -> Trajectory:
+        run = trajectory(1)
+        page = Observation(url="http://shop/", screenshot=ImageRef(data=picture))
+        return run.model_copy(update={"steps": (Step(index=0, observation=page),)})
+
+    async def value() -> float | None:
+        async with Rewarder(RewardConfig(judge=JudgeConfig(judge="heuristic"))) as rewarder:
+            return (await rewarder.reward(shown(b"\xff\xd8 one"))).value
+
+    assert asyncio.run(value()) is not None
+    assert run_name(shown(b"\xff\xd8 one")) != run_name(shown(b"\xff\xd8 other"))
 
 
 def test_a_half_character_ends_no_reward() -> None:
