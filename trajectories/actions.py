@@ -17,6 +17,11 @@ _MESSAGES = ("send_msg_to_user", "report_infeasible", "report_infeasible_instruc
 _SPEAKING = (*_MESSAGES, _DECLARED)
 _MAX_PARSED = 100_000
 _CALL = re.compile(rf"^\s*(?:{'|'.join(_SPEAKING)})\s*\((.*)\)", re.DOTALL | re.MULTILINE)
+_DISTINCT = 5  # letters and digits of an answer that an action does not hold by chance
+_ENDING = re.compile(
+    r"answer|stop|done|finish|submit|terminate|complete|exit|send|reply|respond|report|message",
+    re.IGNORECASE,
+)
 _ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 _QUOTED = re.compile(r"\\[nrt]|[\W_]")
 _NAMED = re.compile(r"\s*\w+\s*=\s*(?=['\"])")
@@ -35,7 +40,10 @@ def holds_answer(actions: Sequence[str | None], answer: str) -> bool:
     """Tell whether who reads the actions reads the answer: as a message, or in the last action,
     however that writes it (``ANSWER; ...``, ``stop [...]``, ``done({"text": "..."})``)."""
     last = next((action for action in reversed(actions) if action), "")
-    return _letters(answer) in _letters(last) or last_message_to_user(actions) == answer
+    letters = _letters(answer)
+    # A number stands in an element's id, too: ``click('142')`` is no answer of 42.
+    is_told = len(letters) >= _DISTINCT or _ENDING.search(last) is not None
+    return (is_told and letters in _letters(last)) or last_message_to_user(actions) == answer
 
 
 def _letters(text: str) -> str:
