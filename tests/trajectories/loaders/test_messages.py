@@ -375,6 +375,14 @@ def test_lines_may_be_messages_and_a_list_may_be_runs(tmp_path: Path) -> None:
     assert [run.key.task_id for run in runs if run.key] == ["many-1", "many-2"]
 
 
+def test_an_attempt_that_is_written_as_text_is_that_attempt(tmp_path: Path) -> None:
+    """It was counted: labels of attempt 1 were joined to the run that came first."""
+    record = {"messages": made.anthropic(), "id": "t"}
+    attempts = ({**record, "attempt": text} for text in ("1", "0"))
+    runs = made.load(made.write(tmp_path / "a.jsonl", [*attempts]))
+    assert [run.key.attempt for run in runs if isinstance(run, Trajectory)] == [1, 0]
+
+
 def test_keys_and_attempts(tmp_path: Path) -> None:
     record = {"messages": made.anthropic(), "id": 7, "model": "m", "success": True}
     runs = made.load(made.write(tmp_path / "a.jsonl", [record, record, {**record, "attempt": 5}]))

@@ -88,7 +88,6 @@ def _records(files: list[Path], root: DataFolder) -> Iterator[LogRecord | Unread
 
 def _key(record: LogRecord, attempts: Counter[TrajectoryKey]) -> TrajectoryKey:
     fields = record.fields
-    attempt = fields.get("attempt")
     names = (
         text(fields.get("benchmark")) or KIND,
         _first_text(fields, _AGENTS) or record.agent,
@@ -98,10 +97,20 @@ def _key(record: LogRecord, attempts: Counter[TrajectoryKey]) -> TrajectoryKey:
         raise Damaged(f"the name of the task or of its agent has more than {_MAX_ID:,} characters")
     benchmark, agent, task_id = names
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
-    if isinstance(attempt, int) and not isinstance(attempt, bool) and attempt >= 0:
+    if (attempt := _attempt(fields.get("attempt"))) is not None:
         return key.model_copy(update={"attempt": attempt})
     attempts[key] += 1
     return key.model_copy(update={"attempt": attempts[key] - 1})
+
+
+def _attempt(stated: object) -> int | None:
+    """Return a number from 0, also one that is written as text: labels name the attempt, and one
+    that is counted instead may be another."""
+    if isinstance(stated, str) and stated.isascii() and stated.isdigit() and len(stated) < 10:
+        return int(stated)
+    if not isinstance(stated, int) or isinstance(stated, bool) or stated < 0:
+        return None
+    return stated
 
 
 def _task_id(fields: Mapping[str, Any]) -> str | None:
