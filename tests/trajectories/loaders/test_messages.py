@@ -414,6 +414,16 @@ def test_what_says_the_result_is_the_reward_and_nothing_else(tmp_path: Path, nam
     assert marked == plain
 
 
+@pytest.mark.parametrize(
+    ("stated", "reward"),
+    [("0.5", 0.5), ("1", 1.0), ("True", 1.0), ("false", 0.0), ("nan", None), ("yes", None)],
+)
+def test_a_reward_that_is_written_as_text_is_read(
+    tmp_path: Path, stated: str, reward: float | None
+) -> None:
+    assert _one(tmp_path, *made.anthropic(), score=stated).official_reward == reward
+
+
 @pytest.mark.parametrize("name", ["id", "agent", "benchmark"])
 def test_a_name_of_megabytes_is_none(tmp_path: Path, name: str) -> None:
     record = {"messages": made.anthropic(), name: "a" * 2**20}

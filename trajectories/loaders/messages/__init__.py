@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,7 @@ from trajudge.trajectories.util.safe_files import DataFolder
 KIND = "messages"
 # What says whether the run was right: it becomes the reward, and reaches no prompt.
 LEAKS = ("reward", "score", "success")
+_TRUTH = {"true": "1", "false": "0"}
 
 _GOALS = ("goal", "task", "instruction")
 _AGENTS = ("agent", "model")
@@ -153,11 +155,16 @@ def _trajectory(record: LogRecord, key: TrajectoryKey) -> Trajectory:
 
 
 def _reward(fields: Mapping[str, Any]) -> float | None:
-    values = {name: fields.get(name) for name in LEAKS}
-    as_numbers = {
-        name: float(value) if isinstance(value, bool) else value for name, value in values.items()
-    }
-    return next(iter(numbers(as_numbers).values()), None)
+    stated = {name: _as_number(fields.get(name)) for name in LEAKS}
+    return next(iter(numbers(stated).values()), None)
+
+
+def _as_number(value: object) -> object:
+    """Return a truth value as 1 or 0, and a number that is written as text; all else as it is."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return float(_TRUTH.get(value.strip().casefold(), value))
+    return float(value) if isinstance(value, bool) else value
 
 
 def _image_opener(warnings: list[str]) -> ImageOpener:
