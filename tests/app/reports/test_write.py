@@ -12,7 +12,7 @@ from trajudge.eval.cli import main as trajudge
 
 
 def tasks(accepted: set[int]) -> list[Task]:
-    return [Task(str(n), n in accepted, n % 2 == 0) for n in range(6)]
+    return [Task(str(n), truth=n % 2 == 0, verdict=n in accepted) for n in range(6)]
 
 
 def test_no_sentence_of_many_judges_is_cut_in_the_middle(
