@@ -42,13 +42,13 @@ def read_sources(config: ScoreConfig) -> Source:
         sys.stderr.write(f"note: {one_line(note)}\n")
     if config.annotations:
         _take_labels(combined, config.annotations)
-    else:
-        refuse_conflicts((source.name, source.labels) for source in sources)
     if len(combined.policies) > 1:
         raise UserError(
             f"the runs' labels follow several policies ({', '.join(sorted(combined.policies))}): "
             "choose one with --annotations KIND/POLICY:PATH"
         )
+    if not config.annotations:
+        refuse_conflicts((source.name, source.labels) for source in sources)
     if config.split != "all":
         combined.restrict(config.split)
     return combined
