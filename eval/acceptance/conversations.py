@@ -84,10 +84,11 @@ def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
 
 
 def without_observation(trajectory: Trajectory, *, screenshots: bool = False) -> tuple[int, int]:
-    """Count the steps with an action, or the answer, whose page is not known at all (no address, no
-    tree, no error and, where ``screenshots`` go along with the turns, no screenshot), and all such
-    steps: such a user turn would be the bare words "Step 7"."""
-    acted = [step.observation for step, _ in _written(trajectory)]
+    """Count the steps with an action whose page is not known at all (no address, no tree, no error
+    and, where ``screenshots`` go along with the turns, no screenshot), and all steps with an
+    action: such a user turn would be the bare words "Step 7". An answer may stand behind a page
+    that is not known: few agents record what their last action led to."""
+    acted = [step.observation for step in trajectory.steps if step.action]
     bare = [seen for seen in acted if not (_text(seen) or (screenshots and _screenshot(seen)))]
     return len(bare), len(acted)
 
