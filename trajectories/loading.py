@@ -37,8 +37,8 @@ class Readable:
                 yield trajectory
             else:
                 self.failed += 1
-                told = one_line(f"{trajectory.source}: {trajectory.reason}")
-                sys.stderr.write(f"not read: {told}\n")
+                line = one_line(f"{trajectory.source}: {trajectory.reason}")
+                sys.stderr.write(f"not read: {line}\n")
 
     def lose(self, error: ImageUnreadable) -> None:
         """Count a picture of the trajectory that is being written."""
