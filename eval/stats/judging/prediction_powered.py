@@ -18,6 +18,10 @@ from numpy.typing import ArrayLike
 from trajudge.eval.stats.interval import Floats, Interval, Ints, t_quantile
 from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS, rates_by_cluster
 
+# The least variance is that of a sum over labelled tasks in which the judge is wrong throughout in
+# so many: labels that show no error leave nearly as much of it possible (the exact interval's
+# upper limit), and without it 86 % of the intervals cover where labels are often all alike.
+UNSEEN_TASKS = 2.5
 TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
 ENOUGH_TASKS = 30
 """How many unlabelled tasks tell by themselves how much the judge varies on them."""
@@ -29,7 +33,8 @@ class PoweredRate:
     """The corrected rate beside its two rivals, each (1,), and the number of labelled ``tasks``.
 
     ``power`` in [0, 1] is the weight given to the judge; ``effective_labels`` is how many labels
-    alone would be as precise; ``standard_error`` is that of the corrected rate.
+    alone would be as precise; ``standard_error`` is that of the corrected rate, ``variance`` its
+    square before ``UNSEEN_TASKS`` bounds it.
     """
 
     powered: Interval
@@ -39,6 +44,7 @@ class PoweredRate:
     power: float
     effective_labels: float
     standard_error: float
+    variance: float
 
 
 def powered_rate(
@@ -55,8 +61,8 @@ def powered_rate(
 
     ``labels`` and ``labelled_verdicts`` (n,), ``unlabelled_verdicts`` (N,) may be scores in
     [0, 1]. Tasks default to one per trajectory; label whole tasks, drawn at random. The variance
-    counts ``PRIOR_CLUSTERS`` tasks more on which the judge is wrong throughout: few labels that
-    show no error do not prove that there is none.
+    counts ``PRIOR_CLUSTERS`` tasks more on which the judge is wrong throughout, and at least
+    ``UNSEEN_TASKS``: few labels that show no error do not prove that there is none.
     """
     y, f, g = (_finite(part) for part in (labels, labelled_verdicts, unlabelled_verdicts))
     if len(y) != len(f):
@@ -68,19 +74,19 @@ def powered_rate(
     if tasks < 2:
         nothing = np.full(1, np.nan)
         undefined = Interval(expert.estimate, nothing, nothing, confidence, (TOO_FEW,))
-        return PoweredRate(undefined, undefined, judge, tasks, np.nan, np.nan, np.nan)
+        return PoweredRate(undefined, undefined, judge, tasks, *[np.nan] * 4)
     moments = _Moments.of(y, f, g, here, there)
     chosen = moments.best_power() if power is None else power
     prior = PRIOR_CLUSTERS / tasks**2
-    variance = moments.variance(chosen) + prior
+    variance, unseen = moments.variance(chosen) + prior, _unseen(tasks)
+    error = max(variance, unseen) ** 0.5
     correction = y.mean() - chosen * f.mean()
     estimate = np.array([correction + (chosen * g.mean() if len(g) else 0.0)])
-    half = t_quantile(confidence, tasks - 1) * np.sqrt(variance)
+    half = t_quantile(confidence, tasks - 1) * error
     low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
-    gained = len(y) * (moments.yy + prior) / variance
+    gained = len(y) * max(moments.yy + prior, unseen) / error**2
     powered = Interval(np.clip(estimate, 0.0, 1.0), low, high, confidence)
-    error = float(variance**0.5)
-    return PoweredRate(powered, expert, judge, tasks, float(chosen), float(gained), error)
+    return PoweredRate(powered, expert, judge, tasks, float(chosen), gained, error, variance)
 
 
 def stratified_rate(
@@ -89,7 +95,8 @@ def stratified_rate(
     """Estimate the rate over strata (benchmarks) with known ``shares`` of the population, (1,).
 
     Every stratum keeps its own power, since judges err differently by benchmark (stratified PPI,
-    Fisch et al. 2024). Undefined where any stratum is.
+    Fisch et al. 2024). Errors that no label shows may all lie in the stratum where a task weighs
+    most, but not that many in each. Undefined where any stratum is.
     """
     weights = np.asarray(shares, dtype=float)
     if len(weights) != len(strata) or not np.isclose(weights.sum(), 1):
@@ -100,7 +107,8 @@ def stratified_rate(
     freedom = np.array([each.tasks - 1.0 for each in strata])
     with np.errstate(divide="ignore", invalid="ignore"):
         df = parts.sum() ** 2 / (parts**2 / freedom).sum()
-    half = t_quantile(confidence, df) * np.sqrt(parts.sum())
+    variance = (weights**2 * np.array([each.variance for each in strata])).sum()
+    half = t_quantile(confidence, df) * np.sqrt(max(variance, _unseen_in(strata, weights)))
     low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
     notes = tuple(dict.fromkeys(note for each in strata for note in each.powered.notes))
     return Interval(estimate, low, high, confidence, notes)
@@ -117,6 +125,16 @@ def gain_over_labels(
     if np.isnan(effective).any():
         return float("nan")
     return float((parts * effective / np.asarray(labelled)).sum() / parts.sum())
+
+
+def _unseen(tasks: int) -> float:
+    return UNSEEN_TASKS / tasks**2
+
+
+def _unseen_in(strata: Sequence[PoweredRate], weights: Floats) -> float:
+    """Return the least variance over strata; ``nan`` where any is undefined."""
+    least = [_unseen(each.tasks) if each.tasks > 1 else np.nan for each in strata]
+    return float((weights**2 * np.array(least)).max())
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS
 from trajudge.eval.stats.judging.prediction_powered import (
     BIASED,
     TOO_FEW,
+    UNSEEN_TASKS,
     powered_rate,
     stratified_rate,
 )
@@ -82,6 +83,33 @@ def test_coverage_where_few_labels_show_no_error(rate: float) -> None:
         )
         covered += int(found.powered.covers(rate)[0])
     assert covered / 400 >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("labelled", "rate", "recall", "fpr"),
+    [(20, 0.9, 0.85, 0.1), (20, 0.5, 1.0, 0.2), (50, 0.05, 0.8, 0.05)],
+)
+def test_coverage_where_labels_often_show_no_error_at_all(
+    labelled: int, rate: float, recall: float, fpr: float
+) -> None:
+    """400 worlds in which up to an eighth of the samples of labels are all alike, or show no error
+    of the judge: ≥ 93 %."""
+    rng = np.random.default_rng(9)
+    covered = 0
+    for _ in range(400):
+        truth = rng.random(500) < rate
+        verdict = rng.random(500) < np.where(truth, recall, fpr)
+        found = powered_rate(truth[:labelled], verdict[:labelled], verdict[labelled:])
+        covered += int(found.powered.covers(rate)[0])
+    assert covered / 400 >= 0.93
+
+
+def test_labels_of_several_strata_speak_together_against_unseen_errors() -> None:
+    strata = [powered_rate(np.ones(10), np.ones(10), np.ones(90))] * 5
+    assert strata[0].effective_labels == 10
+    found = stratified_rate(strata, np.full(5, 0.2))
+    error = (UNSEEN_TASKS / 50**2) ** 0.5
+    assert found.low[0] == pytest.approx(1 - t_quantile(0.95, 45) * error)
 
 
 @pytest.mark.slow
