@@ -111,19 +111,20 @@ def _observed(
     rows: Sequence[sqlite3.Row], names: Sequence[str], missing: Missing
 ) -> list[Observations]:
     """Observe the judges of these names. A key's attempt is the trajectory's number in the
-    index, and its names are empty: they tell nothing that is counted here."""
+    index, and its agent's name is empty: it tells nothing that is counted here."""
     builder = JudgmentColumnsBuilder()
-    experts: dict[int, int] = {}
+    experts: dict[int, tuple[KeyFields, int]] = {}
     for row in rows:
-        experts[row["id"]] = row["expert"]
+        key = KeyFields(row["benchmark"], "", row["task_id"], row["id"])
+        experts[row["id"]] = key, row["expert"]
         success = None if row["success"] is None else bool(row["success"])
-        fields = (_numbered(row["id"]), row["judge"], Status(row["status"]), row["sample"], success)
+        fields = (key, row["judge"], Status(row["status"]), row["sample"], success)
         builder.add(JudgmentFields(*fields))
     columns = builder.build()
     columns = columns.at(last_of_each(columns))
     verdicts = np.full((len(VERDICTS), len(experts)), UNKNOWN, dtype=np.int8)
-    verdicts[VERDICTS.index("success")] = [*experts.values()]
-    labels = LabelColumns(KeyColumns.of(map(_numbered, experts)), verdicts)
+    verdicts[VERDICTS.index("success")] = [said for _, said in experts.values()]
+    labels = LabelColumns(KeyColumns.of(key for key, _ in experts.values()), verdicts)
     reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
     observed = []
     for name in names:
@@ -131,10 +132,6 @@ def _observed(
         predictions = Predictions.of(columns.at(mine), reference, reference.judged[mine])
         observed.append(compared_observations(predictions, "success", missing))
     return observed
-
-
-def _numbered(trajectory: int) -> KeyFields:
-    return KeyFields("", "", "", trajectory)
 
 
 def _missing(protocols: set[str]) -> Missing:

@@ -1,8 +1,8 @@
 """Judges against each other, on the trajectories that both judged, label by label.
 
 Precision, recall and F1 by their difference, with an interval over tasks; accuracy by McNemar's
-exact test. Holm's correction is over all pairs: of one metric, one label and one benchmark (or all
-of them).
+exact test, over tasks, too. Holm's correction is over all pairs: of one metric, one label and one
+benchmark (or all of them).
 """
 
 from __future__ import annotations
@@ -33,7 +33,13 @@ from trajudge.eval.scoring.records import (
     Rate,
 )
 from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.judging.comparison import TaskRuns, holm, improvement, mcnemar
+from trajudge.eval.stats.judging.comparison import (
+    TaskRuns,
+    holm,
+    improvement,
+    mcnemar,
+    mcnemar_by_task,
+)
 from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns
 
 _NOTHING = Paired(None, None, None, None, "no trajectory was judged by both")
@@ -159,7 +165,8 @@ def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McN
     tests = [mcnemar(pair.one.right, pair.other.right) for pair in pairs]
     tasks = {pair.one.trajectories: pair.one for pair in pairs}
     runs = {which: TaskRuns.of(one.task, one.benchmark) for which, one in tasks.items() if len(one)}
-    p_holm = holm([test.p_value for test in tests])
+    values = [_p_value(pair, runs.get(pair.one.trajectories)) for pair in pairs]
+    p_holm = holm(values)
     return [
         McNemarResult(
             benchmark=group.benchmark,
@@ -169,12 +176,17 @@ def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McN
             n=len(pair.one),
             only_first_right=test.only_first,
             only_second_right=test.only_second,
-            p=test.p_value,
+            p=value,
             p_holm=float(p),
             **_improvement(pair, runs.get(pair.one.trajectories)),
         )
-        for pair, test, p in zip(pairs, tests, p_holm, strict=True)
+        for pair, test, value, p in zip(pairs, tests, values, p_holm, strict=True)
     ]
+
+
+def _p_value(pair: _Pair, tasks: TaskRuns | None) -> float:
+    """Return 1 without a trajectory: nothing tells the two apart."""
+    return mcnemar_by_task(pair.one.right, pair.other.right, tasks) if tasks else 1.0
 
 
 def _improvement(pair: _Pair, tasks: TaskRuns | None) -> dict[str, float | None]:

@@ -9,13 +9,13 @@ import numpy as np
 from trajudge.eval.scoring.observations import Observations, Predictions
 from trajudge.eval.scoring.records import Label, Missing
 from trajudge.eval.stats.interval import Bools
-from trajudge.eval.stats.judging.comparison import mcnemar
+from trajudge.eval.stats.judging.comparison import TaskRuns, mcnemar, mcnemar_by_task
 
 
 class PairedCounts(NamedTuple):
-    """Trajectories by who was right; ``p`` is McNemar's exact two-sided p, None where the two are
-    right and wrong on the same ones. ``failed_first`` and ``failed_second`` of them have a judgment
-    without an answer."""
+    """Trajectories by who was right; ``p`` is McNemar's exact two-sided p, by tasks, None where
+    the two are right and wrong on the same ones. ``failed_first`` and ``failed_second`` of them
+    have a judgment without an answer."""
 
     both_right: int
     only_first: int
@@ -57,13 +57,16 @@ def on_the_same(first: Observations, second: Observations) -> tuple[Observations
 
 def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     """Count over the same trajectories, in one order, whether the two judges were right."""
-    test = mcnemar(first.right, second.right)
+    test, p = mcnemar(first.right, second.right), None
+    if test.only_first + test.only_second:
+        tasks = TaskRuns.of(first.task, first.benchmark)
+        p = mcnemar_by_task(first.right, second.right, tasks)
     return PairedCounts(
         both_right=int((first.right & second.right).sum()),
         only_first=test.only_first,
         only_second=test.only_second,
         both_wrong=int((~first.right & ~second.right).sum()),
-        p=test.p_value if test.only_first + test.only_second else None,
+        p=p,
         failed_first=int((~first.answered).sum()),
         failed_second=int((~second.answered).sum()),
     )

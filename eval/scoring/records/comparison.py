@@ -30,9 +30,9 @@ class MetricDifference(Record):
 
 
 class McNemarResult(Record):
-    """McNemar's exact test of who is right more often (accuracy, trajectories independent), and
-    ``improvement``, the probability that on a task drawn at random a verdict of ``first`` is better
-    than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
+    """McNemar's exact test of who is right more often (accuracy; the two are swapped in
+    whole tasks), and ``improvement``, the probability that on a task drawn at random a verdict of
+    ``first`` is better than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
 
     benchmark: str = OVERALL
     label: Label = "success"

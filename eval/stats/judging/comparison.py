@@ -42,6 +42,36 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     return McNemar(b, c, exact, mid)
 
 
+def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: TaskRuns) -> float:
+    """Compute the exact two-sided p-value of "both are right as often" from who was right (N,).
+
+    The two judges are swapped in whole tasks, each way as likely (Fisher's randomization of signs,
+    1935), because runs of one task err together: with one run a task it is McNemar's exact test.
+    """
+    gaps = tasks.sums(np.asarray(first_right, np.int64) - np.asarray(second_right, np.int64))
+    sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
+    if len(sizes) < 2:
+        return _sign_test(int((gaps > 0).sum()), int((gaps < 0).sum()))
+    chances = np.ones(1)  # of every sum that swapping gives, from the least to the largest
+    for size, count in zip(sizes, counts, strict=True):
+        of_size = np.zeros(2 * size * count + 1)
+        of_size[:: 2 * size] = _coin_tosses(int(count))
+        chances = np.convolve(chances, of_size)
+    sums = np.abs(np.arange(len(chances)) - len(chances) // 2)
+    return min(1.0, float(chances[sums >= abs(gaps.sum())].sum()))
+
+
+def _sign_test(above: int, below: int) -> float:
+    """Return the two-sided p-value of as many above as below."""
+    return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))
+
+
+def _coin_tosses(n: int) -> Floats:
+    """Return the chances of 0 to n heads (n + 1,)."""
+    logs = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    return np.asarray(np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2)))
+
+
 @dataclass(frozen=True, eq=False)
 class TaskRuns:
     """How N runs lie in C tasks: their places task by task (N,), how many ``runs`` a task has (C,),
@@ -61,6 +91,10 @@ class TaskRuns:
         where, name = (part[order] for part in both)
         starts = np.flatnonzero(np.r_[True, (np.diff(where) != 0) | (np.diff(name) != 0)])
         return cls(order, np.diff(np.r_[starts, len(order)]), np.bincount(where[starts]))
+
+    def sums(self, values: Ints) -> Ints:
+        """Sum ``values`` (N,) over each task (C,)."""
+        return np.asarray(np.add.reduceat(values[self.order], np.cumsum(self.runs) - self.runs))
 
     def wins(self, first: ArrayLike, second: ArrayLike) -> Floats:
         """Subtract how often a run of ``first`` (N,) is below one of ``second`` (N,) of its task
