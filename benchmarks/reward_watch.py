@@ -38,7 +38,7 @@ def canaries_until_stop(
     first in a share of them; None: not within ``most``."""
     monitor = RewardMonitor(config)
     first = rng.random(CANARIES) < 0.4
-    for number, verdict in enumerate(first):
+    for number, verdict in [*enumerate(first)] * 2:
         monitor.add_canary(str(number), bool(verdict))
     for asked in range(most):
         number = asked % CANARIES

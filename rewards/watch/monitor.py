@@ -2,7 +2,7 @@
 fail too often.
 
 Three sequential tests share the error level. Canaries: the judge's verdicts on frozen trajectories,
-asked again, differ from its first ones more often than by chance. Audits: of rewards drawn at
+asked again, differ from those at first more often than by chance. Audits: of rewards drawn at
 random, the mean lies above the share of true successes by more than the gap. Failures: more
 rewards than may have none because the judge failed. Two signs ask for more audits and stop nothing:
 doctored failures that the judge accepts, and a change in the form of accepted runs.
@@ -57,6 +57,7 @@ class RewardMonitor:
         self.shape = ShapeWatch(config)
         self.flips = self.believed = 0
         self._first: dict[str, bool] = {}
+        self._held: set[str] = set()
         self._wanted: dict[str, float] = {}
 
     @property
@@ -125,16 +126,23 @@ class RewardMonitor:
         return drawn
 
     def add_canary(self, name: str, verdict: bool | None) -> None:
-        """Take down the verdict on a canary: the first is what later ones are held to, None is no
-        verdict."""
+        """Take down the verdict on a canary; None is no verdict. Later ones are held to the first
+        that comes twice in a row: a single one that the judge gives seldom would make every later
+        one a flip, and stop a judge that did not move."""
         if verdict is None:
             return
-        if name not in self._first:
+        if name not in self._held:
+            if self._first.get(name) is verdict:
+                self._held.add(name)
             self._first[name] = verdict
             return
         flipped = verdict is not self._first[name]
         self.flips += flipped
         self.moved.add(float(flipped))
+
+    def is_held(self, name: str) -> bool:
+        """Tell whether it is known which verdict later ones on a canary are held to."""
+        return name in self._held
 
     def rejects(self, name: str) -> bool:
         """Tell whether the judge rejected a canary when it was asked first."""

@@ -11,8 +11,8 @@ from trajudge.trajectories.model import Record, Seed
 
 class WatchConfig(Record):
     """``canaries`` are trajectories (KIND:PATH) of which one is judged again, past the cache, after
-    every ``every`` rewards; a judge that did not move gives another verdict than the first time
-    in at most ``noise`` of them. ``audit_share`` of the rewards are to be audited: the mean reward
+    every ``every`` rewards; a judge that did not move gives another verdict than at first in
+    at most ``noise`` of them. ``audit_share`` of the rewards are to be audited: the mean reward
     may lie ``gap`` above the share of true successes. The judge may fail in ``failures`` of the
     rewards. ``alpha`` is the probability that rewards which should go on are ever stopped, all
     tests together; with ``keep_going`` they are only reported. ``journal`` keeps what was seen.

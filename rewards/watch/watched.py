@@ -89,15 +89,23 @@ class RewardWatch:
         canary = self._canaries[self._next % len(self._canaries)]
         self._next += 1
         name = str(canary.key)
-        verdict = await self._verdict(canary)
-        if verdict is None:
+        if not await self._take_down(canary):
             return
-        self.monitor.add_canary(name, verdict)
-        self._journal.add("canary", name, verdict)
+        # Asked twice at once: what later verdicts are held to is that of the judge as it is now.
+        if not self.monitor.is_held(name):
+            await self._take_down(canary)
         wanted = self.monitor.config.probes and self.monitor.rejects(name)
         if wanted and self._rng.random() < _PROBED:
             await self._ask_probe(canary)
         self._say()
+
+    async def _take_down(self, canary: Trajectory) -> bool:
+        """Ask a canary; False where the judge gives no verdict."""
+        verdict = await self._verdict(canary)
+        if verdict is not None:
+            self.monitor.add_canary(str(canary.key), verdict)
+            self._journal.add("canary", str(canary.key), verdict)
+        return verdict is not None
 
     async def _ask_probe(self, canary: Trajectory) -> None:
         kind = [*PROBES][self._rng.integers(len(PROBES))]

@@ -35,6 +35,19 @@ def test_a_judge_that_stays_is_seldom_stopped() -> None:
     assert sum(stop is not None for stop in stops) <= 3
 
 
+def test_a_verdict_that_a_judge_seldom_gives_is_not_what_it_is_held_to() -> None:
+    """100 judges that do not move, of which every verdict on ten canaries is another in 2.5 % of
+    cases: two are, in 4.9 %. One in five gave such a verdict the first time."""
+    rng = np.random.default_rng(3)
+    stopped = 0
+    for _ in range(100):
+        monitor = RewardMonitor(WATCH)
+        for asked in range(800):
+            monitor.add_canary(str(asked % 10), bool(rng.random() < 0.025))
+        stopped += monitor.state is WatchState.STOP
+    assert stopped <= 2
+
+
 def test_an_exchanged_judge_is_found_within_300_canaries() -> None:
     rng = np.random.default_rng(2)
     stops = [canaries_until_stop(rng, flips=0.2, most=300, config=WATCH) for _ in range(50)]
@@ -167,7 +180,7 @@ def test_a_moved_model_ends_the_rewards(tmp_path: Path) -> None:
 
     with LlmServer(text=lambda _: verdict[0]) as server:
         assert asyncio.run(abstentions(server, 0, 12)) == [""] * 12
-        assert server.stats.requests == 24, "a canary is asked each time"
+        assert server.stats.requests == 28, "a canary is asked each time, twice at first"
         verdict[0] = REJECTED
         ends = asyncio.run(abstentions(server, 12, 30))
         assert 0 < ends.index("drift") < 8
