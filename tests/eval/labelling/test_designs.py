@@ -80,6 +80,30 @@ def test_an_estimate_is_unbiased_whatever_was_preferred(strategy: Strategy) -> N
     assert (made.own_coverage > 0.905).all()
 
 
+@pytest.mark.parametrize("strategy", ["random", "ppi"])
+def test_a_precision_near_one_is_covered_though_few_labels_show_an_error(
+    strategy: Strategy,
+) -> None:
+    """300 queues of 50 labels, each of its own 600 trajectories: ≥ 93 %, by labels alone, too."""
+    rng = np.random.default_rng(4)
+    covered = np.zeros((2, 2))
+    for _ in range(300):
+        truth = rng.random(600) < 0.6
+        error = rng.random((600, 2)) < np.where(truth[:, None], 0.1, [0.05, 0.08])
+        votes = (truth[:, None] != error).astype(float)
+        share, group = vote_share(votes), np.zeros(600, dtype=np.int64)
+        known = KnownVerdicts(share, votes, votes > 0.5, np.full(600, np.nan), group)
+        chances = inclusion_probabilities(strategy, 50, known)
+        drawn = draw(chances, group, rng)
+        labels = DrawnLabels(drawn, truth[drawn], chances[drawn])
+        columns = features(votes, np.full((600, 0), np.nan), group)
+        predicted = cross_fitted(columns, share, labels, rng)
+        aim = (known.accepted & truth[:, None]).sum(axis=0) / known.accepted.sum(axis=0)
+        made = estimate_precision(labels, predicted, known.accepted)
+        covered += [made.corrected.covers(aim), made.labels_only.covers(aim)]
+    assert (covered / 300 >= 0.93).all()
+
+
 def test_ppi_is_narrower_than_random_as_was_expected() -> None:
     people = population(2)
     random, active = (simulate(people, strategy, 150, 100) for strategy in ("random", "ppi"))
