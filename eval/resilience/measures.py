@@ -181,7 +181,8 @@ def _unseen(tasks: int) -> float:
 
 
 def retention(clean: np.ndarray, faulted: np.ndarray, tasks: Sequence[str]) -> IntervalEstimate:
-    """Estimate the success rate with faults over that without.
+    """Estimate the success rate with faults over that without; without limits where so few tasks
+    succeed that the rate without may be next to none, so that no retention is excluded.
 
     Where no task differs from another, so that a ratio has no spread of its own, the limits are
     those of a share of pairs that changed of which none was seen.
@@ -192,10 +193,12 @@ def retention(clean: np.ndarray, faulted: np.ndarray, tasks: Sequence[str]) -> I
     ratio = float(faulted.sum() / clean.sum())
     if len(clusters.sums) < 2:
         return IntervalEstimate(ratio, None, None)
+    if np.abs(clusters.sums @ [1.0, -ratio]).max() <= _NO_WIDTH * len(clean):
+        return _still(ratio, clean, tasks)
     quantile = float(t_quantile(CONFIDENCE, len(clusters.sums) - 1))
     low, high = ratio_limits(clusters, lambda s: s[..., 0], lambda s: s[..., 1], quantile)
     if np.isnan(low):
-        return _still(ratio, clean, tasks)
+        return IntervalEstimate(ratio, None, None)
     return IntervalEstimate(ratio, max(float(low), 0.0), float(high))
 
 

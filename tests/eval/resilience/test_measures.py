@@ -75,6 +75,27 @@ def test_retention_covers_the_truth_at_its_level(harm: float, agents: int) -> No
     assert 0.925 <= inside / sims <= 0.985
 
 
+def test_retention_has_no_limits_where_no_value_is_excluded() -> None:
+    """One clean success of two tasks, or two of six: the rate without faults may be next to
+    none."""
+    lost_and_won = retention(np.array([True, False]), np.array([False, True]), ["a", "b"])
+    assert lost_and_won == (1.0, None, None)
+    clean = np.array([0, 0, 1, 0, 0, 1], bool)
+    assert retention(clean, np.ones(6, bool), [*"abcdef"]) == (3.0, None, None)
+
+
+def test_retention_misses_no_more_where_few_clean_runs_succeed() -> None:
+    """1,000 experiments of ten tasks, 15 % of them successes without faults, more with: the
+    truth lies outside of the limits, where there are any, in at most 5 %."""
+    rng, truth, missed = np.random.default_rng(5), (0.15 * 0.9 + 0.85 * 0.5) / 0.15, 0
+    for _ in range(1000):
+        clean = rng.random(10) < 0.15
+        faulted = np.where(clean, rng.random(10) < 0.9, rng.random(10) < 0.5)
+        _, low, high = retention(clean, faulted, [*"abcdefghij"])
+        missed += low is not None and high is not None and not low <= truth <= high
+    assert missed <= 50
+
+
 def test_retention_where_nothing_changes_has_a_width() -> None:
     clean = np.arange(36) < 27
     value, low, high = retention(clean, clean, TASKS)
