@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trajudge.eval.stats.judging import comparison
 from trajudge.eval.stats.judging.comparison import TaskRuns, holm, mcnemar, mcnemar_by_task
 
 
@@ -67,6 +68,20 @@ def test_mcnemar_by_task_counts_every_way_to_swap_the_judges() -> None:
     sums = [abs(gaps @ signs) for signs in product((1, -1), repeat=3)]
     share = np.mean([each >= abs(gaps.sum()) for each in sums])
     assert mcnemar_by_task(first, second, TaskRuns.of(task)) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("shift", [0, 10, 40, 4_000])
+def test_mcnemar_by_task_is_the_same_by_its_transform(
+    shift: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where sums are many, p comes of their Fourier transform."""
+    rng = np.random.default_rng(3)
+    tasks = TaskRuns.of(np.repeat(np.arange(400), 9))
+    first, second = rng.random((2, 3_600)) < 0.7
+    second[:shift] = False
+    counted = mcnemar_by_task(first, second, tasks)
+    monkeypatch.setattr(comparison, "_COUNTED", 0)
+    assert mcnemar_by_task(first, second, tasks) == pytest.approx(counted, rel=1e-9, abs=1e-12)
 
 
 def test_equal_judges_are_not_told_apart_by_runs_of_the_same_tasks() -> None:
