@@ -45,6 +45,18 @@ def test_a_queue_is_shown_before_it_is_written(
     assert not (tmp_path / "queue").exists()
 
 
+@pytest.mark.parametrize("strategy", ["ppi", "random"])
+def test_an_export_says_that_labels_were_not_drawn_at_random(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], strategy: str
+) -> None:
+    assert build(run, tmp_path / "queue", "--strategy", strategy) == 0
+    capsys.readouterr()
+    out = str(tmp_path / "labels")
+    assert main(["label", "export", str(tmp_path / "queue"), "--out", out]) == 0
+    said_so = "trajudge label estimate" in " ".join(capsys.readouterr().out.split())
+    assert said_so == (strategy == "ppi")
+
+
 def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
     run: Path, tmp_path: Path
 ) -> None:
