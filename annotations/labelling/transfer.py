@@ -35,6 +35,10 @@ from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 
 Stage = Literal["blind", "informed"]
 
+UNEQUAL = (
+    "some of these were more likely to be drawn than others: trajudge label estimate weights the "
+    "labels for it; trajudge score takes them as drawn at random, which biases its rates"
+)
 _MAX_BYTES = 2**31
 _EVENTS = "trajudge-label-events"
 _CHOICES: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None, "": None}
@@ -223,3 +227,11 @@ def _item_lines(items: Sequence[tuple[int, QueueItem]]) -> Iterator[bytes]:
         fields = item.model_dump(mode="json", exclude={"gold", "position"})
         fields = {"item": number, **fields, "hidden_check": item.gold is not None}
         yield orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def drawn_unequally(store: LabelStore) -> bool:
+    """Tell whether some items were more likely to be drawn, by more than rounding; hidden checks
+    were not drawn."""
+    chances = [stored.item.inclusion_probability for stored in store.items()]
+    drawn = [chance for chance in chances if chance is not None]
+    return bool(drawn) and max(drawn) > 1.001 * min(drawn)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from trajudge.eval.labelling.options import add_stage, queue_parser
@@ -12,10 +11,6 @@ from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import OptionAdder
 from trajudge.trajectories.util.tables import all_folded
 
-UNEQUAL = (
-    "some of these were more likely to be drawn than others: trajudge label estimate weights the "
-    "labels for it; trajudge score takes them as drawn at random, which biases its rates"
-)
 _DESCRIPTION = """\
 Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads), its
 log (events.jsonl) and its items with their inclusion probabilities (items.jsonl).
@@ -47,7 +42,12 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations import agentrewardbench  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
     from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
-    from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
+    from trajudge.annotations.labelling.transfer import (  # noqa: PLC0415
+        UNEQUAL,
+        drawn_unequally,
+        export_queue,
+        queue_annotations,
+    )
     from trajudge.annotations.model import Role  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
@@ -64,18 +64,12 @@ def main(options: argparse.Namespace) -> int:
         labels = queue_annotations(store, options.stage)
         opinions = [label for label in labels if label.role is not Role.ADJUDICATED]
         agentrewardbench.write_annotations(files[-1], opinions)
-    chances = [stored.item.inclusion_probability for stored in store.items()]
+    unequal = drawn_unequally(store)
     store.close()
     lines = [f"wrote {file}" for file in files]
-    lines += all_folded([UNEQUAL]) if _are_unequal(chances) else []
+    lines += all_folded([UNEQUAL]) if unequal else []
     sys.stdout.write("".join(f"{line}\n" for line in lines))
     return OK
-
-
-def _are_unequal(chances: Iterable[float | None]) -> bool:
-    """Tell whether chances differ by more than rounding; hidden checks have none."""
-    drawn = [chance for chance in chances if chance is not None]
-    return bool(drawn) and max(drawn) > 1.001 * min(drawn)
 
 
 if __name__ == "__main__":
