@@ -3,8 +3,8 @@
 Rates have Wilson's interval with the design effect of tasks, as the rest of the product has;
 retention, a ratio of two rates of the same tasks, has Fieller's; mean differences have Student's
 over tasks. What every task shows alike has no spread of its own: a rate's change then has limits
-from that no change was seen in so many tasks, a mean none. McNemar's exact test compares the pairs
-where each task has one, and is left out where runs of one task would count as independent.
+from that no change was seen in so many tasks, a mean none. McNemar's exact test swaps the arms in
+whole tasks, because runs of one task are not independent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import difference_limits
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.eval.stats.intervals.clustered_ratio import ratio_limits
-from trajudge.eval.stats.judging.comparison import McNemar, mcnemar
+from trajudge.eval.stats.judging.comparison import TaskRuns, mcnemar_by_task
 
 CONFIDENCE = 0.95
 _NO_WIDTH = 1e-12  # rounding
@@ -76,7 +76,7 @@ class ArmMeasures:
     kept: IntervalEstimate
     lost: int
     won: int
-    p_value: float | None
+    p_value: float
     extra: dict[str, IntervalEstimate]
     recovered_pairs: int
 
@@ -99,7 +99,6 @@ def arm_measures(arm: ExperimentArm, agent: str, pairs: Sequence[FaultPair]) -> 
     clean = np.array([bool(pair.clean.success) for pair in pairs])
     faulted = np.array([bool(pair.faulted.success) for pair in pairs])
     exposed = np.array([pair.faulted.fired > 0 for pair in pairs])
-    test = paired_test(clean, faulted, tasks)
     fired = [pair.faulted.fired for pair in pairs]
     past = [sum(met.recovered for met in pair.faulted.faults) for pair in pairs]
     both = [pair for pair in pairs if pair.faulted.fired and _both_succeed(pair)]
@@ -120,7 +119,7 @@ def arm_measures(arm: ExperimentArm, agent: str, pairs: Sequence[FaultPair]) -> 
         kept=rate(faulted & clean & exposed, tasks, clean & exposed),
         lost=int((clean & ~faulted).sum()),
         won=int((faulted & ~clean).sum()),
-        p_value=test.p_value if test else None,
+        p_value=mcnemar_by_task(clean, faulted, TaskRuns.of(tasks)),
         extra=extras(both),
         recovered_pairs=len(both),
     )
@@ -206,12 +205,6 @@ def _still(ratio: float, clean: np.ndarray, tasks: Sequence[str]) -> IntervalEst
     """Return the limits of a retention that every task shows alike."""
     change = _unseen(len(set(tasks))) / float(clean.mean())
     return IntervalEstimate(ratio, max(ratio - change, 0.0), ratio + change)
-
-
-def paired_test(clean: np.ndarray, faulted: np.ndarray, tasks: Sequence[str]) -> McNemar | None:
-    """Test whether faults change success, exactly; None where a task has several pairs, which are
-    not independent."""
-    return mcnemar(clean, faulted) if len(set(tasks)) == len(tasks) else None
 
 
 Figure = Callable[[FaultPair], tuple[float | None, float | None]]

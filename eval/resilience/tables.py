@@ -79,7 +79,7 @@ def _fault_table(rows: Sequence[ArmMeasures], *, agents: bool = False) -> Table:
     )
     title = "Success without and with faults (%)"
     if not agents:
-        # A test of pairs that share tasks would be no test: the column is each agent's.
+        # A screen has no room for the test; names of faults would be cut.
         shown = [(row[0], *row[2:-1]) for row in cells]
         return Table(title, ("fault", *head[2:-1]), shown, names=1)
     named = [(row.agent or ALL, *one) for row, one in zip(rows, cells, strict=True)]
