@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+import orjson
+
 from trajudge.proxy.efficiency.latency import Span
 from trajudge.proxy.efficiency.streams import EventStream, parsed
 from trajudge.proxy.efficiency.usage import StreamedAnswer, usage_of
@@ -19,7 +21,7 @@ from trajudge.proxy.http import messages
 from trajudge.proxy.http.bodies import response_framing
 from trajudge.proxy.http.messages import RequestHead, ResponseHead
 from trajudge.proxy.http.origins import OriginAddress, OriginConnection, OriginPool
-from trajudge.proxy.server.client import ClientConnection
+from trajudge.proxy.server.client import ClientConnection, reason_of
 from trajudge.proxy.server.forwarding import FAILURES
 from trajudge.proxy.server.tasks import ProxyTask
 from trajudge.trajectories.util.errors import UserError
@@ -110,7 +112,7 @@ async def call_model(api: ModelApi, pool: OriginPool, request: ApiRequest, task:
         call.error = f"{type(error).__name__}: {error}"[:200]
         if call.status == -1:
             where = f"{api.origin.host}:{api.origin.port}"
-            await client.sentence(502, f"the model API at {where} does not answer: {call.error}")
+            await _refuse(client, f"the model API at {where} does not answer: {call.error}")
         else:
             client.open = False  # it ends where the API's answer ended, without its proper end
     finally:
@@ -119,6 +121,12 @@ async def call_model(api: ModelApi, pool: OriginPool, request: ApiRequest, task:
             task.spans += [Span("proxy", call.start, end), Span("model", call.sent or end, end)]
             task.calls.append(call.event(end))
             task.log.write("model", task=task.id, k=task.loads, **task.calls[-1])
+
+
+async def _refuse(client: ClientConnection, message: str) -> None:
+    """Send an error in a form that the SDKs of OpenAI and Anthropic show: they pass over pages."""
+    body = orjson.dumps({"type": "error", "error": {"type": "api_error", "message": message}})
+    await client.send(502, reason_of(502), (("Content-Type", "application/json"),), body)
 
 
 def _call(api: ModelApi, request: ApiRequest) -> ModelCall:

@@ -174,11 +174,17 @@ async def test_failures_reach_the_sdk_as_they_are(tmp_path: Path, fault: str) ->
 
 
 async def test_an_api_that_is_down_is_said(tmp_path: Path) -> None:
+    """In a form that each SDK shows: a page in HTML is left out of openai 3's error."""
+    import anthropic
     import openai
 
     async with proxied(out=tmp_path, **apis("http://127.0.0.1:9")) as proxy:
-        with pytest.raises(openai.InternalServerError, match="does not answer"):
+        with pytest.raises(openai.InternalServerError, match="does not answer") as caught:
             await gpt(proxy).chat.completions.create(model="gpt-4o", messages=ASKED)
+        with pytest.raises(anthropic.InternalServerError, match="does not answer"):
+            await claude(proxy).messages.create(model="c", messages=ASKED, max_tokens=10)
+    body: Any = caught.value.body
+    assert "does not answer" in body["message"]
     assert events_of(tmp_path, "model")[0]["status"] == -1
 
 
