@@ -40,8 +40,14 @@ class Judgments(Sequence[Judgment]):
     ``notes`` are warnings about the runs. ``a + b`` combines the judgments of several judges.
     """
 
-    def __init__(self, source: sources.Source, folders: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        source: sources.Source,
+        folders: Sequence[Path] = (),
+        parts: Sequence[sources.Source] = (),
+    ) -> None:
         self._source = source
+        self._parts = tuple(parts) or (source,)  # of each run its own labels
         self.folders = tuple(folders)
 
     @property
@@ -83,7 +89,8 @@ class Judgments(Sequence[Judgment]):
         both hold."""
         refuse_repeated([*self.folders, *other.folders])
         both = sources.combine([self._source, other._source])
-        return Judgments(both, [*self.folders, *other.folders])
+        parts = [*self._parts, *other._parts]
+        return Judgments(both, [*self.folders, *other.folders], parts)
 
     def __repr__(self) -> str:
         judges = sorted({judgment.judge for judgment in self})
@@ -191,17 +198,18 @@ def _source(
     given = one_or_several(call, judgments, Judgment | Judgments | str | Path, wanted)
     single = [one for one in given if isinstance(one, Judgment)]
     refuse_repeated(_folders(given))
-    parts = [
-        *(one._source for one in given if isinstance(one, Judgments)),
+    read = [
         *(sources.read_run(Path(one)) for one in given if isinstance(one, str | Path)),
         *([sources.Source("given", single, {})] if single else []),
     ]
-    whole = sources.combine(parts)
+    ours = [one for one in given if isinstance(one, Judgments)]
+    whole = sources.combine([*(one._source for one in ours), *read])
     if not len(whole.judgments):
         raise _nothing(call, given)
     if labels is not None:
         whole.labels = _labels(call, labels)
     else:
+        parts = [*(part for one in ours for part in one._parts), *read]
         refuse_conflicts((part.name, part.labels) for part in parts)
     if runs is not None:
         whole.rewards = {**whole.rewards, **_rewards(call, runs)}

@@ -56,4 +56,7 @@ def test_a_command_asks_which_labels_count(
 def test_python_asks_for_the_labels_too(runs: list[str]) -> None:
     with pytest.raises(UserError, match="name the labels that count"):
         tj.score(runs)
+    one, other = map(tj.read_run, runs)
+    with pytest.raises(UserError, match="name the labels that count"):
+        tj.score(one + other)
     assert tj.score(runs, tj.labels("sample")).scores
