@@ -11,7 +11,7 @@ import time
 from unicodedata import category, normalize
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.prompts.hostile import HOSTILE, IN_TAG_CHARACTERS
@@ -77,9 +77,23 @@ def test_no_tag_of_the_prompt_survives_in_untrusted_text(text: str) -> None:
     assert count_tokens(safe) <= count_tokens(text) + 3 * put_in
 
 
+FILLERS = "\u115f\u1160\u3164\uffa0"
+"""Hangul's fillers: letters to Unicode, and blank on every screen."""
+
+
+@pytest.mark.parametrize("filler", FILLERS)
+def test_a_letter_that_nobody_sees_is_marked(filler: str) -> None:
+    assert neutralise(f"a{filler}b", frozenset()) == "a·b"
+
+
+@example("\u115f")
 @given(st.text(st.characters(categories=["L", "N", "P", "Zs", "So", "Sc"], exclude_characters="<")))
 def test_visible_text_without_structure_stays_as_it_is(text: str) -> None:
-    hidden = [one for one in text if category(one) in ("Lo",) and normalize("NFKC", one) != one]
+    hidden = [
+        one
+        for one in text
+        if one in FILLERS or (category(one) in ("Lo",) and normalize("NFKC", one) != one)
+    ]
     if ":" not in text and "\uff1a" not in text and not hidden:
         assert neutralise(text, frozenset()) == text
 
