@@ -38,11 +38,9 @@ def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
     b, c = int((first & ~second).sum()), int((second & ~first).sum())
     if b + c == 0:
         return McNemar(0, 0, 1.0, 1.0)
-    tail = float(scipy.special.bdtr(min(b, c), b + c, 0.5))
-    at_most = float(scipy.special.bdtr(min(b, c) - 1, b + c, 0.5)) if min(b, c) else 0.0
-    exact = min(1.0, 2 * tail)
-    mid = 1.0 if b == c else tail + at_most
-    return McNemar(b, c, exact, mid)
+    few = min(b, c)
+    mid = 1.0 if b == c else _at_most(few, b + c) + _at_most(few - 1, b + c)
+    return McNemar(b, c, _sign_test(b, c), mid)
 
 
 def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: TaskRuns) -> float:
@@ -82,7 +80,12 @@ def _transformed(sizes: Ints, counts: Ints, least: int, total: int) -> float:
 
 def _sign_test(above: int, below: int) -> float:
     """Return the two-sided p-value of as many above as below."""
-    return min(1.0, 2 * float(scipy.special.bdtr(min(above, below), above + below, 0.5)))
+    return min(1.0, 2 * _at_most(min(above, below), above + below))
+
+
+def _at_most(heads: int, tosses: int) -> float:
+    """Return the chance of as many heads or fewer."""
+    return float(scipy.special.bdtr(heads, tosses, 0.5)) if heads >= 0 else 0.0
 
 
 def _coin_tosses(n: int) -> Floats:
