@@ -26,7 +26,7 @@ from trajudge.eval.data.run_index.index import RunIndex
 from trajudge.eval.data.run_index.schema import INDEXES, TABLES, VOTES
 from trajudge.eval.data.run_index.trajectories import spread
 from trajudge.eval.data.sources import are_parts
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.stored_lines import KeyFields
 
 # A run that is being written changes all the time: copying takes at most this share of it.
 _SHARE = 0.1
@@ -157,7 +157,7 @@ def _is_one(judge: str, indexes: Sequence[RunIndex]) -> bool:
     return are_parts(settings, (KeyColumns.of(_judged(judge, index)) for index in indexes))
 
 
-def _judged(judge: str, index: RunIndex) -> Iterator[TrajectoryKey]:
+def _judged(judge: str, index: RunIndex) -> Iterator[KeyFields]:
     with reading_from(index.place) as connection:
-        for benchmark, agent, task_id, attempt in connection.execute(_KEYS, (judge,)):
-            yield TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id, attempt=attempt)
+        for row in connection.execute(_KEYS, (judge,)):
+            yield KeyFields(*row)
