@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -144,7 +144,7 @@ class RunFolders(NamedTuple):
             raise UserError(f"{path} is no folder: {needs}")
         try:
             matches = [path] if self.is_one(path) else sorted(self._inside(path))
-            parts = [] if matches in ([], [path]) else self._parts(path)
+            parts = [] if matches in ([], [path]) else self._parts(path, set(matches))
         except OSError as error:
             raise UserError(
                 f"{path} cannot be listed ({error.strerror}): check its access"
@@ -156,8 +156,8 @@ class RunFolders(NamedTuple):
     def _inside(self, path: Path) -> Iterator[Path]:
         return (child for child in path.iterdir() if child.is_dir() and self.is_one(child))
 
-    def _parts(self, path: Path) -> list[Path]:
-        folders = [child for child in path.iterdir() if child.is_dir() and not self.is_one(child)]
+    def _parts(self, path: Path, whole: Collection[Path]) -> list[Path]:
+        folders = [child for child in path.iterdir() if child not in whole and child.is_dir()]
         return sorted(child for child in folders if self.is_part(child))
 
 
