@@ -132,12 +132,12 @@ def installed(run: Path) -> str:
 
 def sizes() -> str:
     """Count the lines of the application, beside their limits."""
-    own = [each for each in (ROOT / "app/static").glob("*.js") if "htmx" not in each.name]
+    own = [each for each in (ROOT / "trajudge/app/static").glob("*.js") if "htmx" not in each.name]
     counted = {
         "Python": [*(ROOT / "app").rglob("*.py")],
-        "templates": [*(ROOT / "app/templates").rglob("*.html")],
+        "templates": [*(ROOT / "trajudge/app/templates").rglob("*.html")],
         "JavaScript": own,
-        "CSS": [*(ROOT / "app/static").glob("*.css")],
+        "CSS": [*(ROOT / "trajudge/app/static").glob("*.css")],
     }
     lines = {n: sum(len(f.read_text().splitlines()) for f in fs) for n, fs in counted.items()}
     return ", ".join(f"{name} {lines[name]:,} of {limit:,}" for name, limit in LIMITS.items())

@@ -26,7 +26,7 @@ from trajudge.robustness.judging import RobustConfig
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.options import LARGEST
 
-ROOT = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[1] / "trajudge"
 ROOMS = (
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
@@ -50,8 +50,8 @@ def takers(text: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
-    for path in sorted((ROOT / room).rglob("*.py")):
-        name = str(path.relative_to(ROOT))
+    for path in sorted((PACKAGE / room).rglob("*.py")):
+        name = str(path.relative_to(PACKAGE))
         found = set(takers(path.read_text()))
         assert found <= READERS.get(name, set()) | {"main"}, name
 

@@ -1,4 +1,5 @@
-"""The installed wheel beside strangers: packages of the same names, and a folder that has them."""
+"""The release as it is built (an sdist, a wheel from it) and installed among other packages of the
+same names, and checkouts that hold no links."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -97,9 +99,20 @@ def run(words: Sequence[object], folder: Path, **environment: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The unpacked sdist."""
+    folder = tmp_path_factory.mktemp("sdist")
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], ROOT)
+    with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+        archive.extractall(folder, filter="data")
+    return next(path for path in folder.iterdir() if path.is_dir())
+
+
+@pytest.fixture(scope="module")
+def wheel(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel that is built from the sdist, as package indexes and distributions do."""
     folder = tmp_path_factory.mktemp("wheel")
-    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], ROOT)
+    run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", folder], source)
     return next(folder.glob("*.whl"))
 
 
@@ -144,6 +157,27 @@ def test_the_wheel_holds_one_package_and_one_forwarding_module(wheel: Path) -> N
     assert {name.split("/")[0] for name in names} == {"trajudge", "eval"}
     assert [name for name in names if name.startswith("eval/")] == ["eval/judge.py"]
     assert "trajudge/py.typed" in names
+    files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "trajudge").rglob("*")
+             if path.is_file() and "__pycache__" not in path.parts}  # fmt: skip
+    assert files == {name for name in names if name.startswith("trajudge/")}
+
+
+@pytest.mark.slow
+def test_a_checkout_without_links_runs_the_main_job(source: Path, tmp_path: Path) -> None:
+    """Git with ``core.symlinks=false`` writes a file in place of each link; zip files do alike."""
+    packed, checkout = tmp_path / "checkout.zip", tmp_path / "checkout"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for path in source.rglob("*"):
+            archive.write(path, path.relative_to(source))
+        for room in ("annotations", "judges", "prompts", "trajectories"):
+            archive.writestr(room, f"trajudge/{room}")
+    with zipfile.ZipFile(packed) as archive:
+        archive.extractall(checkout)
+    words = ["--judge", "heuristic", "--data", "sample", "--out", tmp_path / "run"]
+    shown = run([sys.executable, "-m", "eval.judge", *words], checkout, PYTHONSAFEPATH="")
+    assert "heuristic" in shown
+    where = "import trajudge.judges.registry as it; print(it.__file__)"
+    assert run([sys.executable, "-c", where], checkout).startswith(str(checkout))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 
 from tests.trees import Outline, outline
 
-ROOT = Path(__file__).parents[1]
+PACKAGE = Path(__file__).parents[1] / "trajudge"
 NO_VERB = frozenset({"A", "All", "An", "Every", "How", "Raises", "The", "What", "Whether"})
 # By room: names of classes and functions that had to be looked up to be understood.
 REPLACED = {
@@ -58,7 +58,7 @@ ROOMS = (
 )
 # No function's docstring begins with a word of NO_VERB or one that ruff's D401 (pyproject.toml)
 # knows; neither knows every noun, so a docstring may still begin with one ("Precision of ...").
-IMPERATIVE = (*ROOMS, "trajudge/face")
+IMPERATIVE = (*ROOMS, "face")
 # Names that fit every value and tell of none, and the rooms whose functions do without them.
 VAGUE = frozenset(
     {"asked", "data", "found", "given", "got", "said", "thing", "things", "told", "what"}
@@ -75,8 +75,8 @@ NAMED = (
 def _modules(room: str) -> dict[str, Outline]:
     """The modules of a room, by their place in the house."""
     return {
-        path.relative_to(ROOT).as_posix(): outline(path)
-        for path in sorted((ROOT / room).rglob("*.py"))
+        path.relative_to(PACKAGE).as_posix(): outline(path)
+        for path in sorted((PACKAGE / room).rglob("*.py"))
     }
 
 

@@ -120,8 +120,8 @@ def test_what_differs_takes_one_screen(
 
 def test_no_sentence_recommends_a_strangers_package() -> None:
     """The index has an empty package of the name that the Universal Verifier's folder has."""
-    root = PROMPTS.resolve().parent
-    for room in ("prompts", "judges", "eval", "docs"):
+    root = PROMPTS.resolve().parents[1]
+    for room in ("trajudge", "docs"):
         for path in (root / room).rglob("*.*"):
             if path.suffix in {".py", ".md", ".yaml", ".toml"}:
                 assert "install webeval" not in path.read_text(encoding="utf-8"), path

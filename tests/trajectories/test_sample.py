@@ -170,9 +170,9 @@ def test_sample_is_where_it_is_installed_and_any_other_source_stays() -> None:
 def test_no_other_module_makes_a_source_of_the_sample() -> None:
     packages = ("trajectories", "annotations", "judges", "rules", "eval", "environments", "app")
     makers = [
-        module.relative_to(ROOT).as_posix()
+        module.relative_to(ROOT / "trajudge").as_posix()
         for package in packages
-        for module in (ROOT / package).rglob("*.py")
+        for module in (ROOT / "trajudge" / package).rglob("*.py")
         if "trajudge:{sample_path()" in module.read_text(encoding="utf-8")
     ]
     assert makers == ["trajectories/sample/__init__.py"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-APP = Path(__file__).parents[3] / "app"
+APP = Path(__file__).parents[3] / "trajudge" / "app"
 TEMPLATES = sorted((APP / "templates").rglob("*.html"))
 # The report is one file: its style and script stand in it, allowed by their hashes.
 ONE_FILE = {"report.html"}

@@ -64,11 +64,10 @@ def checkout(tmp_path: Path) -> Path:
     root = tmp_path / "checkout"
     root.mkdir()
     for path in ROOT.iterdir():
-        if path.name not in ("trajudge", "environments") and not path.name.startswith("."):
+        if path.name != "trajudge" and not path.name.startswith("."):
             (root / path.name).symlink_to(path)
-    for name in ("trajudge", "environments"):
-        shutil.copytree(ROOT / name, root / name, symlinks=True)
-    apps = root / "environments" / "apps"
+    shutil.copytree(ROOT / "trajudge", root / "trajudge")
+    apps = root / "trajudge" / "environments" / "apps"
     written(apps / "library")
     known, (line,) = (apps / "__init__.py").read_text(encoding="utf-8"), LINE.findall(TEXT)
     first = "APPS: dict[str, Domain] = {\n"

@@ -16,11 +16,11 @@ SLOW = {"pydantic", "numpy", "regex", "dateutil", "requests"}
     "use", ["", "equal('number', 5, 'five'); equal('date', '2023-05-23', 'May 23, 2023')"]
 )
 def test_values_import_no_library_before_it_is_needed(use: str) -> None:
-    code = f"from rules.values import equal; {use}"
+    code = f"from trajudge.rules.values import equal; {use}"
     code += "\nimport sys; raise SystemExit(' '.join(sys.modules))"
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     loaded = {name.split(".")[0] for name in run.stderr.split()}
-    assert "rules" in loaded
+    assert "trajudge" in loaded
     assert not loaded & SLOW
