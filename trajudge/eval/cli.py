@@ -115,7 +115,7 @@ GROUPS: Mapping[str, CommandGroup] = {
     "run": CommandGroup(
         "recorded runs and their annotations",
         {
-            "check": Command("eval.checking.__main__", "say whether runs may be compared"),
+            "check": Command("eval.check_command", "say whether runs may be compared"),
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),

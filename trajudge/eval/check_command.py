@@ -40,8 +40,7 @@ def main(options: argparse.Namespace) -> int:
         from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
         raise UserError("nothing to check: give the folder of a run")
-    from trajudge.eval.checking.check import check_run  # noqa: PLC0415 - --help needs none of these
-    from trajudge.eval.checking.screen import check_screen  # noqa: PLC0415
+    from trajudge.eval.check_run import check_run, check_screen  # noqa: PLC0415
 
     checks = [check_run(run, annotations=options.annotations) for run in options.runs]
     if options.json:
