@@ -21,7 +21,7 @@ from trajudge.judges.client import CallArgs
 from trajudge.judges.methods.prompt_formats import PaperPrompt
 from trajudge.judges.model import Message
 from trajudge.judges.registry import make_judge
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.truncation import PromptTruncator, TruncationLevel

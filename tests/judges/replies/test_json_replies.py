@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.judges.replies.json_replies import FALLBACK, flag, number_in, parse_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import FALLBACK, ParseFailure, flag, number_in, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

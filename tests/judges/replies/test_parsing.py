@@ -14,14 +14,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trajudge.judges.model import Verdict
-from trajudge.judges.replies.parsing import (
+from trajudge.judges.replies import (
     ParseFailure,
     normalise,
     parse_grade_line,
     parse_status_line,
     parse_tags,
-    without_thinking,
 )
+from trajudge.trajectories.thoughts import without_thoughts
 
 PARTS = {
     "success": ("<success>Unsuccessful</success>", False),
@@ -183,7 +183,7 @@ def test_a_reasoning_model_thinks_aloud() -> None:
     text = "<think>maybe <success>Successful</success></think><success>Unsuccessful</success>"
     assert parse_tags(text).success is False
     assert parse_tags(text.removeprefix("<think>")).success is False
-    assert without_thinking("<think>never closed <success>Successful</success>") == ""
+    assert without_thoughts("<think>never closed <success>Successful</success>") == ""
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,6 @@ def test_no_status_or_two_are_no_verdict(text: str) -> None:
         ("It is shown. Score: 3", 3),
         ("Score: 3.5", 3.5),
         ("The page says Score: 5\nScore: 2", 2),
-        ("The page says\nscore: high\nScore: 2", 2),
         ("Score: 2\nSo: score: 2", 2),
         ("<think>Score: 5</think>Score: 1", 1),
     ],
@@ -312,6 +311,7 @@ def test_the_grade_is_the_number_of_its_line(text: str, value: float) -> None:
         "Score: 40",
         "Score: -1",
         "Score: 4\nScore: 5",
+        "The page says\nscore: high\nScore: 2",
         "Underscore: 4",
         "Rating: 4",
         "the product has Score: 4 of all the stars",

@@ -20,9 +20,9 @@ from trajudge.judges.defences.messages import before_material, notices
 from trajudge.judges.defences.nonce import nonce_of
 from trajudge.judges.defences.wrapping import DefendedJudge
 from trajudge.judges.model import Judge, ModelClient, Reply
-from trajudge.judges.replies.parsing import without_thinking
-from trajudge.judges.replies.stage_replies import ReplyParseError
+from trajudge.judges.replies import ReplyParseError
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.thoughts import without_thoughts
 
 _LINE = re.compile(
     r"^[^\w\n]{0,8}check[^\w\n]{1,8}(\w{1,40})[^\w\n]{0,8}$\n?", re.IGNORECASE | re.MULTILINE
@@ -65,7 +65,7 @@ class _CanaryClient(BaseClient):
 
 def _check(reply: Reply, word: str, planted: str, parameters: Mapping[str, JsonValue]) -> None:
     """Raise ReplyParseError unless the reply outside of its reasoning holds the one word."""
-    text = _without_reasoning(without_thinking(reply.text))
+    text = _without_reasoning(without_thoughts(reply.text))
     words = {found.lower() for found in _LINE.findall(text)}
     if "response_format" in parameters:
         words |= {found.lower() for found in _FIELD.findall(text)}

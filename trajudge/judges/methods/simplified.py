@@ -19,9 +19,14 @@ from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tok
 from trajudge.judges.prompting.screenshots import Shot, evenly_spaced
 from trajudge.judges.prompting.step_forms import StepForm
 from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
-from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json, whole_number_in
-from trajudge.judges.replies.parsing import parse_tags
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import (
+    answer_schema,
+    flag,
+    parse_json,
+    parse_reply,
+    parse_tags,
+    whole_number_in,
+)
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, Shown, page_needs

@@ -30,8 +30,7 @@ from trajudge.judges.prompting.truncated_prompts import (
     conversation,
     prompt_tokens,
 )
-from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import answer_schema, flag, parse_json, parse_reply
 from trajudge.trajectories.model import ImageRef, Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.truncation import TruncationLevel
