@@ -12,7 +12,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
@@ -94,13 +94,15 @@ def parse_reply(reply: Reply, parse: Callable[[str], T]) -> T:
 
 
 def _is_early(text: str, parse: Callable[[str], object]) -> bool:
-    """Tell whether the text without its last line says the same already."""
-    before = text.rstrip().removesuffix("```").rstrip().rpartition("\n")[0]
-    try:
-        parse(before)
-    except ParseFailure:
-        return False
-    return True
+    """Tell whether the text says the same already without its last line, or without what follows
+    its last tag or object."""
+    text = text.rstrip().removesuffix("```").rstrip()
+    ends = {text.rfind("\n"), text.rfind(">") + 1, text.rfind("}") + 1} - {len(text), -1}
+    for end in ends:
+        with suppress(ParseFailure):
+            parse(text[:end])
+            return True
+    return False
 
 
 def parse_complete_reply(reply: Reply, parse: Callable[[str], T]) -> T:
@@ -272,12 +274,12 @@ _THOUGHTS = re.compile(r"\A[\s*_#>\"'`]*(?:thoughts?|reasoning)[*_\"'` ]{0,4}:",
 # What may stand before the name of a line.
 _PREFIX = re.compile(r"(?:\d{1,2} ?)?(?:(?:final|overall|task|evaluation) ?)*")
 _HTML = re.compile(r"</?(?:b|i|u|em|strong|code|span|mark|p|br|font)\b[^<>]{0,60}>", re.IGNORECASE)
-_BEFORE_WORD = re.compile(r"[\W_]*")
+_BEFORE_WORD = re.compile(r"(?:[\W_]|(?<=\\)(?:text|textbf|mathbf|boxed)(?=\{))*")
 _SUCCEEDED = r"(?P<success>success(?:ful)?|succeeded)"
 _FAILED = (
     r"(?P<failure>(?:not(?:\s+a)?|non)[\s-]+success(?:ful)?|un-?success?ful|fail(?:ure|ed|s)?)"
 )
-_STATUS = re.compile(rf"(?:{_FAILED}|{_SUCCEEDED})(?![\w-])", re.IGNORECASE)
+_STATUS = re.compile(rf"(?:{_FAILED}|{_SUCCEEDED})(?![^\W_]|-\w)", re.IGNORECASE)
 # What separates a value from words that explain it; an infinitive goes with "failed" alone.
 _EXPLAINED = re.compile(
     r"[\s*_\"'`)\]}>]*(?:[.,;:!…–—({\[-]|\b(?:because|since|as|due|given|with)\b)", re.IGNORECASE
@@ -293,7 +295,7 @@ _HEDGE = re.compile(
 _GRADE = re.compile(
     r"(?P<number>\d{1,3}(?:\.\d{1,3})?)"
     r"(?: ?\(?(?:/|(?:out )?of) ?(?P<scale>\d{1,3})\)?(?![\d.]\d))?"
-    r"(?: ?(?:points?|stars?))?(?!\w|[.,]\d)",
+    r"(?: ?(?:points?|stars?))?(?![^\W_]|[.,]\d)",
     re.IGNORECASE,
 )
 _OTHER_NUMBER = re.compile(r"[\W_]*(?:(?:or|to|and)\b[\W_]*)?[\d%]", re.IGNORECASE)
@@ -443,6 +445,7 @@ FALLBACK = "JSON with small mistakes"
 _BRACES = 200
 _DEPTH = 60
 _BEGINS_OBJECT = re.compile(r"\{(?=\s*(?:[\"'“}\w/#]))")
+_BEGUN = re.compile(r"\{\s*[\"'“]")
 _VALUE = r"\s*(?:[\"'“{\[\d-]|(?:true|false|null|none)\b)"
 
 
@@ -462,12 +465,16 @@ def parse_json(text: str, keys: Collection[str]) -> Found:
     differ, or if one names a key twice with different values.
     """
     answer = split_thoughts(text, reasoning=True).answer
-    objects = [one for one in _objects(answer) if one.fields and one.fields.keys() >= set(keys)]
+    objects: list[_Object] = []
     marks, position, unreadable = _json_marks(tuple(keys)), 0, False
-    for one in objects:
-        unreadable |= marks.search(answer, position, one.start) is not None
+    for one in _objects(answer):
+        unreadable |= _begun(answer, position, one.start, marks)
         position = one.end
-    unreadable |= marks.search(answer, position) is not None
+        if one.fields and one.fields.keys() >= set(keys):
+            objects.append(one)
+        elif keys:
+            unreadable |= marks.search(answer, one.start, one.end) is not None
+    unreadable |= _begun(answer, position, len(answer), marks)
     wanted = f"JSON object with {', '.join(keys)}" if keys else "JSON object"
     if not objects and not unreadable:
         raise MissingMark(f"the reply holds no {wanted}")
@@ -489,13 +496,17 @@ class _Object(NamedTuple):
 
 @cache
 def _json_marks(keys: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile what shows that an object with one of the keys was begun; without keys, any."""
-    if not keys:
-        return re.compile(r"\{\s*[\"'“]")
+    """Compile what shows a field with one of the keys."""
     names = "|".join(map(re.escape, keys))
     return re.compile(
-        rf"(?:[\"'“](?:{names})[\"'”]|[{{,]\s*(?:{names}))\s*:{_VALUE}", re.IGNORECASE
+        rf"(?:[\"'“](?:{names})[\"'”]|,\s*(?:{names}))\s*:{_VALUE}|\{{\s*(?:{names})\s*:",
+        re.IGNORECASE,
     )
+
+
+def _begun(text: str, start: int, end: int, marks: re.Pattern[str]) -> bool:
+    """Tell whether an object was begun, or a field written, where no object can be read."""
+    return any(pattern.search(text, start, end) for pattern in (_BEGUN, marks))
 
 
 def _objects(text: str) -> Iterator[_Object]:
