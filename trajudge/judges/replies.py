@@ -259,7 +259,7 @@ def _label(name: str, values: Mapping[str, list[str]], meanings: Mapping[str, T]
 # A value and what decorates it take no more characters than this.
 _REACH = 120
 # One character for one, so that positions stay: full-width forms, blanks, line breaks.
-_FOLDS = {
+_FOLDS: dict[int, int | str] = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
     **dict.fromkeys(map(ord, "\xa0\u1680\u202f\u205f\u3000\u200b\u2060\ufeff"), " "),
     **dict.fromkeys(range(0x2000, 0x200B), " "),
