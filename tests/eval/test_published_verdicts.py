@@ -83,6 +83,7 @@ PIECES = st.lists(
                 *("<reasoning>", "</reasoning>", "</ reasoning >", "<REASONING>", "<think>"),
                 *("</think>", "<success>", "</success>", "Successful", "Unsuccessful", "<side>"),
                 *("Yes", "No", "</side>", "<loop>", "</loop>", "<optimal>3. Somewhat Optimal"),
+                *("[THINK]", "◁/think▷", "<|channel|>final<|message|>", "analysisWe"),
                 *("</optimal>", "\n", " ", "<", ">", "Status: success", "Status: failure", "x"),
             ]
         ),

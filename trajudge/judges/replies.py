@@ -441,8 +441,8 @@ def _grade(line: str, begins: bool, high: float) -> float | None:
 # JSON
 
 FALLBACK = "JSON with small mistakes"
-# An opening brace that begins no object is stepped over, so many times.
-_BRACES = 200
+# So many braces may begin no strict JSON: each takes a look at the whole text.
+_BRACES = 100
 _DEPTH = 60
 _BEGINS_OBJECT = re.compile(r"\{(?=\s*(?:[\"'“}\w/#]))")
 _BEGUN = re.compile(r"\{\s*[\"'“]")
@@ -511,14 +511,14 @@ def _begun(text: str, start: int, end: int, marks: re.Pattern[str]) -> bool:
 
 def _objects(text: str) -> Iterator[_Object]:
     """Yield the outermost objects that can be read, in order. Raises ParseFailure."""
-    position = steps = 0
+    position = failures = 0
     while begins := _BEGINS_OBJECT.search(text, position):
         found = _object(text, begins.start())
         position = begins.end() if found is None else found.end
-        steps += found is None
+        failures += found is None or found.mended
         if found is not None:
             yield found
-        if steps > _BRACES:
+        if failures > _BRACES:
             raise ParseFailure("the reply holds no JSON object among its many braces")
 
 

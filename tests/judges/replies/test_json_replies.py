@@ -68,6 +68,8 @@ def test_mending_leaves_strings_alone() -> None:
         ("{" + '\\"' * 90_000, "no JSON object"),
         ("{" + "/*" * 90_000 + "}", "no JSON object"),
         ('{"a":' * 50_000 + "1" + "}" * 50_000, "no JSON object"),
+        ("{a:1}" * 50_000, "many braces"),
+        ("{/*" * 50_000, "many braces"),
     ],
 )
 def test_anything_else_is_unparsable(reply: str, said: str) -> None:

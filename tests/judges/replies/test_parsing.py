@@ -48,6 +48,9 @@ SMALL = st.sampled_from(
         "\n",
         "<think>",
         "</think>",
+        "[THINK]",
+        "<|channel|>final<|message|>",
+        "<|end|>",
         "Status:",
         "failure",
     ]
@@ -223,6 +226,9 @@ def test_any_text_gives_a_verdict_or_a_parse_failure(text: str) -> None:
         "a",
         "<think>",
         "<reasoning\t",
+        "<|channel|>analysis",
+        "[THINK]",
+        "status (",
     ],
 )
 def test_a_megabyte_of_garbage_takes_linear_time(garbage: str) -> None:

@@ -20,7 +20,7 @@ from trajudge.judges.defences.messages import before_material, notices
 from trajudge.judges.defences.nonce import nonce_of
 from trajudge.judges.defences.wrapping import DefendedJudge
 from trajudge.judges.model import Judge, ModelClient, Reply
-from trajudge.judges.replies import ReplyParseError
+from trajudge.judges.replies import ReplyParseError, check_reply
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.thoughts import split_thoughts
 
@@ -47,7 +47,8 @@ class _CanaryClient(BaseClient):
         self._ask, self._seed = ask, seed
 
     async def answer(self, call_args: CallArgs) -> Reply:
-        """Raise ReplyParseError for a reply without its word, or with the planted one."""
+        """Raise ReplyParseError for a reply without its word, or with the planted one, and what
+        ``check_reply`` raises."""
         messages = call_args.messages
         word, planted = (nonce_of(name, self._seed, messages) for name in ("canary", "planted"))
         text = notices().render("canary", word=word, planted=planted)
@@ -56,8 +57,7 @@ class _CanaryClient(BaseClient):
             self._ask,
             call_args._replace(messages=before_material(messages, text), assume=assume),
         )
-        if reply.finish == "refused":
-            return reply
+        check_reply(reply)
         _check(reply, word, planted, call_args.parameters)
         return reply.model_copy(update={"text": _LINE.sub("", reply.text)})
 
