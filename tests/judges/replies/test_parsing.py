@@ -21,7 +21,6 @@ from trajudge.judges.replies import (
     parse_status_line,
     parse_tags,
 )
-from trajudge.trajectories.thoughts import without_thoughts
 
 PARTS = {
     "success": ("<success>Unsuccessful</success>", False),
@@ -180,13 +179,6 @@ def test_a_reasoning_block_inside_another() -> None:
 def test_a_reasoning_block_that_is_never_closed_hides_nothing() -> None:
     verdict = parse_tags("<reasoning>it bought the mug\n<success>Successful</success>")
     assert verdict == Verdict(success=True, reasoning="it bought the mug")
-
-
-def test_a_reasoning_model_thinks_aloud() -> None:
-    text = "<think>maybe <success>Successful</success></think><success>Unsuccessful</success>"
-    assert parse_tags(text).success is False
-    assert parse_tags(text.removeprefix("<think>")).success is False
-    assert without_thoughts("<think>never closed <success>Successful</success>") == ""
 
 
 @pytest.mark.parametrize(
