@@ -96,9 +96,10 @@ def answer(
     refusal: str | None = None,
     cached_tokens: int = 0,
     logprobs: Any = None,
+    thoughts: str = "",
 ) -> Outgoing:
     """A 200 in the request's protocol. ``finish`` is the protocol's own word, ``logprobs`` are
-    OpenAI's."""
+    OpenAI's, ``thoughts`` the ``reasoning_content`` of vLLM, SGLang and llama.cpp."""
     prompt = max(1, len(incoming.prompt) // 4)
     cached = min(cached_tokens, prompt)
     output = len(text) // 4
@@ -121,6 +122,7 @@ def answer(
         }
         return Outgoing(200, orjson.dumps(content))
     message = {"role": "assistant", "content": text or None, "refusal": refusal}
+    message |= {"reasoning_content": thoughts} if thoughts else {}
     choice = {
         "index": 0,
         "message": message,

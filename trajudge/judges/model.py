@@ -231,7 +231,7 @@ Ask = ModelClient
 class Judge(Protocol):
     """Reads a trajectory and gives a verdict.
 
-    Raises ``judges.replies.parsing.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
+    Raises ``judges.replies.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
     trajectory lacks what the judge needs; ``judges.judging.judge_trajectory`` turns these and
     CallFailed into a Judgment with the status.
     """

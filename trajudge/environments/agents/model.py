@@ -19,10 +19,10 @@ from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Message, Picture, Reply, Text
 from trajudge.judges.prompting.pictures import picture, picture_tokens
 from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
-from trajudge.judges.replies.parsing import without_thinking
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncation import TruncatedView as Shown
 from trajudge.trajectories.truncation import views
@@ -189,7 +189,7 @@ class ModelAgent:
 def parse_reply(text: str) -> ParsedReply:
     """Return the last action of a reply and the reasoning beside it; half a tag at the end, where
     the reply was cut off, still counts."""
-    answer = without_thinking(text)
+    answer = without_thoughts(text)
     actions = list(_ACTION.finditer(answer))
     if not actions:
         return ParsedReply("", answer.strip()[:MAX_THOUGHT])
