@@ -101,7 +101,7 @@ def answer(
     OpenAI's."""
     prompt = max(1, len(incoming.prompt) // 4)
     cached = min(cached_tokens, prompt)
-    output = len(text) // 4
+    output = max(1, len(text) // 4) if text else 0
     model = incoming.payload.get("model", "")
     if incoming.protocol == "anthropic":
         content = {

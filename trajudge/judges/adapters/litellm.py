@@ -27,8 +27,8 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.adapters.litellm_errors import (
     ServerAnswer,
-    ended_without_word,
     is_unreached,
+    own_completion,
     own_kind,
     server_answer,
     unread_completion,
@@ -201,8 +201,10 @@ class LiteLLMAdapter:
             **parameters,
         )
         content = storable(response.model_dump())
-        if heard and ended_without_word(heard[-1]):
-            content["choices"][0]["finish_reason"] = None
+        if heard and (own := own_completion(heard[-1])):
+            content["usage"] = own.get("usage")  # litellm puts zeros for none, and reads strings
+            if own["choices"][0].get("finish_reason") is None:
+                content["choices"][0]["finish_reason"] = None  # litellm says "stop"
         return content, getattr(response, "_response_headers", None) or {}
 
     def _read(self, content: dict[str, Any]) -> Reply:

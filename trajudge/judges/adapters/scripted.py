@@ -43,7 +43,7 @@ class ScriptedAdapter:
     async def send(self, request: Request) -> AdapterResponse:
         reply = self._reply_to(request)
         if isinstance(reply, str):
-            usage = Usage(input=len(prompt_of(request)) // 4, output=len(reply) // 4)
+            usage = Usage(input=_tokens(prompt_of(request)), output=_tokens(reply))
             reply = Reply(text=reply, usage=usage)
         if reply.parameters is not request.parameters:
             update = {"model": request.model, "parameters": request.parameters}
@@ -109,7 +109,7 @@ def prompt_of(request: Request) -> str:
 def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
     if line.error:
         raise _ERRORS[line.error](line.text or "scripted")
-    tokens = {"input": len(prompt) // 4, "output": len(line.text) // 4}
+    tokens = {"input": _tokens(prompt), "output": _tokens(line.text)}
     fields = {
         "text": line.text,
         "finish": line.finish,
@@ -118,6 +118,10 @@ def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
         "parameters": request.parameters,
     }
     return checked(Reply, _NO_REPLY | fields)
+
+
+def _tokens(text: str) -> int:
+    return max(1, len(text) // 4)
 
 
 _NO_REPLY, _NO_TOKENS = defaults_of(Reply), defaults_of(Usage)

@@ -205,12 +205,14 @@ class Engine:
             worst = worst_case(request) if worst_case else expected()
         try:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
-        except (Refused, ContextOverflow) as outcome:
-            if not isinstance(outcome, Blocked):
+        except CallFailed as outcome:
+            if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
                 await self._keep(request, outcome)
-            raise
-        except CallFailed:
-            self.counts.failed += 1
+            else:
+                self.counts.failed += 1
+            if unrecoverable := self._circuit_breaker.gave_up(outcome):
+                self.stop(unrecoverable)
+                raise unrecoverable from outcome
             raise
         await self._keep(request, reply)
         return reply
@@ -253,7 +255,8 @@ class Engine:
         self.budget.settle(reservation, sent.reply.usage)
         self.counts.answered += 1
         self._circuit_breaker.answered()
-        tokens = tokens_of(sent.reply.usage) if counted else None
+        usage = sent.reply.usage
+        tokens = tokens_of(usage) if counted and usage is not None else None
         self.limiter.answered(permit, sent.limits, tokens)
         return sent.reply
 
