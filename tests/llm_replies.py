@@ -7,7 +7,7 @@ have to recognise it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
@@ -142,6 +142,15 @@ def answer(
         },
     }
     return Outgoing(200, orjson.dumps(content))
+
+
+def with_usage(outgoing: Outgoing, change: Callable[[dict[str, Any]], object]) -> Outgoing:
+    """The same answer with its usage as ``change`` makes it; without one where that is Ellipsis."""
+    content = orjson.loads(outgoing.body)
+    content["usage"] = change(content["usage"])
+    if content["usage"] is ...:
+        del content["usage"]
+    return replace(outgoing, body=orjson.dumps(content))
 
 
 def error(

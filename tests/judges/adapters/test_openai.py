@@ -25,13 +25,16 @@ async def replies(server: LlmServer, model: str, *, image: bool = False) -> Repl
         await adapter.close()
 
 
-async def test_texts_go_as_one_string_and_images_as_data_urls() -> None:
+async def test_parts_stay_parts_and_one_text_is_a_string() -> None:
     with LlmServer() as server:
         await replies(server, "gpt-4o")
         await replies(server, "gpt-4o", image=True)
     system, user = server.seen[0].payload["messages"]
     assert system == {"role": "system", "content": "You are a judge."}
-    assert user["content"] == "Judge <this>.\n\nSecond part"
+    assert user["content"] == [
+        {"type": "text", "text": "Judge <this>."},
+        {"type": "text", "text": "Second part"},
+    ]
     picture = server.seen[1].payload["messages"][1]["content"][2]
     url = f"data:image/png;base64,{b64encode(PNG).decode()}"
     assert picture == {"type": "image_url", "image_url": {"url": url}}

@@ -189,17 +189,22 @@ class LiteLLMAdapter:
             if details.get("log_event_type") == "post_api_call":
                 heard.append(details.get("original_response"))
 
-        response = await self._sdk.acompletion(
-            model=model,
-            messages=messages,
-            timeout=self._timeout,
-            num_retries=0,
-            max_retries=0,
-            logger_fn=listen,
-            **self._server(),
-            **({"extra_headers": self._headers} if self._headers else {}),
-            **parameters,
-        )
+        try:
+            response = await self._sdk.acompletion(
+                model=model,
+                messages=messages,
+                timeout=self._timeout,
+                num_retries=0,
+                max_retries=0,
+                logger_fn=listen,
+                **self._server(),
+                **({"extra_headers": self._headers} if self._headers else {}),
+                **parameters,
+            )
+        except self._base_error:
+            if heard and (own := own_completion(heard[-1])):
+                return own, {}  # an answer that litellm cannot read is paid all the same
+            raise
         content = storable(response.model_dump())
         if heard and (own := own_completion(heard[-1])):
             content["usage"] = own.get("usage")  # litellm puts zeros for none, and reads strings

@@ -9,6 +9,7 @@ from trajudge.judges.adapters.errors import (
     BadReply,
     Blocked,
     CallFailed,
+    Final,
     Forbidden,
     NoAccess,
     RateLimited,
@@ -67,6 +68,8 @@ class CircuitBreaker:
                 self._failed(error, now, again=again)
             case Unreachable() if not self._reached:
                 self._silent(error, sent_at, now)
+            case Final():
+                self.gave_up(error)
             case RateLimited() if (error.retry_after or 0.0) > self._patience:
                 self._end(
                     f"{self._endpoint} asks to wait {error.retry_after:.0f} s ({error}): start the "
@@ -76,8 +79,8 @@ class CircuitBreaker:
         return self.error
 
     def gave_up(self, error: CallFailed) -> UserError | None:
-        """Record a call that failed for good, retries included; return the error that ends the run,
-        if any. One failure may be about one prompt, ten of a kind are about all; of a 500 that takes
+        """Record a call that is not tried again; return the error that ends the run, if any. To be
+        called after the last of a call's retries; ``failed`` does for what is Final. One failure may be about one prompt, ten of a kind are about all; of a 500 that takes
         more requests, and time."""
         if self._answered or isinstance(error, ServerFailed):
             return None

@@ -17,6 +17,7 @@ from trajudge.judges.adapters.errors import (
     Overloaded,
     RateLimited,
     Refused,
+    Retryable,
     ServerFailed,
     Unreachable,
 )
@@ -210,9 +211,8 @@ class Engine:
                 await self._keep(request, outcome)
             else:
                 self.counts.failed += 1
-            if unrecoverable := self._circuit_breaker.gave_up(outcome):
-                self.stop(unrecoverable)
-                raise unrecoverable from outcome
+            if isinstance(outcome, Retryable):
+                self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
         await self._keep(request, reply)
         return reply
@@ -286,5 +286,11 @@ class Engine:
                 self.limiter.server_failed(permit, error.retry_after)
             case _:
                 self.limiter.release(permit)
+        self._end_run(unrecoverable, error)
+
+    def _end_run(self, unrecoverable: UserError | None, error: CallFailed) -> None:
+        """Send nothing any more. Raises what is ``unrecoverable``, if anything is."""
         if unrecoverable is not None:
+            if self._stopped is None:
+                self.stop(unrecoverable)
             raise unrecoverable from error
