@@ -124,9 +124,9 @@ class Reply(Record):
 
     ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``usage`` is None
     where the server does not report it: 0 tokens for a prompt, or for an answer that has text, are
-    no report. ``parameters`` are those that were sent. ``thoughts`` is the model's reasoning beside the answer; no verdict is
-    read from it. ``seconds`` is the latency of the original call, also when the reply comes from
-    the cache.
+    no report. ``parameters`` are those that were sent. ``thoughts`` is the model's reasoning beside
+    the answer; no verdict is read from it. ``seconds`` is the latency of the original call, also
+    when the reply comes from the cache.
     """
 
     text: str
@@ -175,10 +175,9 @@ VERDICT_FIELDS = tuple(Verdict.model_fields)
 class Call(Record):
     """One model call of a judgment, as recorded in its ledger.
 
-    ``usage`` is None where the server did not report it. ``cost`` in US dollars, None if the usage or
-    the price is not known. ``seconds`` and ``cached`` hold for this
-    run only and are left out of ``judgments.jsonl``, so that an interrupted run ends with the same
-    bytes.
+    ``usage`` is None where the server did not report it. ``cost`` in US dollars, None if the usage
+    or the price is not known. ``seconds`` and ``cached`` hold for this run only and are left out of
+    ``judgments.jsonl``, so that an interrupted run ends with the same bytes.
     """
 
     stage: str

@@ -234,7 +234,7 @@ NO_USAGE: dict[str, Callable[[dict[str, Any]], object]] = {
     "empty": lambda _: {},
     "a text": lambda _: "852 tokens",
     "zeros": lambda usage: dict.fromkeys(usage, 0),
-    "nulls": lambda usage: dict.fromkeys(usage),
+    "nulls": dict.fromkeys,
     "texts": lambda usage: {name: f"{count}" for name, count in usage.items()},
     "booleans": lambda usage: dict.fromkeys(usage, True),
     "negative": lambda usage: dict.fromkeys(usage, -1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -58,11 +59,13 @@ def from_file(path: str | None) -> ScriptedAdapter:
     """Make an adapter that answers from a JSON Lines file: the first line that matches the prompt.
 
     It does not depend on the order in which requests arrive, so a resumed run gets the same
-    replies. Raises UserError for a file that cannot be read, naming the line.
+    replies. Its endpoint, and with it the cache of replies, goes by what the lines say. Raises
+    UserError for a file that cannot be read, naming the line.
     """
     if path is None:
         raise UserError("--adapter scripted needs a file of replies: add --script FILE.jsonl")
     lines = read_script(Path(path))
+    digest = sha256(b"\n".join(line.model_dump_json().encode() for line in lines)).hexdigest()
 
     def reply_to(request: Request) -> Reply:
         prompt = prompt_of(request)
@@ -71,7 +74,7 @@ def from_file(path: str | None) -> ScriptedAdapter:
                 return _play(line, prompt, request)
         raise errors.BadRequest(f"no line of {path} matches the prompt")
 
-    return ScriptedAdapter(reply_to, endpoint=f"scripted:{Path(path).name}")
+    return ScriptedAdapter(reply_to, endpoint=f"scripted:{digest[:16]}")
 
 
 def read_script(path: Path) -> list[ScriptedReply]:

@@ -261,7 +261,7 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         headers=asked.headers,
     )
     if calls.wait and adapter.endpoint.startswith("http") and not calls.dry_run:
-        wait_until_ready(adapter.endpoint, calls.wait)
+        wait_until_ready(adapter.endpoint.partition("#")[0], calls.wait)
     if isinstance(adapter, TakesReasoning):
         adapter.told(asked.parameters, model)
     folder = cache_path(calls.cache).parent

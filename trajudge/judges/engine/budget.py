@@ -148,9 +148,9 @@ class Budget:
         if self._correction == 1.0:
             sys.stderr.write(
                 f"warning: a reply of {reservation.model} cost ${cost:.4f} where at most "
-                f"${reservation.worst:.4f} was reserved: its server ignores --max-tokens, or counts "
-                f"more tokens: {cost / reservation.worst:.1f} times as much is reserved for every "
-                "call that follows\n"
+                f"${reservation.worst:.4f} was reserved: its server ignores --max-tokens, or "
+                f"counts more tokens: {cost / reservation.worst:.1f} times as much is reserved for "
+                "every call that follows\n"
             )
         self._correction = max(self._correction, cost / reservation.worst)
         self._dearest_overrun = cost

@@ -52,8 +52,8 @@ class CircuitBreaker:
     def failed(
         self, error: CallFailed, sent_at: float, now: float, *, again: bool = False
     ) -> UserError | None:
-        """Record a failed attempt at ``now`` of a call sent at ``sent_at``, ``again`` if it had been
-        tried before; return the error that ends the run, if any."""
+        """Record a failed attempt at ``now`` of a call sent at ``sent_at``, ``again`` if it had
+        been tried before; return the error that ends the run, if any."""
         match error:
             case NoAccess():
                 kept = "; everything that was answered is kept" if self._answered else ""
@@ -80,8 +80,11 @@ class CircuitBreaker:
 
     def gave_up(self, error: CallFailed) -> UserError | None:
         """Record a call that is not tried again; return the error that ends the run, if any. To be
-        called after the last of a call's retries; ``failed`` does for what is Final. One failure may be about one prompt, ten of a kind are about all; of a 500 that takes
-        more requests, and time."""
+        called after the last of a call's retries; ``failed`` does it for what is Final.
+
+        One failure may be about one prompt, ten of a kind are about all; of a 500 that takes more
+        requests, and time.
+        """
         if self._answered or isinstance(error, ServerFailed):
             return None
         is_refused = isinstance(error, Forbidden | Blocked)
