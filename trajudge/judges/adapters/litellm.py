@@ -145,7 +145,6 @@ class LiteLLMAdapter:
         return {}
 
     async def send(self, request: Request) -> AdapterResponse:
-        messages = [turn(message, _data_url) for message in request.messages]
         asked, wanted = split(request.parameters)
         told = self.told(request.parameters, request.model)
         told |= {"extra_body": asked.body} if asked.body else {}
@@ -155,6 +154,8 @@ class LiteLLMAdapter:
         while True:
             chosen = self._unsupported.apply(request.model, wanted)
             parameters = {**chosen, **told}
+            joins = self._unsupported.joins_texts(request.model)
+            messages = [turn(message, _data_url, joins=joins) for message in request.messages]
             try:
                 seeded = of_sample(parameters, request.sample)
                 content, headers = await self._complete(request.model, messages, seeded)
@@ -168,7 +169,7 @@ class LiteLLMAdapter:
                     raise (self._without_key(answer.error) or self._mapped(error, answer)) from None
         reply = self._read(content)
         seconds = perf_counter() - started
-        sent = parameters | asked.shown_headers
+        sent = parameters | asked.shown_headers | self._unsupported.shown(request.model)
         reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(headers))
 

@@ -14,9 +14,11 @@ from trajudge.judges.adapters.protocols.reasoning import thoughts_of
 from trajudge.judges.model import Message, Part, Picture, Reply, Text, Usage
 
 
-def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
+def turn(
+    message: Message, data_url: Callable[[Picture], object], *, joins: bool = False
+) -> dict[str, Any]:
     """Write one message: its parts as they are; a single text as a string, which servers and chat
-    templates understand that know no parts."""
+    templates understand that know no parts. For one of these, ``joins`` makes several texts one."""
 
     def content(part: Part) -> dict[str, Any]:
         if isinstance(part, Picture):
@@ -24,9 +26,9 @@ def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, A
             return {"type": "image_url", "image_url": {"url": data_url(part), **asked}}
         return {"type": "text", "text": part.text}
 
-    first, *others = message.parts or (Text(text=""),)
-    if isinstance(first, Text) and not others:
-        return {"role": message.role, "content": first.text}
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    if len(texts) == len(message.parts) and (joins or len(texts) <= 1):
+        return {"role": message.role, "content": "\n\n".join(texts)}
     return {"role": message.role, "content": [content(part) for part in message.parts]}
 
 

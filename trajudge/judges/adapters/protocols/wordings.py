@@ -86,6 +86,11 @@ _CREDIT_ELSEWHERE = _rule(
     r"(key|spend|usage) limit (exceeded|reached)|in good standing|overdue|\bunpaid\b",
     r"billing (is )?not",
 )
+_PARTS = _rule(
+    r"invalid type: sequence, expected a string",  # DeepSeek: BerriAI/litellm#6642
+    r"content'? ?: value must be a string",  # Groq: OpenHands/OpenHands#4643
+    r"input should be a valid string",  # SiliconFlow: CherryHQ/cherry-studio#3474
+)
 _CLOSED = _rule(
     r"organization has been disabled",  # Anthropic, 400: anthropics/claude-code#54311
     r"organization has been restricted",  # Groq, 400: NVIDIA-NeMo/Guardrails#563
@@ -171,6 +176,11 @@ def is_no_credit(status: int, error: ErrorBody) -> bool:
         return True
     elsewhere = _CREDIT_CODE_ELSEWHERE.search(codes) or _CREDIT_ELSEWHERE.search(words)
     return status != 429 and bool(elsewhere)
+
+
+def is_about_parts(status: int, error: ErrorBody) -> bool:
+    """Tell whether the server takes a message's texts as one string alone."""
+    return status in {400, 422} and bool(_PARTS.search(error.message))
 
 
 def is_closed(status: int, error: ErrorBody) -> bool:
