@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ NOTHING: dict[str, Change] = {
     "zeros": lambda usage: dict.fromkeys(usage, 0),
     "texts": lambda usage: {name: str(count) for name, count in usage.items()},
 }
+LONG = {"completion_tokens": 50_000, "total_tokens": 0}
 PRICES = '[models."mock"]\ninput = 1000\noutput = 2000\n'
 # As OpenRouter lists it: the same price.
 LISTED = {"id": "mock", "pricing": {"prompt": "0.001", "completion": "0.002", "request": "0"}}
@@ -113,6 +115,25 @@ def test_rewards_of_unknown_cost_count_as_reserved(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("own_folder")
+def test_a_batch_whose_lines_cost_more_than_reserved_raises_the_next_reservations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """webjudge asks three times: the second round reserves what the first has cost."""
+    Path("prices.toml").write_text(BATCH_PRICES.format(model="gpt-4o"))
+    words = ["--batch", "--judge", "webjudge", "--prices", "prices.toml", "--max-cost", "5"]
+    with BatchServer(seconds=0.05, usage=lambda usage: usage | LONG) as server:
+        judge(server, "batch", *words)
+        rounds = server.submissions
+    notes = capsys.readouterr().err
+    assert rounds > 1
+    assert notes.count("warning: a line of a batch cost ") == 1
+    with closing(Ledger(ledger_path(Path("batch.sqlite")))) as ledger:
+        first, second, *_ = [ledger.counts(row.id) for row in ledger.batches()]
+    dearest = [one["done"].reserved / one["done"].lines for one in (first, second)]
+    assert dearest[1] > 5 * dearest[0]
+
+
+@pytest.mark.usefixtures("own_folder")
 def test_lines_of_a_batch_without_usage_count_as_reserved(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -124,6 +145,7 @@ def test_lines_of_a_batch_without_usage_count_as_reserved(
     screen = on_one_line(capsys.readouterr().out)
     assert f"Cost: unknown, {JUDGMENTS} calls ({JUDGMENTS} without the usage" in screen
     assert " counts towards --max-cost for calls of unknown cost" in screen
-    (batch,) = Ledger(ledger_path(Path("batch.sqlite"))).batches()
+    with closing(Ledger(ledger_path(Path("batch.sqlite")))) as ledger:
+        (batch,) = ledger.batches()
     assert main(["run", "batch", "status", batch.id, "--cache", "batch.sqlite"]) == 0
     assert f"; {JUDGMENTS} lines of unknown cost" in on_one_line(capsys.readouterr().out)
