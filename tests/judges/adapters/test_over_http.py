@@ -305,7 +305,7 @@ async def test_an_answer_in_odd_json_is_paid_once_and_kept(
         assert server.stats.requests == 1
     assert reply.text == text
     assert Reply.model_validate_json(reply.model_dump_json()) == reply
-    assert reply.usage.input
+    assert reply.usage and reply.usage.input
 
 
 @every_adapter
