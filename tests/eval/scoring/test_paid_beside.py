@@ -59,7 +59,7 @@ def test_a_reply_that_was_paid_before_its_price_was_forgotten_is_not_beside(
     payments: PaymentsFile,
 ) -> None:
     payments.paid(CAPTION, 0.5)
-    assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside()
+    assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside(presumed=0.5)
 
 
 def test_a_cost_that_is_settled_before_its_attempt_is_read_counts(payments: PaymentsFile) -> None:

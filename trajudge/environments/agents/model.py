@@ -62,18 +62,19 @@ class ModelAgent:
 
     @property
     def telemetry(self) -> Mapping[str, float]:
-        """Calls, tokens, seconds waited for replies, replies without an action; the cost in US
-        dollars where the price is known. The same for replies from the cache."""
+        """Calls, seconds waited for replies, replies without an action; tokens where the server
+        reports them for every call, and the cost in US dollars where the price is known, too. The
+        same for replies from the cache."""
         calls = self._asking.calls
+        usages = [call.usage for call in calls if call.usage is not None]
         numbers = {
             "n_calls": float(len(calls)),
             "n_unreadable": float(self._unreadable),
-            "cum_input_tokens": float(
-                sum(c.usage.input + c.usage.cache_read + c.usage.cache_write for c in calls)
-            ),
-            "cum_output_tokens": float(sum(call.usage.output for call in calls)),
             "cum_agent_elapsed": self._seconds,
         }
+        if len(usages) == len(calls):
+            numbers["cum_input_tokens"] = float(sum(usage.prompt for usage in usages))
+            numbers["cum_output_tokens"] = float(sum(usage.output for usage in usages))
         costs = [call.cost for call in calls if call.cost is not None]
         return {**numbers, "cost": sum(costs)} if len(costs) == len(calls) else numbers
 
