@@ -20,6 +20,7 @@ import msgspec
 from trajudge.trajectories.actions import last_message_to_user
 from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
 from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
     ImageRef,
@@ -193,7 +194,7 @@ def _trajectory(file: _File, source: TrajectoryFile, screenshots: Screenshots) -
     )
     paths = [step.screenshot_path for step in file.steps]
     refs, warnings = screenshots.find(paths, file.benchmark, file.agent, source.task_id)
-    summary = read_summary(file.summary_info)
+    summary = read_summary(file.summary_info, Values(warnings))
     return Trajectory(
         key=key,
         raw_task_id=source.task_id,

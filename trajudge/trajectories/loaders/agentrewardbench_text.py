@@ -22,6 +22,7 @@ from trajudge.trajectories.actions import last_message_to_user
 from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
 from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
 from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
@@ -175,7 +176,8 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
         return None
     if not file.goal.strip():
         raise Damaged("it has no goal")
-    summary = read_summary(info.summary_info)
+    named: list[str] = []
+    summary = read_summary(info.summary_info, Values(named))
     entries = parse_history(file.input_text)
     return Trajectory(
         key=key,
@@ -195,14 +197,16 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
             "model": text(info.model),
             "seed": info.seed,
             "error": summary.error,
+            "warnings": [*named],
         },
     )
 
 
 def _warnings(trajectory: Trajectory) -> list[str]:
-    """Describe a mismatch: a run of n steps lists n actions and a last observation; a crashed one
-    only n."""
+    """Return the values that were not read, and describe a mismatch: a run of n steps lists n
+    actions and a last observation; a crashed one only n."""
+    named: Any = trajectory.metadata["warnings"]
     reported = trajectory.telemetry.get("n_steps")
     if reported is None or len(trajectory.steps) - reported in (0, 1):
-        return []
-    return [f"The history lists {len(trajectory.steps)} steps, the summary {reported:g}."]
+        return [*named]
+    return [*named, f"The history lists {len(trajectory.steps)} steps, the summary {reported:g}."]

@@ -21,7 +21,7 @@ from trajudge.trajectories.loaders.browsergym_experiments import (
     arguments,
     find_experiments,
     holds_experiment,
-    model_of,
+    read_arguments,
     step_files,
 )
 from trajudge.trajectories.loaders.browsergym_goal import Goals
@@ -35,12 +35,12 @@ from trajudge.trajectories.loaders.files import (
     readable,
     reason,
     screenshot,
-    text,
 )
 from trajudge.trajectories.loaders.summary import ExperimentSummary, read_summary
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.pickles.objects import BadPickle, mapping, number
+from trajudge.trajectories.pickles.objects import BadPickle, mapping, number, plain
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -84,12 +84,13 @@ def _source(root: DataFolder, experiment: Experiment) -> TrajectorySource:
 
 def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
     warnings: list[str] = []
-    content = mapping(_arguments(source, warnings))
-    summary = _summary(source, warnings)
+    values = Values(warnings)
+    named = read_arguments(_arguments(source, warnings), values)
+    summary = _summary(source, values)
     infos = _step_files(source.path)
     goal, images = goals.of(source.path, summary.error, warnings)
-    steps, answer = _steps(source, infos, warnings)
-    seed = mapping(content.get("env_args")).get("task_seed")
+    steps, answer = _steps(source, infos, values)
+    values.check_actions(steps)
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
@@ -102,8 +103,8 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
         truncated=summary.truncated,
         telemetry=summary.telemetry,
         metadata={
-            "model": model_of(content.get("agent_args")),
-            "seed": seed if isinstance(seed, int) else None,
+            "model": named.model,
+            "seed": named.seed,
             "error": summary.error,
             "warnings": [*warnings],
         },
@@ -111,13 +112,14 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
 
 
 def _arguments(source: TrajectorySource, warnings: list[str]) -> object:
+    """Read ``exp_args.pkl``; the folder's name says the same of what is missing or not read."""
     try:
         return arguments(source.data, source.path)
     except FileNotFoundError:
         warnings.append(f"{ARGUMENTS} is missing.")
-        return None
-    except BadPickle as error:
-        raise Damaged(f"{ARGUMENTS}: {reason(error)}") from None
+    except (BadPickle, OSError) as error:
+        warnings.append(f"{ARGUMENTS} is not read: {reason(error)}.")
+    return None
 
 
 def _step_info(source: TrajectorySource, path: Path) -> object:
@@ -128,12 +130,16 @@ def _step_info(source: TrajectorySource, path: Path) -> object:
         raise Damaged(f"{readable(path.name)}: {reason(error)}") from None
 
 
-def _summary(source: TrajectorySource, warnings: list[str]) -> ExperimentSummary:
+def _summary(source: TrajectorySource, values: Values) -> ExperimentSummary:
     path = source.path / "summary_info.json"
-    if not path.exists():
-        warnings.append("summary_info.json is missing: the run's reward is not known.")
-        return read_summary({})
-    return read_summary(decode(source.data, path, dict[str, Any]))
+    try:
+        if path.exists():
+            return read_summary(decode(source.data, path, dict[str, Any]), values)
+        problem = "is missing"
+    except Damaged as error:
+        problem = f"is not read ({reason(error)})"
+    values.warnings.append(f"summary_info.json {problem}: the run's reward is not known.")
+    return read_summary({}, values)
 
 
 def _step_files(folder: Path) -> list[tuple[int, Path]]:
@@ -149,75 +155,74 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _steps(
-    source: TrajectorySource, files: list[tuple[int, Path]], warnings: list[str]
+    source: TrajectorySource, files: list[tuple[int, Path]], values: Values
 ) -> tuple[tuple[Step, ...], str | None]:
     """Decode the steps, one file at a time, and the run's answer."""
     steps, messages = [], None
     has_shots = any(source.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
+        place = f"of {readable(path.name)}"
         info = mapping(_step_info(source, path))
         observation = mapping(info.get("obs"))
         messages = observation.get("chat_messages") or messages
         thought = mapping(info.get("agent_info")).get("think")
+        action = values.text(info.get("action"), "action", place)
+        shot = _screenshot(
+            source, step_number, values.warnings, named=has_shots and bool(observation)
+        )
         steps.append(
             Step(
                 index=index,
-                observation=_observation(
-                    observation, source, step_number, warnings, named=has_shots
-                ),
-                reasoning=text(thought),
-                action=_action(info.get("action")),
+                observation=_observation(observation, shot, values, place),
+                reasoning=values.text(thought, "thought", place),
+                # Newer releases of AgentLab write a missing action as the word None.
+                action=None if action == "None" else action,
             )
         )
-    return tuple(steps), _answer(messages) or last_message_to_user(step.action for step in steps)
-
-
-def _action(recorded: object) -> str | None:
-    """Return the action; newer releases of AgentLab write a missing one as the word None."""
-    return None if recorded == "None" else text(recorded)
+    answer = _answer(messages, values) or last_message_to_user(step.action for step in steps)
+    return tuple(steps), answer
 
 
 def _observation(
-    observation: Any,
-    source: TrajectorySource,
-    step_number: int,
-    warnings: list[str],
-    *,
-    named: bool,
+    observation: Any, shot: ImageRef | None, values: Values, place: str
 ) -> Observation:
-    """Convert an observation; ``named``: the run kept screenshots, so that one of a page that was
-    seen is not missing."""
+    axtree = values.text(observation.get("axtree_txt"), "axtree_txt", place)
+    error = observation.get("last_action_error")
     return Observation(
-        url=_url(observation),
-        axtree=text(observation.get("axtree_txt")) or tree_text(observation.get("axtree_object")),
-        screenshot=_screenshot(source, step_number, warnings, named=named and bool(observation)),
-        page_error=text(observation.get("last_action_error")),
+        url=_url(observation, values, place),
+        axtree=axtree or tree_text(observation.get("axtree_object")),
+        screenshot=shot,
+        page_error=values.text(error, "last_action_error", place),
     )
 
 
-def _url(observation: Any) -> str | None:
-    urls, active = observation.get("open_pages_urls"), number(observation.get("active_page_index"))
+def _url(observation: Any, values: Values, place: str) -> str | None:
+    urls = plain(observation.get("open_pages_urls"))
+    active = number(observation.get("active_page_index"))
     if not isinstance(urls, list | tuple) or active is None or not 0 <= active < len(urls):
-        return text(observation.get("url"))
-    return text(urls[int(active)])
+        return values.text(observation.get("url"), "url", place)
+    return values.text(urls[int(active)], "open_pages_urls", place)
 
 
 def _screenshot(
     source: TrajectorySource, step_number: int, warnings: list[str], *, named: bool
 ) -> ImageRef | None:
+    """Refer to a step's screenshot; ``named``: the run kept screenshots, so that one of a page that
+    was seen is not missing."""
     stem = f"screenshot_step_{step_number}"
     names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
     name = next((name for name in names if (source.path / name).exists()), names[0])
     return screenshot(source.path / name, source.data, warnings, named=named)
 
 
-def _answer(messages: object) -> str | None:
+def _answer(messages: object, values: Values) -> str | None:
     """Return the agent's last message after the user's; the greeting before it is no answer."""
     answer, goal_given = None, False
-    for message in messages if isinstance(messages, list | tuple) else ():
+    for message in values.entries(messages, "chat_messages"):
         fields = mapping(message)
-        if fields.get("role") == "user":
+        role = values.text(fields.get("role"), "role of a chat message")
+        if role == "user":
             goal_given = True
-        elif fields.get("role") in _SPEAKING and goal_given:
-            answer = text(fields.get("message"))
+        elif role in _SPEAKING and goal_given:
+            answer = values.text(fields.get("message"), "message of the agent")
     return answer

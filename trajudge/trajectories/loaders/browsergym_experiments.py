@@ -16,7 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.trajectories.loaders.files import name_of, text
+from trajudge.trajectories.loaders.files import name_of
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.pickles.objects import BadPickle, mapping
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.errors import UserError
@@ -32,6 +33,7 @@ _STEP = re.compile(r"step_(\d{1,6})\.pkl\.gz")
 _DETECTED_LEVELS = 3
 _LEVELS = 32
 _HIDDEN = ("_", ".")
+_MODEL_ARGUMENTS = ("chat_model_args", "model_args")
 
 
 class Experiment(NamedTuple):
@@ -105,37 +107,42 @@ def step_files(folder: Path) -> list[tuple[int, Path]]:
     )
 
 
-def model_of(agent_args: object) -> str | None:
-    """Return the model's name: among the agent's arguments, or in those of its model."""
-    fields = mapping(agent_args)
-    for holder in (
-        fields,
-        *(mapping(fields.get(name)) for name in ("chat_model_args", "model_args")),
-    ):
-        if model := text(holder.get("model_name")):
-            return model
-    return None
+class Arguments(NamedTuple):
+    """What ``exp_args.pkl`` says; None for what it does not."""
+
+    agent: str | None
+    task: str | None
+    model: str | None
+    seed: int | None
+
+
+def read_arguments(content: object, values: Values) -> Arguments:
+    """Read the names of agent, task and model, and the seed. The model's name stands among the
+    agent's arguments, or in those of its model."""
+    agent_args = mapping(mapping(content).get("agent_args"))
+    environment = mapping(mapping(content).get("env_args"))
+    holders = (agent_args, *(mapping(agent_args.get(name)) for name in _MODEL_ARGUMENTS))
+    models = (values.name(holder.get("model_name"), "model_name") for holder in holders)
+    return Arguments(
+        agent=values.name(agent_args.get("agent_name"), "agent_name"),
+        task=values.name(environment.get("task_name"), "task_name"),
+        model=next(filter(None, models), None),
+        seed=values.whole(environment.get("task_seed"), "task_seed"),
+    )
 
 
 def _experiment(root: DataFolder, folder: Path) -> Experiment:
     name = name_of(folder)
     try:
-        content = mapping(arguments(root, folder))
+        content = arguments(root, folder)
+        read = read_arguments(content, Values([]))
     except (BadPickle, OSError):
-        content = {}  # whoever reads the run says what is wrong with it
-    agent_args, environment = content.get("agent_args"), mapping(content.get("env_args"))
+        read = Arguments(None, None, None, None)  # whoever reads the run says what is wrong
     match = _FOLDER.fullmatch(name)
-    agent = text(mapping(agent_args).get("agent_name")) or (match["agent"] if match else "unknown")
-    task = text(environment.get("task_name")) or (match["task"] if match else name)
-    seed = environment.get("task_seed")
+    agent = read.agent or (match["agent"] if match else "unknown")
+    task = read.task or (match["task"] if match else name)
     # An agent's folder has no slash in its name: agents are called there as in their paths.
-    return Experiment(
-        folder,
-        agent.replace("/", "_"),
-        task,
-        model_of(agent_args),
-        seed if isinstance(seed, int) else None,
-    )
+    return Experiment(folder, agent.replace("/", "_"), task, read.model, read.seed)
 
 
 def _with_model(experiment: Experiment) -> str:

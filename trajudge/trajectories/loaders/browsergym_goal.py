@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.trajectories.loaders.browsergym_experiments import Experiment, step_files
-from trajudge.trajectories.loaders.files import Damaged, readable, reason, text
+from trajudge.trajectories.loaders.files import Damaged, readable, reason
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.pickles.objects import BadPickle, mapping
+from trajudge.trajectories.pickles.objects import BadPickle, mapping, plain
 from trajudge.trajectories.pickles.unpickle import read_pickle
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -66,13 +67,22 @@ class Goals:
         return goal
 
     def _own(self, folder: Path, warnings: list[str]) -> Goal | None:
-        """Read the goal in the experiment's own files. Raises Damaged."""
-        goal_object = self._pickle(folder / _GOAL)
-        first = step_files(folder)[:1] if not _texts(goal_object) else []
+        """Read the goal in the experiment's own files. Raises Damaged if none of them is read."""
+        problem, goal_object = None, None
+        try:
+            goal_object = self._pickle(folder / _GOAL)
+        except Damaged as error:
+            problem = error
+        first = step_files(folder)[:1] if not _texts(goal_object, Values([])) else []
         observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
         goal_text, images = read_goal(goal_object, mapping(observed), warnings)
-        is_told = goal_text or any(image.problem is None for image in images)
-        return Goal(goal_text or "", images) if is_told else None
+        if goal_text or any(image.problem is None for image in images):
+            if problem:
+                warnings.append(f"The goal is that of the first step: {problem}.")
+            return Goal(goal_text or "", images)
+        if problem:
+            raise problem
+        return None
 
     def _pickle(self, path: Path) -> object:
         try:
@@ -113,18 +123,22 @@ def read_goal(
     Images are read from base64 data URLs; nothing is fetched, and others leave a warning and a
     reference that holds the problem.
     """
-    parts = goal_object if goal_object else first.get("goal_object")
-    if not isinstance(parts, list | tuple):
-        return text(first.get("goal")), ()
-    texts = _texts(parts)
-    images = tuple(_images(parts, warnings))
-    return "\n".join(texts) or text(first.get("goal")), images
+    values = Values(warnings)
+    parts = plain(goal_object if goal_object else first.get("goal_object"))
+    if parts is not None and not isinstance(parts, list | tuple):
+        return values.text(parts, "goal_object") or values.text(first.get("goal"), "goal"), ()
+    texts = _texts(parts, values)
+    images = tuple(_images(parts or (), warnings))
+    return "\n".join(texts) or values.text(first.get("goal"), "goal"), images
 
 
-def _texts(parts: object) -> list[str]:
-    if not isinstance(parts, list | tuple):
-        return []
-    return [content for part in parts if (content := text(mapping(part).get("text")))]
+def _texts(parts: object, values: Values) -> list[str]:
+    """Return the texts among the parts of a goal; a part that is a text alone is one."""
+    texts = []
+    for part in values.entries(parts, "goal_object"):
+        words = part if isinstance(part, str) else mapping(part).get("text")
+        texts.append(values.text(words, "text of goal_object"))
+    return [words for words in texts if words]
 
 
 def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> Iterator[ImageRef]:
