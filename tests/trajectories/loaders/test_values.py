@@ -125,7 +125,7 @@ def test_an_answer_of_an_unknown_type_is_named(tmp_path: Path) -> None:
     assert isinstance(run, Trajectory)
     assert (run.answer, run.metadata["seed"]) == (None, None)
     assert {
-        "The task_seed is not read: the type list ([1, 2]) is not read.",
+        "The task_seed is not read: the type list is not read.",
         "The message of the agent is not read: the type theirs.Opaque is not read.",
     } <= {*run.metadata["warnings"]}  # type: ignore[misc]
 
@@ -152,12 +152,13 @@ def _summary(tmp_path: Path, **fields: Any) -> Trajectory:
         ("0.5", 0.5, ""),
         ("true", 1.0, ""),
         (1e300, 1e300, ""),
+        (2**70, float(2**70), ""),
         (None, None, ""),
         ("", None, ""),
-        (float("nan"), None, "nan is no number"),
-        (float("-inf"), None, "-infinity is no number"),
-        ("won", None, "the type str ('won') is not read"),
-        ({"a": 1}, None, "the type dict ({'a': 1}) is not read"),
+        (float("nan"), None, "the number is nan"),
+        (float("-inf"), None, "the number is -inf"),
+        ("won", None, "the type str is not read"),
+        ({"a": 1}, None, "the type dict is not read"),
         (10**301, None, "the number is too large"),
     ],
 )
@@ -173,9 +174,7 @@ def test_a_reward_is_read_or_named(
 def test_truth_values_are_read_or_named(tmp_path: Path) -> None:
     run = _summary(tmp_path, terminated=1, truncated="perhaps")
     assert (run.terminated, run.truncated) == (True, None)
-    assert run.metadata["warnings"] == [
-        "The truncated is not read: the type str ('perhaps') is not read."
-    ]
+    assert run.metadata["warnings"] == ["The truncated is not read: the type str is not read."]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "\xff"])
@@ -192,6 +191,6 @@ def test_a_value_of_one_kind_is_named_five_times_at_most() -> None:
     warnings: list[str] = []
     values = Values(warnings)
     for at in range(9):
-        assert values.flag([at], "done", f"of step {at}") is (at == 1 if at < 2 else None)
+        assert values.flag([at], "done", f"of step {at}") is None
     assert len(warnings) == 5
-    assert warnings[0] == "The done of step 2 is not read: the type int (2) is not read."
+    assert warnings[0] == "The done of step 0 is not read: the type list is not read."

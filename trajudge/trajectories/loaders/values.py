@@ -70,27 +70,29 @@ class Values:
 
     def number(self, value: object, field: str, place: str = "") -> float | None:
         """Read a finite number, also one that is written as text; a truth value is 1 or 0."""
-        value = _single(plain(value))
-        if value is None or (isinstance(value, str) and not value.strip()):
-            return None
+        value = _single(value)
         if isinstance(value, str):
             word = value.strip().casefold()
-            if word in _NOT_FINITE:
-                return self._say(f"{word} is no number", field, place, word)
-            if word not in _TRUTH and not _NUMBER.fullmatch(word):
-                return self.refuse(value, field, place)
-            value = _TRUTH[word] if word in _TRUTH else float(word)
+            if word in _TRUTH:
+                value = _TRUTH[word]
+            elif word in _NOT_FINITE or _NUMBER.fullmatch(word):
+                value = float(word)
+            elif not word:
+                value = None
+        if value is None:
+            return None
         if not isinstance(value, int | float):
             return self.refuse(value, field, place)
-        if isinstance(value, float) and not math.isfinite(value):
-            return self._say(f"{value} is no number", field, place, str(value))
-        if abs(value) > _LARGEST:
-            return self._say("the number is too large", field, place, "large")
-        return float(value)
+        if abs(value) <= _LARGEST:
+            return float(value)
+        problem = (
+            "is too large" if isinstance(value, int) or math.isfinite(value) else f"is {value}"
+        )
+        return self._say(f"the number {problem}", field, place, problem)
 
     def flag(self, value: object, field: str, place: str = "") -> bool | None:
         """Read a truth value, also 1 and 0 and the words of JSON."""
-        value = _single(plain(value))
+        value = _single(value)
         if isinstance(value, str) and value.strip().casefold() in _TRUTH:
             return _TRUTH[value.strip().casefold()]
         if value is None or value == "":
@@ -101,7 +103,7 @@ class Values:
 
     def whole(self, value: object, field: str, place: str = "") -> int | None:
         """Read a whole number, also one that is written as text or as 5.0."""
-        value = _single(plain(value))
+        value = _single(value)
         if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,18}", value.strip(), re.ASCII):
             return int(value)
         if value is None or value == "":
@@ -122,18 +124,17 @@ class Values:
         return ()
 
     def refuse(self, value: object, field: str, place: str = "") -> None:
-        """Name a value that is not read: its field and type."""
+        """Name a value that is not read: its field and type. The value itself is not shown, for it
+        may be the benchmark's verdict."""
         kind = value.name if isinstance(value, PickledObject) else type(value).__name__
-        shown = "" if isinstance(value, PickledObject) else f" ({readable(repr(value))[:_SHOWN]})"
-        self._say(f"the type {readable(kind)[:_SHOWN]}{shown} is not read", field, place, kind)
+        self._say(f"the type {readable(kind)[:_SHOWN]} is not read", field, place, kind)
 
     def check_actions(self, steps: Sequence[Step]) -> None:
         """Raise Damaged if actions were recorded and none of them is read: such a run would be
         shown as one that did nothing."""
-        if self._named.keys() and not any(step.action for step in steps):
-            lost = next((one for one in self.warnings if one.startswith("The action")), None)
-            if lost:
-                raise Damaged(f"no action of it can be read. {lost}")
+        lost = next((one for one in self.warnings if one.startswith("The action of")), None)
+        if lost and not any(step.action for step in steps):
+            raise Damaged(f"no action of it can be read. {lost}")
 
     def _say(self, problem: str, field: str, place: str, kind: str) -> None:
         count = self._named.get((field, kind), 0)
@@ -144,5 +145,7 @@ class Values:
 
 
 def _single(value: object) -> object:
-    """Return the only entry of a list of one, as which arrays of one number come."""
-    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+    """Return a plain value; of a NumPy array of one number, as programs record it, the number."""
+    read = plain(value)
+    is_array = isinstance(value, PickledObject) and isinstance(read, list) and len(read) == 1
+    return read[0] if is_array and isinstance(read, list) else read

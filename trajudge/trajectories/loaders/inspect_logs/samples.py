@@ -10,10 +10,13 @@ from trajudge.trajectories.loaders.files import Damaged, numbers, readable, text
 from trajudge.trajectories.loaders.inspect_logs.files import Sample
 from trajudge.trajectories.loaders.messages.reading import image_source, read_events
 from trajudge.trajectories.loaders.messages.stepping import course_of
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 
 _ATTACHMENT = "attachment://"
+# What inspect's ``value_to_float`` makes of texts: its grades, and words in any case.
 _GRADES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+_WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _MAX_WARNINGS = 50
 
 
@@ -155,20 +158,23 @@ def _completion(output: object) -> str | None:
 
 
 def _reward(scores: object, warnings: list[str]) -> float | None:
-    """Return the value of the only score as a number in [0, 1]."""
+    """Return the value of the only score as a number in [0, 1], as inspect's ``value_to_float``
+    reads it; what that takes for 0 because it is no number is None here, with a warning."""
+    if scores is not None and not isinstance(scores, dict):
+        Values(warnings).refuse(scores, "field scores")
     named = scores if isinstance(scores, dict) else {}
     if len(named) > 1:
         names = ", ".join(readable(str(name)) for name in sorted(named))
         warnings.append(f"There are several scores ({names[:200]}): none is the reward.")
     if len(named) != 1:
         return None
-    score = next(iter(named.values()))
-    value = score.get("value") if isinstance(score, dict) else None
-    if isinstance(value, bool):
-        return float(value)
+    [score] = named.values()
+    if not isinstance(score, dict):
+        return Values(warnings).refuse(score, "score")
+    value = score.get("value")
     if isinstance(value, str):
-        value = _GRADES.get(value)
-    reward = numbers({"value": value}).get("value")
+        value = _GRADES.get(value, _WORDS.get(value.casefold(), value))
+    reward = Values(warnings).number(value, "score")
     if reward is not None and not 0 <= reward <= 1:
         warnings.append("The score is no number from 0 to 1: there is no reward.")
         return None
