@@ -261,4 +261,5 @@ def test_what_says_what_is_right_is_nowhere_in_the_run(tmp_path: Path, name: str
     for value in (mark, {mark: mark}, [{"explanation": mark, "value": mark}]):
         marked = _one(tmp_path, **{name: value})
         assert mark not in repr(marked)
-        assert marked.model_copy(update={"official_reward": 1.0}) == plain
+        same = {"official_reward": 1.0, "metadata": plain.metadata}
+        assert marked.model_copy(update=same) == plain

@@ -268,7 +268,6 @@ def test_words_without_a_call_are_reasoning_of_the_next_step(tmp_path: Path) -> 
             {"role": "assistant", "content": [{"type": "compaction"}]},
             "The conversation was compact",
         ),
-        ({"role": "critic", "content": "Wrong!"}, "Messages of the role 'critic' are not read."),
         ({"type": "item_reference", "id": "x"}, "Entries of the type 'item_reference' are not"),
         ("words", "An entry of the conversation is no object."),
     ],

@@ -157,7 +157,7 @@ def _summary(tmp_path: Path, **fields: Any) -> Trajectory:
         ("", None, ""),
         (float("nan"), None, "the number is nan"),
         (float("-inf"), None, "the number is -inf"),
-        ("won", None, "the type str is not read"),
+        ("won", None, "the text is no number"),
         ({"a": 1}, None, "the type dict is not read"),
         (10**301, None, "the number is too large"),
     ],

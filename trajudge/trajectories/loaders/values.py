@@ -77,7 +77,9 @@ class Values:
                 value = _TRUTH[word]
             elif word in _NOT_FINITE or _NUMBER.fullmatch(word):
                 value = float(word)
-            elif not word:
+            elif word:
+                return self._say("the text is no number", field, place, "text")
+            else:
                 value = None
         if value is None:
             return None

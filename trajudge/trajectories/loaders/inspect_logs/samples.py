@@ -12,6 +12,7 @@ from trajudge.trajectories.loaders.messages.reading import image_source, read_ev
 from trajudge.trajectories.loaders.messages.stepping import course_of
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
+from trajudge.trajectories.thoughts import split_thoughts
 
 _ATTACHMENT = "attachment://"
 # What inspect's ``value_to_float`` makes of texts: its grades, and words in any case.
@@ -146,15 +147,18 @@ def _choices(choices: object) -> list[str]:
 
 
 def _completion(output: object) -> str | None:
-    """Return the model's last words; early versions wrote them among the choices alone."""
+    """Return the model's last words without its thoughts; early versions wrote them among the
+    choices alone."""
     if not isinstance(output, dict):
         return None
     if "completion" in output:
-        return text(output["completion"])
+        words = text(output["completion"])
+        return text(split_thoughts(words)[1]) if words else None
     choices = output.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    return "\n".join(_texts([message])) or None if isinstance(message, dict) else None
+    words = "\n".join(_texts([message])) if isinstance(message, dict) else ""
+    return text(split_thoughts(words)[1])
 
 
 def _reward(scores: object, warnings: list[str]) -> float | None:

@@ -19,11 +19,17 @@ from typing import Any
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.pictures import inline_picture
 from trajudge.trajectories.loaders.files import Damaged, numbers, readable, reason, text
-from trajudge.trajectories.loaders.messages.conversation import find_entries
-from trajudge.trajectories.loaders.messages.events import AgentTurn, ImageOpener, UserMessage
-from trajudge.trajectories.loaders.messages.reading import read_events
+from trajudge.trajectories.loaders.messages.dialects import KNOWN, form_of
+from trajudge.trajectories.loaders.messages.reading import (
+    AgentTurn,
+    ImageOpener,
+    UserMessage,
+    read_events,
+)
 from trajudge.trajectories.loaders.messages.records import (
     LogRecord,
+    find_entries,
+    listed_entries,
     log_files,
     looks_like_log,
     read_records,
@@ -130,9 +136,11 @@ def _first_text(fields: Mapping[str, Any], names: tuple[str, ...]) -> str | None
 
 def _trajectory(record: LogRecord, key: TrajectoryKey) -> Trajectory:
     fields, warnings = record.fields, list[str]()
-    events = read_events(find_entries(fields), _image_opener(warnings), warnings)
+    entries = find_entries(fields)
+    events = read_events(entries, _image_opener(warnings), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
-        raise Damaged("holds no turn of an agent")
+        met = form_of(entries or listed_entries(fields))
+        raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
     opening = next(
         (event.texts for event in events if isinstance(event, UserMessage) and event.texts), ()
     )

@@ -1,27 +1,23 @@
-"""Conversations of the Anthropic, OpenAI Responses and OpenAI chat APIs as events.
+"""Conversations as events: what an agent said and called, and what it was given.
 
 Each part is read where it stands, whichever API it belongs to: by ``role`` for messages, by
 ``type`` for the items of the Responses API and for blocks of content. inspect_ai's messages have
-the names of chat with blocks of their own. Signatures and encrypted content are dropped.
+the names of chat with blocks of their own; ``dialects`` translates the forms of other programs.
+Signatures and encrypted content are dropped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
 
 from trajudge.trajectories.loaders.files import Damaged, readable, text
-from trajudge.trajectories.loaders.messages.events import (
-    AgentCall,
-    AgentTurn,
-    CallResult,
-    Event,
-    ImageOpener,
-    UserMessage,
-    make_call,
-)
+from trajudge.trajectories.loaders.messages.dialects import Translator, unknown_form
 from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.thoughts import split_thoughts
 
 MAX_ENTRIES = 20_000
 _TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
@@ -30,9 +26,79 @@ _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 _SILENT_ROLES = ("system", "developer")
 # Items that say nothing about the run.
 _SILENT_ITEMS = {"mcp_list_tools", "additional_tools", "compaction_trigger"}
+# Items and blocks that are named in a warning and not read.
+_UNREAD_ITEMS = {"compaction", "item_reference", "mcp_approval_request", "mcp_approval_response"}
+_FILES = {"document", "file", "input_file", "audio", "input_audio", "video", "container_upload"}
+_UNREAD_BLOCKS = _FILES | _IMAGES | {"compaction", "data", "fallback", "citation", "annotations"}
 _ARGUMENTS = ("arguments", "input", "action", "operation", "queries", "code")
 _OUTPUTS = ("output", "outputs", "results", "error")
 _DROPPED = {"encrypted_content", "signature"}
+
+# Makes a reference of what a record gives as an image: a data URL, a URL or the id of a file.
+ImageOpener = Callable[[str], ImageRef]
+
+
+class AgentCall(NamedTuple):
+    """One call of a tool. ``text`` is the call as an action shows it, ``name({json})``; ``fields``
+    the arguments, empty where they are no JSON object."""
+
+    id: str
+    name: str
+    text: str
+    fields: Mapping[str, Any]
+
+    @property
+    def is_computer(self) -> bool:
+        """Tell whether the tool is a screen, whose texts are no page."""
+        return self.name.lower().rpartition(".")[2] in {"computer", "computer_use"}
+
+
+class AgentTurn(NamedTuple):
+    """What the agent thought, said and called before it saw anything new."""
+
+    thoughts: tuple[str, ...]
+    texts: tuple[str, ...]
+    calls: tuple[AgentCall, ...]
+
+
+class CallResult(NamedTuple):
+    """What a tool gave back for the call ``call_id``."""
+
+    call_id: str
+    texts: tuple[str, ...]
+    images: tuple[ImageRef, ...] = ()
+    is_error: bool = False
+    url: str | None = None
+
+
+class UserMessage(NamedTuple):
+    """What the user, or the program in the user's name, told or showed."""
+
+    texts: tuple[str, ...]
+    images: tuple[ImageRef, ...] = ()
+
+
+Event = AgentTurn | CallResult | UserMessage
+
+
+def _make_call(call_id: object, name: object, arguments: object, warnings: list[str]) -> AgentCall:
+    """Make a call of its parts; ``arguments`` is an object or its JSON text. Arguments that are no
+    JSON stay as they are, with a warning."""
+    label = readable(name) if isinstance(name, str) and name else "tool"
+    fields = arguments
+    if isinstance(arguments, str):
+        try:
+            fields = msgspec.json.decode(arguments.encode("utf-8", "replace") or b"{}")
+        except (msgspec.DecodeError, RecursionError):
+            warnings.append(f"The arguments of a call of {label} are no JSON.")
+            return AgentCall(_id(call_id), label, f"{label}({readable(arguments)})", {})
+    shown = readable(json.dumps({} if fields is None else fields, ensure_ascii=False))
+    by_name = fields if isinstance(fields, dict) else {}
+    return AgentCall(_id(call_id), label, f"{label}({shown})", by_name)
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def read_events(
@@ -40,13 +106,15 @@ def read_events(
 ) -> list[Event]:
     """Return the events of a conversation in order; what cannot be read is said in ``warnings``.
 
-    Raises Damaged for a conversation of more than 20,000 entries.
+    Raises Damaged for a conversation of more than 20,000 entries, and for one with entries that
+    are of no form known.
     """
     if len(items) > MAX_ENTRIES:
         raise Damaged(f"the conversation has more than {MAX_ENTRIES:,} entries")
-    reader = _EventReader(open_image, warnings)
+    reader, translator = _EventReader(open_image, warnings), Translator()
     for item in items:
-        reader.read(item)
+        for entry in translator.messages(item) if isinstance(item, dict) else [item]:
+            reader.read(entry)
     reader.close_turn()
     return reader.events
 
@@ -77,7 +145,7 @@ class _EventReader:
         elif role is None:
             self._read_item(item, kind)
         elif role not in _SILENT_ROLES:
-            self._warn(f"Messages of the role {readable(str(role))[:40]!r} are not read.")
+            raise unknown_form([item])
 
     def close_turn(self) -> None:
         """End the agent's turn, if one is open."""
@@ -106,6 +174,8 @@ class _EventReader:
         content = message.get("content")
         for block in content if isinstance(content, list) else [content]:
             self._read_block(block)
+        if refusal := text(message.get("refusal")):
+            self._texts.append(refusal)
         tool_calls = message.get("tool_calls")
         for call in tool_calls if isinstance(tool_calls, list) else ():
             self._read_chat_call(call)
@@ -116,7 +186,11 @@ class _EventReader:
         """Read one block of what the agent gave."""
         kind = str(block.get("type", "")) if isinstance(block, dict) else "text"
         if not isinstance(block, dict) or kind in _TEXTS:
-            self._texts.extend(self._contents([block])[0])
+            for words in self._contents([block])[0]:
+                thoughts, said = split_thoughts(words)
+                for thought in thoughts:
+                    self._add_thought(thought)
+                self._texts += [said] if said else []
         elif kind in ("thinking", "reasoning"):
             self._read_thinking(block)
         elif kind == "redacted_thinking":
@@ -128,8 +202,10 @@ class _EventReader:
                 self._read_result(block, block.get("id"), block["result"])
         elif "tool_use_id" in block:
             self._read_result(block, block["tool_use_id"], block.get("content"))
-        else:
+        elif kind in _UNREAD_BLOCKS:
             self._skip(kind)
+        else:
+            raise unknown_form([block])
 
     def _read_thinking(self, block: Mapping[str, Any]) -> None:
         if block.get("redacted") is True:
@@ -142,16 +218,21 @@ class _EventReader:
         if not isinstance(call, dict):
             self._warn("A call of a tool is no object.")
             return
-        if call.get("parse_error"):
+        if call.get("parse_error") or call.get("type") == "invalid_tool_call":
             self._warn("The arguments of a call could not be parsed by the agent's program.")
         function = call.get("function", call.get("custom"))
         if isinstance(function, dict):
             arguments = function.get("arguments")
             if "input" in function:  # a custom tool takes text that need not be JSON
                 arguments = {"input": function["input"]}
-            self._add_call(call.get("id"), function.get("name"), arguments)
-        else:
-            self._add_call(call.get("id"), function, call.get("arguments"))
+            name = function.get("name")
+        else:  # inspect_ai's form, and LangChain's
+            name = function if function is not None else call.get("name")
+            arguments = call.get("arguments", call.get("args"))
+        if not isinstance(name, str) or not name:
+            fields = ", ".join(readable(str(key))[:40] for key in list(call)[:5])
+            raise Damaged(f"a call of a tool names no tool (its fields: {fields})")
+        self._add_call(call.get("id"), name, arguments)
 
     def _read_item(self, item: Mapping[str, Any], kind: str) -> None:
         """Read an item of the Responses API that has no role."""
@@ -164,8 +245,10 @@ class _EventReader:
             self._read_call_item(item, kind.removesuffix("_call"))
         elif kind.endswith("_call_output"):
             self._read_result(item, item.get("call_id", item.get("id")), item.get("output"))
-        elif kind not in _SILENT_ITEMS:
+        elif kind in _UNREAD_ITEMS:
             self._skip(kind)
+        elif kind not in _SILENT_ITEMS:
+            raise unknown_form([item])
 
     def _read_call_item(self, item: Mapping[str, Any], tool: str) -> None:
         output = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
@@ -210,7 +293,7 @@ class _EventReader:
                     texts.append(str(block.get("text", block.get("refusal")) or ""))
                 elif kind in _IMAGES:
                     images.append(self._open_image(image_source(block)))
-                elif kind in ("document", "file", "input_file", "audio", "input_audio", "video"):
+                elif kind in _FILES:
                     self._skip(kind)
                 else:
                     texts.append(_plain(block))
@@ -219,12 +302,14 @@ class _EventReader:
         return tuple(filter(None, map(text, texts))), tuple(images)
 
     def _add_thought(self, thought: object) -> None:
-        known = text(thought)
+        known = _plain(thought) if isinstance(thought, dict | list) and thought else text(thought)
         if known and known not in self._thoughts:  # some programs write it under two names
             self._thoughts.append(known)
 
     def _add_call(self, call_id: object, name: object, arguments: object) -> None:
-        self._calls.append(make_call(call_id, name, arguments, self._warnings))
+        if call_id and any(call.id == call_id for call in self._calls):
+            return  # some programs write it among the blocks and as a call
+        self._calls.append(_make_call(call_id, name, arguments, self._warnings))
 
     def _skip(self, kind: str) -> None:
         if "compaction" in kind:
@@ -241,9 +326,12 @@ def image_source(block: Mapping[str, Any]) -> str:
     """Return where a block says its picture is: a data URL, a URL, a path, or a file's id.
 
     Anthropic: ``source``; OpenAI: ``image_url`` (text, or an object with ``url``) or ``file_id``;
-    inspect_ai: ``image``. Empty if nowhere.
+    inspect_ai: ``image``; LangChain: ``base64``, ``data`` or ``url``. Empty if nowhere.
     """
     source = block.get("source", block.get("image_url", block.get("image")))
+    if isinstance(encoded := block.get("base64", block.get("data")), str):
+        return f"data:;base64,{encoded}"
+    source = block.get("url") if source is None else source
     if isinstance(source, dict):
         if isinstance(encoded := source.get("data"), str):
             return f"data:;base64,{encoded}"
