@@ -33,7 +33,9 @@ def split_thoughts(text: str) -> tuple[list[str], str]:
     if unclosed := _UNCLOSED.fullmatch(rest):
         thoughts.append(unclosed[1])
         rest = ""
-    return [thought.strip() for thought in thoughts if thought.strip()], rest.strip()
+    if rest != text:
+        rest = rest.strip()
+    return [thought.strip() for thought in thoughts if thought.strip()], rest
 
 
 def _of_channels(text: str) -> tuple[list[str], str]:

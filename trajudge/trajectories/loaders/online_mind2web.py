@@ -32,6 +32,7 @@ from trajudge.trajectories.loaders.files import (
     text,
 )
 from trajudge.trajectories.loaders.online_mind2web_v2 import SCHEMA, failed_actions, read_v2
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -44,19 +45,19 @@ _SCREENSHOT = re.compile(r"(\d{1,4})_full_screenshot\.(?:png|jpe?g)")
 
 
 class _Id(msgspec.Struct):
-    task_id: str
+    task_id: Any = None
 
 
 class _Version(msgspec.Struct):
     schema_version: Any = None
 
 
-class _Result(msgspec.Struct):
-    task: str
-    final_result_response: str | None = None
-    result_status: str | None = None
-    action_history: list[str | None] = []
-    thoughts: list[str | None] = []
+class _Result(_Id):
+    task: Any = None
+    final_result_response: Any = None
+    result_status: Any = None
+    action_history: list[Any] = []
+    thoughts: list[Any] = []
 
 
 def _is_task(folder: Path) -> bool:
@@ -84,7 +85,8 @@ def _source(root: DataFolder, folder: Path) -> TrajectorySource:
     """Make the source with the key by ``result.json``, or by the folder's name where that cannot be
     read."""
     try:
-        raw = text(decode(root, folder / _RESULT, _Id).task_id) or name_of(folder)
+        stated = decode(root, folder / _RESULT, _Id).task_id
+        raw = Values([]).name(stated, "task_id") or name_of(folder)
     except Damaged:
         raw = name_of(folder)
     suffixed = _SUFFIXED.fullmatch(raw)
@@ -100,10 +102,12 @@ def _read(source: TrajectorySource) -> Trajectory:
     if version is not None:
         return _read_v2(source, version)
     result = decode(source.data, source.path / _RESULT, _Result)
-    goal = text(result.task)
+    warnings: list[str] = []
+    values = Values(warnings)
+    goal = values.text(result.task, "task")
     if goal is None:
         raise Damaged(f"{_RESULT} has no task")
-    warnings: list[str] = []
+    values.name(result.task_id, "task_id")
     if len(result.action_history) != len(result.thoughts):
         warnings.append(
             f"{len(result.action_history)} actions but {len(result.thoughts)} thoughts."
@@ -116,19 +120,21 @@ def _read(source: TrajectorySource) -> Trajectory:
         Step(
             index=index,
             observation=Observation(screenshot=images.get(index)),
-            action=text(action),
-            reasoning=text(thought),
+            action=values.text(action, "action", f"of step {index}"),
+            reasoning=values.text(thought, "thought", f"of step {index}"),
         )
         for index, (action, thought) in enumerate(pairs)
     )
+    answer = values.text(result.final_result_response, "final_result_response")
+    status = values.text(result.result_status, "result_status")
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
         goal=goal,
         steps=steps,
-        answer=text(result.final_result_response),
+        answer=answer,
         telemetry={"n_steps": float(len(result.action_history))},
-        metadata={"result_status": text(result.result_status), "warnings": [*warnings]},
+        metadata={"result_status": status, "warnings": [*warnings]},
     )
 
 

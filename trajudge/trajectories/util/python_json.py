@@ -10,12 +10,17 @@ of NaN included, stays as it is.
 
 from __future__ import annotations
 
+import json
 import mmap
 import re
 from codecs import BOM_UTF8
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
+import orjson
+
+from trajudge.trajectories.util.surrogates import without_surrogates
 
 T = TypeVar("T")
 # A repaired copy stands in memory beside the file.
@@ -52,6 +57,17 @@ def decode(
         if mended is None:
             raise
         return decoder.decode(mended)
+
+
+def encode(value: object, *, default: Callable[[Any], Any] | None = None) -> bytes:
+    """Encode JSON compactly, also with integers of more than 64 bits and lone surrogates, which
+    other tools' files hold and orjson refuses."""
+    try:
+        return orjson.dumps(value, default=default)
+    except orjson.JSONEncodeError:
+        clean = without_surrogates(value)
+        text = json.dumps(clean, ensure_ascii=False, separators=(",", ":"), default=default)
+        return text.encode("utf-8", "replace")
 
 
 def repaired(content: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:

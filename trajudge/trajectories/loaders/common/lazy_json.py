@@ -49,10 +49,10 @@ def fields(raw: Raw) -> dict[str, Raw]:
 
 
 def elements(raw: Raw) -> list[Raw]:
-    """Return the elements of a list; an object alone is a list of one, anything else of none."""
-    if _start(raw) == b"{":
-        return [raw]
-    return _LIST.decode(raw) if _start(raw) == b"[" else []
+    """Return the elements of a list; what is none is a list of one, null of none."""
+    if _start(raw) == b"[":
+        return _LIST.decode(raw)
+    return [] if raw == NULL else [raw]
 
 
 def string(raw: Raw) -> str | None:
@@ -73,6 +73,13 @@ def value(raw: Raw) -> Any:
     if len(memoryview(raw)) > MAX_VALUE_BYTES:
         raise Damaged(f"one of its values is larger than {MAX_VALUE_BYTES // 2**20} MiB")
     return python_json.decode(bytes(raw), _ANY)
+
+
+def decoded(raw: Raw) -> Any:
+    """Decode a value for a reader of values: a text whatever its length, anything else as
+    ``value``."""
+    text = whole_string(raw)
+    return value(raw) if text is None else text
 
 
 def check_structures(content: bytes) -> None:

@@ -24,7 +24,8 @@ from trajudge.trajectories.loaders.cuaverifierbench.tables import (
 from trajudge.trajectories.loaders.fara import answer_of, ending
 from trajudge.trajectories.loaders.fara.events import read_turns
 from trajudge.trajectories.loaders.fara.frames import order_of, steps_of
-from trajudge.trajectories.loaders.files import readable, reason, text
+from trajudge.trajectories.loaders.files import readable, reason
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import EVERYTHING, Needs
@@ -129,9 +130,11 @@ def _run(
     file: TableFile,
 ) -> Trajectory | Unreadable:
     warnings: list[str] = []
-    log = (row["web_surfer_log"] or "").encode("utf-8", "replace")
+    values = Values(warnings)
+    log = (values.text(row["web_surfer_log"], "web_surfer_log") or "").encode("utf-8", "replace")
     turns = read_turns(log.split(b"\n"), warnings)
-    count = row["n_screenshots"] or 0
+    count = values.whole(row["n_screenshots"], "n_screenshots") or 0
+    aborted = values.flag(row["is_aborted"], "is_aborted") or False
     frames: list[ImageRef | None]
     if pictures is None:
         problem = _NOT_READ if file.has_images else _NOT_FETCHED
@@ -144,10 +147,10 @@ def _run(
         return Trajectory(
             key=key,
             raw_task_id=readable(str(row["task_id"])),
-            goal=text(row["instruction"]) or "",
+            goal=values.text(row["instruction"], "instruction") or "",
             steps=steps_of(turns, frames, warnings),
-            answer=answer_of(row["final_answer"]),
-            **ending(turns, aborted=bool(row["is_aborted"]), warnings=warnings),
+            answer=answer_of(row["final_answer"], values),
+            **ending(turns, aborted=aborted, warnings=warnings),
             telemetry={"n_steps": float(len(turns)), **_seconds(row)},
         )
     except ValueError as error:

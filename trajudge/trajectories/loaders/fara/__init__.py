@@ -23,8 +23,8 @@ from trajudge.trajectories.loaders.files import (
     name_of,
     numbers,
     read_all,
-    text,
 )
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -52,13 +52,8 @@ _LEVELS = 2
 class _Answer(msgspec.Struct):
     final_answer: Any = None
     screenshots: list[Any] | None = None
-    is_aborted: bool = False
-    token_usage: dict[str, Any] = {}
-
-
-class _Task(msgspec.Struct):
-    task_proposal: Any = None
-    task_summary: Any = None
+    is_aborted: Any = False
+    token_usage: Any = None
 
 
 def detect(path: Path) -> bool:
@@ -114,11 +109,14 @@ def _source(root: DataFolder, folder: Path) -> TrajectorySource:
 def _read(source: TrajectorySource) -> Trajectory:
     folder, root = source.path, source.data
     warnings: list[str] = []
+    values = Values(warnings)
     answers = sorted(folder.glob(f"*{_ANSWER}"))
     if len(answers) != 1:
         raise Damaged(f"holds {len(answers)} files *{_ANSWER}, where exactly one is expected")
     answer = decode(root, answers[0], _Answer)
-    goal = _goal(root, folder)
+    goal = _goal(root, folder, values)
+    aborted = values.flag(answer.is_aborted, "is_aborted") or False
+    seconds = _seconds(root, folder, values)
     turns = read_turns(_lines(folder / LOG, root, warnings), warnings)
     frames = frames_of(folder, answer.screenshots, root, warnings)
     return Trajectory(
@@ -126,15 +124,15 @@ def _read(source: TrajectorySource) -> Trajectory:
         raw_task_id=source.raw_task_id,
         goal=goal,
         steps=steps_of(turns, frames, warnings),
-        answer=answer_of(answer.final_answer),
-        **ending(turns, aborted=answer.is_aborted, warnings=warnings),
-        telemetry=_telemetry(turns, answer, _seconds(root, folder)),
+        answer=answer_of(answer.final_answer, values),
+        **ending(turns, aborted=aborted, warnings=warnings),
+        telemetry=_telemetry(turns, answer, seconds),
     )
 
 
-def answer_of(value: object) -> str | None:
+def answer_of(value: object, values: Values) -> str | None:
     """Return the agent's answer, None where it gave none."""
-    answer = text(value)
+    answer = values.text(value, "final_answer")
     return None if answer == NO_ANSWER else answer
 
 
@@ -149,11 +147,20 @@ def ending(turns: list[Turn], *, aborted: bool, warnings: list[str]) -> dict[str
     }
 
 
-def _goal(root: DataFolder, folder: Path) -> str:
+def _goal(root: DataFolder, folder: Path, values: Values) -> str:
     """Return the goal, "" where no verifier has written it yet: ``--goals`` then gives it."""
-    path = folder / _TASK
-    task = decode(root, path, _Task) if path.is_file() else _Task()
-    return text(task.task_proposal) or text(task.task_summary) or ""
+    task = _optional(root, folder / _TASK, values)
+    goals = (values.text(task.get(name), name) for name in ("task_proposal", "task_summary"))
+    return next(filter(None, goals), "")
+
+
+def _optional(root: DataFolder, path: Path, values: Values) -> dict[str, Any]:
+    """Read a file that a run need not have; one that cannot be read is a warning."""
+    try:
+        return decode(root, path, dict[str, Any]) if path.is_file() else {}
+    except Damaged as error:
+        values.warnings.append(f"{path.name} is not read: {error}.")
+        return {}
 
 
 def _lines(path: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
@@ -167,17 +174,15 @@ def _lines(path: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]
         raise Damaged(str(error)) from None
 
 
-def _seconds(root: DataFolder, folder: Path) -> dict[str, float]:
-    path = folder / _TIMES
-    if not path.is_file():
-        return {}
-    times = decode(root, path, dict[str, Any])
-    return numbers({"cum_agent_elapsed": times.get("duration")})
+def _seconds(root: DataFolder, folder: Path, values: Values) -> dict[str, float]:
+    duration = values.number(_optional(root, folder / _TIMES, values).get("duration"), "duration")
+    return {} if duration is None else {"cum_agent_elapsed": duration}
 
 
 def _telemetry(turns: list[Turn], answer: _Answer, seconds: dict[str, float]) -> dict[str, float]:
     """Return steps, seconds and tokens, the tokens added up over the agent's components."""
-    parts = [part for part in answer.token_usage.values() if isinstance(part, dict)]
+    usage = answer.token_usage if isinstance(answer.token_usage, dict) else {}
+    parts = [part for part in usage.values() if isinstance(part, dict)]
     tokens = {
         name: sum(numbers({name: part.get(kind)}).get(name, 0.0) for part in parts)
         for name, kind in (

@@ -18,12 +18,14 @@ from trajudge.trajectories.loaders import files
 from trajudge.trajectories.loaders.common import detection
 from trajudge.trajectories.loaders.common.lazy_json import (
     NULL,
+    decoded,
     elements,
     fields,
     read_object,
     string,
 )
 from trajudge.trajectories.loaders.logs.browser_use_items import Item, read_item, steps_of
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -106,12 +108,13 @@ def _read(source: files.TrajectorySource) -> Trajectory:
         read_item(raw, number, source.path.parent, source.data, warnings)
         for number, raw in enumerate(history, 1)
     ]
+    goal = _goal(source, history, Values(warnings))
     last = items[-1] if items else None
     is_done = last is not None and last.is_done
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
-        goal=_goal(source, history),
+        goal=goal,
         steps=steps_of(items),
         answer=last.answer if last is not None and is_done else None,
         terminated=is_done,
@@ -125,12 +128,17 @@ def _read(source: files.TrajectorySource) -> Trajectory:
     )
 
 
-def _goal(source: files.TrajectorySource, history: list[Raw]) -> str:
+def _goal(source: files.TrajectorySource, history: list[Raw], values: Values) -> str:
     """Return the task, empty where neither the file beside nor a message tells it."""
     beside = source.path.parent / _TASK_FILE
     if source.data.has_file(beside):
-        goals = read_object(source.data, beside)
-        if goal := next(filter(None, (string(goals.get(name, NULL)) for name in _TASK_FIELDS)), ""):
+        try:
+            goals = read_object(source.data, beside)
+        except files.Damaged as error:
+            goals = {}
+            values.warnings.append(f"{_TASK_FILE} is not read: {error}.")
+        texts = (values.text(decoded(goals.get(name, NULL)), name) for name in _TASK_FIELDS)
+        if goal := next(filter(None, texts), ""):
             return goal.strip()
     for raw in history:
         message = string(fields(raw).get("state_message", NULL))

@@ -8,7 +8,7 @@ step; an item without model output failed before an action, and its error is its
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,15 +16,16 @@ from msgspec import Raw
 
 from trajudge.trajectories.loaders.common.lazy_json import (
     NULL,
+    decoded,
     elements,
     fields,
     scalar,
-    string,
     value,
     whole_string,
 )
 from trajudge.trajectories.loaders.common.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.files import Damaged, numbers, readable
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import ImageRef, Observation, Step
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -34,6 +35,8 @@ _THOUGHTS = (
     ("Memory", ("memory",)),
     ("Next goal", ("next_goal",)),
 )
+
+_TextOf = Callable[[dict[str, Raw], str], str | None]
 
 
 class Item(NamedTuple):
@@ -68,20 +71,24 @@ def read_item(raw: Raw, number: int, folder: Path, root: DataFolder, warnings: l
     output, state = fields(item.get("model_output", NULL)), fields(item.get("state", NULL))
     results = [fields(result) for result in elements(item.get("result", NULL))]
     last = results[-1] if results else {}
-    is_done = scalar(last.get("is_done", NULL)) is True
+    values, place = Values(warnings), f"of item {number}"
+
+    def text(record: dict[str, Raw], name: str) -> str | None:
+        return values.text(decoded(record.get(name, NULL)), name, place)
+
+    is_done = values.flag(decoded(last.get("is_done", NULL)), "is_done", place) is True
     shown = [result for result in results if not (is_done and result is last)]
-    success = scalar(last.get("success", NULL))
     return Item(
-        url=string(state.get("url", NULL)),
+        url=text(state, "url"),
         screenshot=_screenshot(state, number, folder, root, warnings),
-        reasoning=_reasoning(output),
+        reasoning=_reasoning(output, text),
         action=_action(output.get("action", NULL)),
         had_output=bool(output),
-        errors=_texts(results, "error"),
-        results=_texts(shown, "extracted_content"),
+        errors=_texts(results, "error", text),
+        results=_texts(shown, "extracted_content", text),
         is_done=is_done,
-        answer=string(last.get("extracted_content", NULL)),
-        self_report=success if isinstance(success, bool) else None,
+        answer=text(last, "extracted_content"),
+        self_report=values.flag(decoded(last.get("success", NULL)), "success", place),
         **_measured(fields(item.get("metadata", NULL))),
     )
 
@@ -109,9 +116,9 @@ def steps_of(items: Sequence[Item]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _texts(results: Sequence[dict[str, Raw]], name: str) -> tuple[str | None, ...]:
+def _texts(results: Sequence[dict[str, Raw]], name: str, text: _TextOf) -> tuple[str | None, ...]:
     """Return a text for each result up to the last that has one, None for one without."""
-    texts = [string(result.get(name, NULL)) or None for result in results]
+    texts = [text(result, name) for result in results]
     while texts and texts[-1] is None:
         texts.pop()
     return tuple(texts)
@@ -130,25 +137,27 @@ def _screenshot(
     return named_picture(recorded, [folder / "screenshots", folder], root, warnings)
 
 
-def _reasoning(output: dict[str, Raw]) -> str | None:
+def _reasoning(output: dict[str, Raw], text: _TextOf) -> str | None:
     """Join the thoughts, which stand in the output or in its ``current_state``."""
     where = fields(output.get("current_state", NULL)) | output
-    lines = [*filter(None, [string(where.get("thinking", NULL))])]
+    lines = [*filter(None, [text(where, "thinking")])]
     for word, names in _THOUGHTS:
-        texts = (string(where.get(name, NULL)) for name in names)
-        if text := next(filter(None, texts), None):
-            lines.append(f"{word}: {text}")
+        if thought := next(filter(None, (text(where, name) for name in names)), None):
+            lines.append(f"{word}: {thought}")
     return "\n".join(lines) or None
 
 
 def _action(raw: Raw) -> str | None:
-    """Write one action a line, as ``name({"parameter": value})``."""
+    """Write one action a line, as ``name({"parameter": value})``; what is no object as its JSON."""
     lines = []
     for action in elements(raw):
-        for name, parameters in fields(action).items():
+        named = fields(action)
+        for name, parameters in named.items():
             arguments = value(parameters)
             text = json.dumps({} if arguments is None else arguments, ensure_ascii=False)
             lines.append(readable(f"{name}({text})"))
+        if not named and (other := value(action)):
+            lines.append(readable(other if isinstance(other, str) else json.dumps(other)))
     return "\n".join(lines) or None
 
 

@@ -15,15 +15,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime
 from itertools import islice, pairwise
-from math import isfinite
 from pathlib import Path
 from uuid import UUID
 
 from trajudge.trajectories.loaders import files
 from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.lazy_json import NULL, read_object, string
+from trajudge.trajectories.loaders.common.lazy_json import NULL, decoded, read_object
 from trajudge.trajectories.loaders.common.pictures import named_picture
 from trajudge.trajectories.loaders.logs.osworld_lines import ActionLine, LoggedRun, read_run
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -209,7 +209,8 @@ def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | 
             continue
         try:
             example = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
-            return string(example.get("instruction", NULL))
+            words = decoded(example.get("instruction", NULL))
+            return Values(warnings).text(words, "instruction", "of the example file")
         except ValueError as error:
             warnings.append(f"The example file is not read: {files.reason(error)}.")
     return None
@@ -230,10 +231,9 @@ def _reward(source: files.TrajectorySource, warnings: list[str]) -> float | None
     except (OSError, UnsafeFile, NotUtf8) as error:
         warnings.append(f"The reward is not known: {files.reason(error)}.")
         return None
-    with suppress(ValueError):
-        reward = float(content)
-        if isfinite(reward) and reward >= 0:
-            return reward
+    reward = Values([]).number(content, "reward")
+    if reward is not None and reward >= 0:
+        return reward
     warnings.append("The reward is not known: result.txt holds no number of at least 0.")
     return None
 

@@ -17,10 +17,10 @@ from msgspec import Raw
 
 from trajudge.trajectories.loaders.common.lazy_json import (
     NULL,
+    decoded,
     elements,
     parse_object,
     scalar,
-    string,
 )
 from trajudge.trajectories.loaders.files import Damaged
 from trajudge.trajectories.loaders.logs.osworld_actions import (
@@ -29,6 +29,7 @@ from trajudge.trajectories.loaders.logs.osworld_actions import (
     read_action,
     read_response,
 )
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -79,24 +80,26 @@ class LoggedRun:
         is_first = bool(self.lines) and number == self._number == self.lines[0].number <= 1
         return is_first and response != self.response
 
-    def add(self, record: dict[str, Raw], number: int, warnings: list[str]) -> None:
+    def add(self, record: dict[str, Raw], number: int, values: Values) -> None:
         """Add the action of a line. Raises Damaged for a value that is too large."""
         raw = record.get("response", NULL)
         again = bool(self.lines) and number == self._number and bytes(raw) == self.response
         place = f"of step {number}"
-        reasoning = None if again else read_response(raw, warnings, place)
+        reasoning = None if again else read_response(raw, values.warnings, place)
         timestamp = scalar(record.get("action_timestamp", NULL))
         moment = timestamp if isinstance(timestamp, str) and timestamp else None
+        done = values.flag(decoded(record.get("done", NULL)), "done", place)
+        words = decoded(record.get("natural_language_action", NULL))
         self.lines.append(
             ActionLine(
                 number=number,
                 action=_action(record),
-                reasoning=reasoning or string(record.get("natural_language_action", NULL)),
+                reasoning=reasoning or values.text(words, "natural_language_action", place),
                 before=_name(record, _BEFORE),
                 after=_name(record, _AFTER),
                 stem=f"step_{number}_{moment}" if moment else None,
                 timestamp=moment,
-                done=scalar(record.get("done", NULL)) is True,
+                done=done is True,
                 input_tokens=0.0 if again else input_tokens(raw),
             )
         )
@@ -105,7 +108,7 @@ class LoggedRun:
 
 def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
     """Read the last run of a file. Raises Damaged for one without any line."""
-    run, runs = LoggedRun(), 1
+    run, runs, values = LoggedRun(), 1, Values(warnings)
     for record in _records(file, root, warnings):
         number = _step_number(record)
         response = bytes(record.get("response", NULL))
@@ -115,7 +118,7 @@ def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
             begins = run.is_over(number, response)
         if begins:
             run, runs = LoggedRun(), runs + 1
-        _take(run, record, number, warnings)
+        _take(run, record, number, values)
         if len(run.lines) > MAX_STEPS:
             raise Damaged(f"it has more than {MAX_STEPS:,} steps")
     if runs > 1:
@@ -123,17 +126,23 @@ def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
     return run
 
 
-def _take(run: LoggedRun, record: dict[str, Raw], number: int | None, warnings: list[str]) -> None:
-    run.instruction = string(record.get("instruction", NULL)) or run.instruction
+def _take(run: LoggedRun, record: dict[str, Raw], number: int | None, values: Values) -> None:
+    run.instruction = _text(record, "instruction", values) or run.instruction
     if number == 0 and _is_initial(record):
         run.initial = _name(record, _AFTER) or _name(record, _BEFORE)
     elif number is not None:
-        run.add(record, number, warnings)
+        run.add(record, number, values)
     else:
+        if "step_num" in record:
+            values.refuse(decoded(record["step_num"]), "step_num")
         run.initial = _name(record, _INITIAL) or run.initial
-        run.mode = string(record.get("mode", NULL)) or run.mode
+        run.mode = _text(record, "mode", values) or run.mode
         for name in ("Error", "error"):
-            run.error = string(record.get(name, NULL)) or run.error
+            run.error = _text(record, name, values) or run.error
+
+
+def _text(record: dict[str, Raw], name: str, values: Values) -> str | None:
+    return values.text(decoded(record.get(name, NULL)), name)
 
 
 def _is_initial(record: dict[str, Raw]) -> bool:
@@ -144,9 +153,8 @@ def _is_initial(record: dict[str, Raw]) -> bool:
 
 def _step_number(record: dict[str, Raw]) -> int | None:
     """Return the step number; None of a line that is no action."""
-    number = scalar(record.get("step_num", NULL))
-    is_number = isinstance(number, int) and not isinstance(number, bool)
-    return number if is_number and isinstance(number, int) and 0 <= number < 10**9 else None
+    number = Values([]).whole(scalar(record.get("step_num", NULL)), "step_num")
+    return number if number is not None and 0 <= number < 10**9 else None
 
 
 def _action(record: dict[str, Raw]) -> OsworldAction | None:

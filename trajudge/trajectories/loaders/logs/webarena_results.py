@@ -13,8 +13,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders.common.lazy_json import read_object, scalar
-from trajudge.trajectories.loaders.files import numbers, reason
+from trajudge.trajectories.loaders.common.lazy_json import decoded, read_object
+from trajudge.trajectories.loaders.files import reason
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 
 MAX_LOGS = 200
@@ -56,12 +57,16 @@ def read_results(folder: Path, root: DataFolder) -> FolderResults:
 def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float]:
     if not root.has_file(file):
         return {}
+    values = Values(warnings)
     try:
-        values = read_object(root, file, max_bytes=MAX_LOG_BYTES)
-        return numbers({task: scalar(raw) for task, raw in values.items()})
+        stated = {
+            task: values.number(decoded(raw), f"reward of task {task[:80]}", f"in {file.name}")
+            for task, raw in read_object(root, file, max_bytes=MAX_LOG_BYTES).items()
+        }
     except ValueError as error:
         warnings.append(f"{file.name} is no JSON object of rewards by task id ({reason(error)}).")
         return {}
+    return {task: reward for task, reward in stated.items() if reward is not None}
 
 
 def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:

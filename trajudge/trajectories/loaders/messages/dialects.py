@@ -54,7 +54,7 @@ def is_foreign(entry: Mapping[str, Any]) -> bool:
         _langchain(entry) is not None
         or isinstance(entry.get("parts"), list)
         or ("from" in entry and "value" in entry)
-        or entry.get("role") in _ROLE_OF
+        or entry.get("role") in ("human", "ai")
     )
 
 
@@ -417,7 +417,7 @@ def _media(part: Message) -> str:
 
 def _user(entry: Message) -> str:
     role = entry.get("role")
-    if role is not None and role not in ROLES:
+    if role is not None and (not isinstance(role, str) or role not in ROLES):
         raise Damaged(_unknown(form_of([entry])))
     return "system" if role in ("system", "developer") else "user"
 

@@ -177,8 +177,11 @@ class _EventReader:
         if refusal := text(message.get("refusal")):
             self._texts.append(refusal)
         tool_calls = message.get("tool_calls")
+        among_blocks = {call.id for call in self._calls if call.id}
         for call in tool_calls if isinstance(tool_calls, list) else ():
-            self._read_chat_call(call)
+            # Some programs write a call among the blocks as well.
+            if not isinstance(call, dict) or call.get("id") not in among_blocks:
+                self._read_chat_call(call)
         if isinstance(legacy := message.get("function_call"), dict):
             self._add_call(None, legacy.get("name"), legacy.get("arguments"))
 
@@ -307,8 +310,6 @@ class _EventReader:
             self._thoughts.append(known)
 
     def _add_call(self, call_id: object, name: object, arguments: object) -> None:
-        if call_id and any(call.id == call_id for call in self._calls):
-            return  # some programs write it among the blocks and as a call
         self._calls.append(_make_call(call_id, name, arguments, self._warnings))
 
     def _skip(self, kind: str) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import readable, text
+from trajudge.trajectories.loaders.files import readable
 from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
@@ -27,9 +29,9 @@ detect = FILE.detected
 
 
 class _Answer(msgspec.Struct):
-    task_id: str
-    task: str
-    final_result_response: str | None = None
+    task_id: str | int
+    task: Any
+    final_result_response: Any = None
 
 
 _ANSWER = msgspec.json.Decoder(_Answer)
@@ -43,11 +45,14 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
             yield line
         elif want(line.key):
             answer = python_json.decode(line.data, _ANSWER)
+            warnings: list[str] = []
+            values = Values(warnings)
             yield Trajectory(
                 key=line.key,
                 raw_task_id=line.key.task_id,
-                goal=readable(answer.task),
-                answer=text(answer.final_result_response),
+                goal=values.text(answer.task, "task") or "",
+                answer=values.text(answer.final_result_response, "final_result_response"),
+                metadata={"warnings": [*warnings]} if warnings else {},
             )
 
 
@@ -57,5 +62,5 @@ def placed_answers(path: Path) -> Iterator[PlacedRun | Unreadable]:
 
 
 def _identify(line: bytes) -> TrajectoryKey:
-    task = readable(python_json.decode(line, _ANSWER).task_id)
+    task = readable(str(python_json.decode(line, _ANSWER).task_id))
     return TrajectoryKey(benchmark=BENCHMARK, agent=AGENT, task_id=task)

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-import orjson
 
-from trajudge.trajectories.loaders.files import readable, reason, text
+from trajudge.trajectories.loaders.files import readable, reason
 from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
@@ -50,18 +50,16 @@ class _CalledStep(msgspec.Struct):
     """One thought, the call it led to, and what the call gave."""
 
     call: _Call | None = None
-    thought: str | None = None
+    thought: Any = None
     observation: Any = None
 
 
 class _Run(msgspec.Struct):
     """One line of the file, without what is a label."""
 
-    trajectory_id: str
-    goal: str
+    goal: Any
     steps: list[_CalledStep]
-    instance_id: str | None = None
-    final_answer: str | None = None
+    final_answer: Any = None
 
 
 _RUN = msgspec.json.Decoder(_Run)
@@ -69,7 +67,7 @@ _RUN = msgspec.json.Decoder(_Run)
 
 class _Identity(msgspec.Struct):
     trajectory_id: str
-    instance_id: str | None = None
+    instance_id: str | int | None = None
 
 
 _IDENTITY = msgspec.json.Decoder(_Identity)
@@ -95,33 +93,38 @@ def tool_call_runs(path: Path) -> Iterator[PlacedRun | Unreadable]:
 
     def identify(line: bytes) -> TrajectoryKey:
         identity = python_json.decode(line, _IDENTITY)
-        task = readable(identity.instance_id or identity.trajectory_id)
+        named = identity.instance_id
+        task = readable(str(identity.trajectory_id if named in (None, "") else named))
         return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
 
     return placed_runs(path, file, identify)
 
 
 def _trajectory(key: TrajectoryKey, run: _Run) -> Trajectory:
+    warnings: list[str] = []
+    values = Values(warnings)
     seen = [None, *(_shown(step.observation) for step in run.steps)]
     steps = [
         Step(
             index=index,
             observation=Observation(axtree=seen[index]),
-            reasoning=text(step.thought),
+            reasoning=values.text(step.thought, "thought", f"of step {index}"),
             action=_called(step.call),
         )
         for index, step in enumerate(run.steps)
     ]
     if run.steps:
         steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen[-1])))
+    answer = values.text(run.final_answer, "final_answer")
     return Trajectory(
         key=key,
         raw_task_id=key.task_id,
-        goal=readable(run.goal),
+        goal=values.text(run.goal, "goal") or "",
         steps=tuple(steps),
-        answer=text(run.final_answer),
-        terminated=text(run.final_answer) is not None,
+        answer=answer,
+        terminated=answer is not None,
         telemetry={"n_steps": float(len(run.steps))},
+        metadata={"warnings": [*warnings]} if warnings else {},
     )
 
 
@@ -134,4 +137,4 @@ def _called(call: _Call | None) -> str | None:
 
 
 def _shown(observation: Any) -> str | None:
-    return None if observation is None else readable(orjson.dumps(observation).decode())
+    return None if observation is None else readable(python_json.encode(observation).decode())
