@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.trajectories.loaders.made import browsergym, split
+from tests.trajectories.loaders import conversations, inspect_made, made_logs
+from tests.trajectories.loaders.made import browsergym, fara, judgment, mind2web, split, webvoyager
+from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.loaders.browsergym import load
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import Trajectory, Unreadable
@@ -194,3 +196,120 @@ def test_a_value_of_one_kind_is_named_five_times_at_most() -> None:
         assert values.flag([at], "done", f"of step {at}") is None
     assert len(warnings) == 5
     assert warnings[0] == "The done of step 0 is not read: the type list is not read."
+
+
+def _released(folder: Path, name: str, record: dict[str, Any]) -> None:
+    conversations.write(folder / name, [record])
+
+
+_CALLED = {"thought": "Hm.", "call": {"tool": "click", "args": {"id": 1}}, "observation": "Tea"}
+_RUN = {"trajectory_id": "t", "instance_id": "i", "goal": "Buy", "steps": [_CALLED]}
+_ANSWERED = {"task_id": "t", "task": "Buy", "final_result_response": "Done."}
+_SAMPLES: dict[str, Any] = {
+    "browser-use": lambda folder: made_logs.browser_use(folder / "agent" / "task"),
+    "osworld": made_logs.osworld,
+    "webvoyager": lambda folder: webvoyager(folder / "taskA--1"),
+    "online-mind2web": lambda folder: mind2web(folder / "a"),
+    "agentrewardbench-text": judgment,
+    "fara": lambda folder: fara(folder / "task"),
+    "toolcalls": lambda folder: _released(
+        folder, "trajectories.jsonl", {**_RUN, "final_answer": "Done."}
+    ),
+    "browser-use-answers": lambda folder: _released(folder, "results.jsonl", _ANSWERED),
+    "messages": lambda folder: conversations.write(
+        folder / "a.json",
+        {"id": "t", "goal": "Buy", "reward": 1, "messages": conversations.anthropic()},
+    ),
+    "inspect": lambda folder: inspect_made.write(folder / "a.json", inspect_made.sample()),
+    "webarena-html": lambda folder: (
+        made_logs.webarena_html(folder),
+        (folder / "results.json").write_text('{"7": 1.0}'),
+    ),
+}
+# The fields that a run is made of: where they stand, in which file.
+_FIELDS = [
+    ("browser-use", "*.json", ("history", -1, "result", -1, "extracted_content")),
+    ("browser-use", "*.json", ("history", -1, "result", -1, "is_done")),
+    ("browser-use", "*.json", ("history", -1, "result", -1, "success")),
+    ("browser-use", "*.json", ("history", 0, "state", "url")),
+    ("browser-use", "*.json", ("history", 0, "model_output", "memory")),
+    ("browser-use", "*.json", ("history", 0, "model_output", "action")),
+    ("browser-use", "*.json", ("history", 0, "model_output", "action", 0)),
+    ("osworld", "traj.jsonl", ("step_num",)),
+    ("osworld", "traj.jsonl", ("action",)),
+    ("osworld", "traj.jsonl", ("response",)),
+    ("osworld", "traj.jsonl", ("done",)),
+    ("osworld", "traj.jsonl", ("instruction",)),
+    ("webvoyager", "interact_messages.json", (2, "content")),
+    ("webvoyager", "interact_messages.json", (1, "content", 0, "text")),
+    *(("online-mind2web", "result.json", (name,)) for name in ("task_id", "task", "thoughts")),
+    *(("online-mind2web", "result.json", (name,)) for name in ("final_result_response",)),
+    ("online-mind2web", "result.json", ("action_history", 0)),
+    ("online-mind2web", "result.json", ("action_history",)),
+    ("agentrewardbench-text", "*.json", ("goal",)),
+    ("agentrewardbench-text", "*.json", ("trajectory_info", "seed")),
+    ("agentrewardbench-text", "*.json", ("trajectory_info", "summary_info", "cum_reward")),
+    ("agentrewardbench-text", "*.json", ("trajectory_info", "summary_info", "terminated")),
+    ("fara", "*_answer.json", ("final_answer",)),
+    ("fara", "*_answer.json", ("is_aborted",)),
+    ("fara", "*_answer.json", ("screenshots",)),
+    ("fara", "task_data.json", ("task_proposal",)),
+    ("fara", "web_surfer.log", ("arguments",)),
+    ("fara", "web_surfer.log", ("url",)),
+    *(("toolcalls", "*.jsonl", (name,)) for name in ("goal", "final_answer", "instance_id")),
+    *(("toolcalls", "*.jsonl", ("steps", 0, name)) for name in ("thought", "observation")),
+    ("toolcalls", "*.jsonl", ("steps", 0, "call")),
+    ("toolcalls", "*.jsonl", ("steps", 0, "call", "args")),
+    *(("browser-use-answers", "*.jsonl", (name,)) for name in _ANSWERED),
+    *(("messages", "a.json", (name,)) for name in ("id", "goal", "reward", "messages")),
+    ("messages", "a.json", ("messages", -1, "content")),
+    ("messages", "a.json", ("messages", -1, "content", 0, "text")),
+    ("messages", "a.json", ("messages", 1, "content", 0, "name")),
+    ("messages", "a.json", ("messages", 1, "content", 0, "input")),
+    ("inspect", "a.json", ("samples", 0, "input")),
+    ("inspect", "a.json", ("samples", 0, "scores", "match", "value")),
+    ("inspect", "a.json", ("samples", 0, "output", "completion")),
+    ("inspect", "a.json", ("samples", 0, "messages", 1, "content")),
+    ("inspect", "a.json", ("samples", 0, "messages", 1, "tool_calls")),
+    ("inspect", "a.json", ("samples", 0, "messages", 1, "tool_calls", 0, "function")),
+    ("webarena-html", "results.json", ("7",)),
+]
+
+
+@pytest.mark.parametrize(
+    "value", [[{"mark-7": 1}], {"mark-7": 1}, "mark-7", 9876543210123456789012]
+)
+@pytest.mark.parametrize(
+    ("kind", "pattern", "path"), _FIELDS, ids=lambda part: str(part).replace(" ", "")
+)
+def test_no_value_of_another_type_vanishes(
+    tmp_path: Path, kind: str, pattern: str, path: tuple[Any, ...], value: object
+) -> None:
+    """It stands in the run, or a warning names it, or the run cannot be read."""
+    _SAMPLES[kind](tmp_path)
+    before = {str(one) for run in _loaded(kind, tmp_path) for one in _warnings(run)}
+    file = max(tmp_path.rglob(pattern), key=lambda one: one.stat().st_size)
+    text = file.read_text()
+    lines = text.splitlines() if file.suffix in (".jsonl", ".log") else [text]
+    record = holder = json.loads(lines[0])
+    for part in path[:-1]:
+        holder = holder[part]
+    holder[path[-1]] = value
+    file.write_text("\n".join([json.dumps(record), *lines[1:]]))
+    for run in _loaded(kind, tmp_path):
+        if isinstance(run, Unreadable):
+            assert run.reason
+        elif before.issuperset(_warnings(run)):
+            shown = repr(run.model_dump(exclude={"metadata": {"warnings"}}))
+            numbers = (str(value), str(float(value))) if isinstance(value, int) else ("mark-7",)
+            assert any(mark in shown for mark in numbers), shown
+
+
+def _loaded(kind: str, folder: Path) -> list[Trajectory | Unreadable]:
+    return list(loader(kind).load(folder, lambda _: True))
+
+
+def _warnings(run: Trajectory | Unreadable) -> list[str]:
+    listed = [] if isinstance(run, Unreadable) else run.metadata.get("warnings", [])
+    assert isinstance(listed, list)
+    return [str(one) for one in listed]

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.loaders.files import text
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.util import python_json
 
 TERMINATE = "terminate"
@@ -46,13 +47,15 @@ def read_turns(lines: Iterable[bytes], warnings: list[str]) -> list[Turn]:
 
     Events with an action count. A log without such an event tells its actions in messages.
     """
+    values = Values(warnings)
     events = [*_events(lines, warnings)]
     acting = [event for event in events if event.get("action") is not None]
     if acting:
         return [
-            _turn(event.get("url"), event["action"], event.get("arguments")) for event in acting
+            _turn(event.get("url"), event["action"], event.get("arguments"), values)
+            for event in acting
         ]
-    return [turn for event in events for turn in _told(event.get("message"), warnings)]
+    return [turn for event in events for turn in _told(event.get("message"), values)]
 
 
 def _events(lines: Iterable[bytes], warnings: list[str]) -> Iterable[dict[str, Any]]:
@@ -65,16 +68,18 @@ def _events(lines: Iterable[bytes], warnings: list[str]) -> Iterable[dict[str, A
             warnings.append(f"Line {number} of the log is no JSON object.")
 
 
-def _told(message: object, warnings: list[str]) -> Iterable[Turn]:
+def _told(message: object, values: Values) -> Iterable[Turn]:
     """Parse a message ``Thought #N: ... Action #N: executing tool 'X' with arguments {...}``."""
     if not isinstance(message, str) or not _TELLS_ACTION.search(message):
         return
     match = _TOLD.match(message)
     arguments = _decoded(match["arguments"]) if match else None
     if match is None or arguments is None:
-        warnings.append(f"A message tells an action that cannot be read: {message[:_SHOWN]!r}.")
+        values.warnings.append(
+            f"A message tells an action that cannot be read: {message[:_SHOWN]!r}."
+        )
         return
-    yield _turn(None, match["tool"], {"thoughts": match["thought"].strip(), **arguments})
+    yield _turn(None, match["tool"], {"thoughts": match["thought"].strip(), **arguments}, values)
 
 
 def _decoded(content: str) -> dict[str, Any] | None:
@@ -85,25 +90,23 @@ def _decoded(content: str) -> dict[str, Any] | None:
         return None
 
 
-def _turn(url: object, action: object, arguments: object) -> Turn:
-    """Make a turn of an event. Arguments that are JSON text are decoded, other text is kept."""
-    if isinstance(arguments, str):
-        decoded = _decoded(arguments)
-        if decoded is None:
-            return Turn(text(url), None, text(f"{action}({arguments!r})") or "", str(action))
-        arguments = decoded
-    fields: Mapping[str, Any] = arguments if isinstance(arguments, dict) else {}
+def _turn(url: object, action: object, arguments: object, values: Values) -> Turn:
+    """Make a turn of an event. Arguments that are JSON text are decoded, others are kept."""
+    decoded = _decoded(arguments) if isinstance(arguments, str) else arguments
+    page = values.text(url, "url", "of an event")
+    if not isinstance(decoded, dict) and arguments is not None:
+        return Turn(page, None, text(f"{action}({arguments!r})") or "", str(action))
+    fields: Mapping[str, Any] = decoded if isinstance(decoded, dict) else {}
     named = fields.get("action")
     name = named if isinstance(named, str) and named else str(action)
     name = TERMINATE if name in _STOPPING else name
     others = ", ".join(
         f"{key}={value!r}" for key, value in fields.items() if key not in ("action", *_REASONS)
     )
-    return Turn(text(url), _reasoning(fields), text(f"{name}({others})") or "", name)
+    return Turn(page, _reasoning(fields, values), text(f"{name}({others})") or "", name)
 
 
-def _reasoning(fields: Mapping[str, Any]) -> str | None:
+def _reasoning(fields: Mapping[str, Any], values: Values) -> str | None:
     """Return the thoughts, else what the agent saw and why it acts, a line each."""
-    if thoughts := text(fields.get("thoughts")):
-        return thoughts
-    return text("\n".join(filter(None, (text(fields.get(name)) for name in _REASONS[1:]))))
+    thoughts, *others = (values.text(fields.get(name), name) for name in _REASONS)
+    return thoughts or "\n".join(filter(None, others)) or None

@@ -29,14 +29,15 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
     question = attached.resolved(sample.value("input"))
-    prompts, pictures = _asked(question), _pictures(question)
+    values = Values(warnings)
+    prompts, pictures = _asked(question, values), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
     goal_images = tuple(attached.open_image(source) for source in pictures)
     seen = [_without(message, pictures) for message in messages]
     events = read_events(seen, attached.open_image, warnings)
     course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
     stopped = sample.limit is not None or sample.error is not None
-    answer = None if stopped else _completion(attached.resolved(sample.value("output")))
+    answer = None if stopped else _completion(attached.resolved(sample.value("output")), values)
     return Trajectory(
         key=key,
         raw_task_id=key.task_id,
@@ -93,9 +94,13 @@ class _Attachments:
         return value
 
 
-def _asked(entries: object) -> list[str]:
+def _asked(entries: object, values: Values) -> list[str]:
     """Return the texts that the user asked: the input, or those of its messages."""
-    return [readable(entries)] if isinstance(entries, str) else _texts(_of_user(entries))
+    if isinstance(entries, str):
+        return [readable(entries)]
+    asked = _texts(_of_user(entries))
+    words = None if asked or _pictures(entries) else values.text(entries or None, "input")
+    return [words] if words else asked
 
 
 def _pictures(entries: object) -> list[str]:
@@ -146,13 +151,13 @@ def _choices(choices: object) -> list[str]:
     return [f"{chr(ord('A') + at)}) {readable(str(one))}" for at, one in enumerate(listed[:26])]
 
 
-def _completion(output: object) -> str | None:
+def _completion(output: object, values: Values) -> str | None:
     """Return the model's last words without its thoughts; early versions wrote them among the
     choices alone."""
     if not isinstance(output, dict):
         return None
     if "completion" in output:
-        words = text(output["completion"])
+        words = values.text(output["completion"], "completion")
         return text(split_thoughts(words)[1]) if words else None
     choices = output.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None

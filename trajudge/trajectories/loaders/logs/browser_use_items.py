@@ -69,9 +69,13 @@ def read_item(raw: Raw, number: int, folder: Path, root: DataFolder, warnings: l
     if not item:
         raise Damaged(f"item {number} of its history is no object")
     output, state = fields(item.get("model_output", NULL)), fields(item.get("state", NULL))
-    results = [fields(result) for result in elements(item.get("result", NULL))]
-    last = results[-1] if results else {}
     values, place = Values(warnings), f"of item {number}"
+    listed = elements(item.get("result", NULL))
+    results = [fields(result) for result in listed]
+    for result, read in zip(listed, results, strict=True):
+        if not read and not isinstance(other := decoded(result), dict):
+            values.refuse(other, "result", place)
+    last = results[-1] if results else {}
 
     def text(record: dict[str, Raw], name: str) -> str | None:
         return values.text(decoded(record.get(name, NULL)), name, place)

@@ -109,7 +109,15 @@ def read_response(raw: Raw, warnings: list[str], place: str) -> str | None:
             warnings.append(f"A text of {len(text):,} characters {place} is left out.")
         elif text.strip():
             texts.append(readable(text.strip()))
+    if not texts and any(map(_is_unknown, elements(raw))):
+        warnings.append(f"The response {place} is not read: it is in no form that is known.")
     return "\n".join(texts) or None
+
+
+def _is_unknown(block: Raw) -> bool:
+    """Tell whether a part of a response is no text, and no object of a known form."""
+    known = {"type", "usage", *_BLOCK_TEXTS, *_RAW_TEXTS}
+    return whole_string(block) is None and not fields(block).keys() & known
 
 
 def _texts(raw: Raw, levels: int = _BLOCK_LEVELS) -> Iterator[str]:

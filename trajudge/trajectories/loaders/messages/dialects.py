@@ -201,8 +201,6 @@ class Translator:
         name = fields.get("toolName")
         if kind not in ("tool-call", "tool-invocation", "dynamic-tool"):
             name = kind.removeprefix("tool-")
-        if not isinstance(name, str) or not name:
-            raise Damaged(f"a call of a tool names no tool (its fields: {', '.join(fields)[:80]})")
         arguments = fields.get("input", fields.get("args", fields.get("rawInput")))
         call = self._call(name, arguments, fields.get("toolCallId"))
         if all(fields.get(one) is None for one in ("output", "result", "errorText")):

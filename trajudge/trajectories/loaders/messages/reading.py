@@ -22,6 +22,7 @@ from trajudge.trajectories.thoughts import split_thoughts
 MAX_ENTRIES = 20_000
 _TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
 _IMAGES = {"image", "image_url", "input_image", "computer_screenshot"}
+_NAMED_CALLS = {"function", "mcp", "custom_tool"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 _SILENT_ROLES = ("system", "developer")
 # Items that say nothing about the run.
@@ -83,8 +84,10 @@ Event = AgentTurn | CallResult | UserMessage
 
 def _make_call(call_id: object, name: object, arguments: object, warnings: list[str]) -> AgentCall:
     """Make a call of its parts; ``arguments`` is an object or its JSON text. Arguments that are no
-    JSON stay as they are, with a warning."""
-    label = readable(name) if isinstance(name, str) and name else "tool"
+    JSON stay as they are, with a warning. Raises Damaged for a call that names no tool."""
+    if not isinstance(name, str) or not name:
+        raise Damaged(f"a call of a tool names no tool (its name is {type(name).__name__})")
+    label = readable(name)
     fields = arguments
     if isinstance(arguments, str):
         try:
@@ -232,9 +235,6 @@ class _EventReader:
         else:  # inspect_ai's form, and LangChain's
             name = function if function is not None else call.get("name")
             arguments = call.get("arguments", call.get("args"))
-        if not isinstance(name, str) or not name:
-            fields = ", ".join(readable(str(key))[:40] for key in list(call)[:5])
-            raise Damaged(f"a call of a tool names no tool (its fields: {fields})")
         self._add_call(call.get("id"), name, arguments)
 
     def _read_item(self, item: Mapping[str, Any], kind: str) -> None:
@@ -257,7 +257,8 @@ class _EventReader:
         output = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
         # A tool of the server's own has no ``call_id``, and often no result either.
         call_id = item.get("call_id", item.get("id") if output is not None else None)
-        name = item.get("name", tool)
+        # A call of the server's own tools is named by its type.
+        name = item.get("name") or (None if tool in _NAMED_CALLS else tool)
         actions = item.get("actions")
         arguments = next((item[key] for key in _ARGUMENTS if item.get(key) is not None), None)
         if tool == "computer" and isinstance(actions, list) and actions:
