@@ -3,6 +3,7 @@ another class wrote, and in JSON."""
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -13,6 +14,9 @@ import pytest
 
 from tests.trajectories.loaders import conversations, inspect_made, made_logs
 from tests.trajectories.loaders.made import browsergym, fara, judgment, mind2web, split, webvoyager
+from trajudge.app.server.pages import json_page
+from trajudge.eval.acceptance.acceptance import put_line
+from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.loaders.browsergym import load
 from trajudge.trajectories.loaders.values import Values
@@ -204,6 +208,7 @@ def _released(folder: Path, name: str, record: dict[str, Any]) -> None:
 
 _CALLED = {"thought": "Hm.", "call": {"tool": "click", "args": {"id": 1}}, "observation": "Tea"}
 _RUN = {"trajectory_id": "t", "instance_id": "i", "goal": "Buy", "steps": [_CALLED]}
+_SUMMARY = ("trajectory_info", "summary_info")
 _ANSWERED = {"task_id": "t", "task": "Buy", "final_result_response": "Done."}
 _SAMPLES: dict[str, Any] = {
     "browser-use": lambda folder: made_logs.browser_use(folder / "agent" / "task"),
@@ -276,33 +281,84 @@ _FIELDS = [
 ]
 
 
-@pytest.mark.parametrize(
-    "value", [[{"mark-7": 1}], {"mark-7": 1}, "mark-7", 9876543210123456789012]
-)
+_VALUES = ([{"mark-7": 1}], {"mark-7": 1}, "mark-7", 2**73)
+
+
 @pytest.mark.parametrize(
     ("kind", "pattern", "path"), _FIELDS, ids=lambda part: str(part).replace(" ", "")
 )
 def test_no_value_of_another_type_vanishes(
-    tmp_path: Path, kind: str, pattern: str, path: tuple[Any, ...], value: object
+    tmp_path: Path, kind: str, pattern: str, path: tuple[Any, ...]
 ) -> None:
     """It stands in the run, or a warning names it, or the run cannot be read."""
     _SAMPLES[kind](tmp_path)
-    before = {str(one) for run in _loaded(kind, tmp_path) for one in _warnings(run)}
+    before = {one for run in _loaded(kind, tmp_path) for one in _warnings(run)}
     file = max(tmp_path.rglob(pattern), key=lambda one: one.stat().st_size)
     text = file.read_text()
     lines = text.splitlines() if file.suffix in (".jsonl", ".log") else [text]
     record = holder = json.loads(lines[0])
     for part in path[:-1]:
         holder = holder[part]
-    holder[path[-1]] = value
-    file.write_text("\n".join([json.dumps(record), *lines[1:]]))
-    for run in _loaded(kind, tmp_path):
-        if isinstance(run, Unreadable):
-            assert run.reason
-        elif before.issuperset(_warnings(run)):
-            shown = repr(run.model_dump(exclude={"metadata": {"warnings"}}))
-            numbers = (str(value), str(float(value))) if isinstance(value, int) else ("mark-7",)
-            assert any(mark in shown for mark in numbers), shown
+    for value in _VALUES:
+        holder[path[-1]] = value
+        file.write_text("\n".join([json.dumps(record), *lines[1:]]))
+        for run in _loaded(kind, tmp_path):
+            if isinstance(run, Unreadable):
+                assert run.reason
+            elif before.issuperset(_warnings(run)):
+                shown = repr(run.model_dump(exclude={"metadata": {"warnings"}}))
+                marks = (str(value), str(float(value))) if isinstance(value, int) else ("mark-7",)
+                assert any(mark in shown for mark in marks), (value, shown)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "path"),
+    [
+        ("messages", "a.json", ("reward",)),
+        ("inspect", "a.json", ("samples", 0, "scores", "match", "value")),
+        ("agentrewardbench-text", "webarena.1.json", (*_SUMMARY, "cum_reward")),
+        ("webarena-html", "results.json", ("7",)),
+        ("trajudge", "trajectories.jsonl", ("official_reward",)),
+    ],
+)
+def test_a_reward_of_nan_is_named(
+    tmp_path: Path, kind: str, name: str, path: tuple[Any, ...]
+) -> None:
+    if kind == "trajudge":
+        _SAMPLES["messages"](tmp_path / "source")
+        runs = list(_loaded("messages", tmp_path / "source"))
+        store.write(tmp_path, [run for run in runs if isinstance(run, Trajectory)])
+    else:
+        _SAMPLES[kind](tmp_path)
+    [file] = tmp_path.rglob(name)
+    record = holder = json.loads(file.read_text())
+    for part in path[:-1]:
+        holder = holder[part]
+    holder[path[-1]] = float("nan")
+    file.write_text(json.dumps(record))
+    [run] = _loaded(kind, tmp_path)
+    assert isinstance(run, Trajectory)
+    assert run.official_reward is None
+    assert any("is not read" in one for one in _warnings(run)), _warnings(run)
+
+
+def test_integers_of_more_than_64_bits_are_written(tmp_path: Path) -> None:
+    """An agent's arguments and a run's metadata hold what other programs wrote there."""
+    called = {**_CALLED, "observation": {"id": 2**70}, "call": {"tool": "a", "args": {"n": 2**70}}}
+    _released(tmp_path, "trajectories.jsonl", {**_RUN, "steps": [called]})
+    [run] = _loaded("toolcalls", tmp_path)
+    assert isinstance(run, Trajectory)
+    assert run.steps[0].action == f"a(n={2**70})"
+    assert run.steps[1].observation.axtree == f'{{"id":{2**70}}}'
+    changed = run.model_copy(update={"metadata": {"seed": 2**70, "half": "\ud800"}})
+    store.write(tmp_path / "out", [changed])
+    [again] = _loaded("trajudge", tmp_path / "out")
+    assert isinstance(again, Trajectory)
+    assert again.metadata["seed"] == 2**70
+    assert json.loads(bytes(json_page({"n": 2**70}).body)) == {"n": 2**70}
+    line = io.BytesIO()
+    put_line(line, changed.metadata)
+    assert json.loads(line.getvalue()) == {"seed": 2**70, "half": "\ufffd"}
 
 
 def _loaded(kind: str, folder: Path) -> list[Trajectory | Unreadable]:

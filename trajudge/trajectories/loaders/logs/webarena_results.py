@@ -13,7 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders.common.lazy_json import decoded, read_object
+from trajudge.trajectories.loaders.common.lazy_json import NULL, decoded, read_object
 from trajudge.trajectories.loaders.files import reason
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
@@ -59,14 +59,19 @@ def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float
         return {}
     values = Values(warnings)
     try:
-        stated = {
-            task: values.number(decoded(raw), f"reward of task {task[:80]}", f"in {file.name}")
-            for task, raw in read_object(root, file, max_bytes=MAX_LOG_BYTES).items()
-        }
+        stated = read_object(root, file, max_bytes=MAX_LOG_BYTES)
+        rewards = {}
+        for task, raw in stated.items():
+            field, place = f"reward of task {task[:80]}", f"in {file.name}"
+            reward = values.number(decoded(raw), field, place)
+            if reward is not None:
+                rewards[task] = reward
+            elif raw == NULL:  # NaN, too
+                values.refuse(None, field, place)
     except ValueError as error:
         warnings.append(f"{file.name} is no JSON object of rewards by task id ({reason(error)}).")
         return {}
-    return {task: reward for task, reward in stated.items() if reward is not None}
+    return rewards
 
 
 def _lines(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[bytes]:
