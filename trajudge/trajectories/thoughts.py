@@ -40,7 +40,8 @@ def split_thoughts(text: str) -> tuple[list[str], str]:
 
 def _of_channels(text: str) -> tuple[list[str], str]:
     start, *parts = _CHANNEL.split(text)
-    thoughts, words = [], [_TOKENS.sub("", start).strip()]
+    thoughts: list[str] = []
+    words = [_TOKENS.sub("", start).strip()]
     for channel, content in zip(parts[::2], parts[1::2], strict=True):
         kept = thoughts if channel == "analysis" else words
         kept.append(_TOKENS.sub("", content).strip())

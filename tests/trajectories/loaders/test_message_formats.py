@@ -133,7 +133,7 @@ def test_parallel_calls_of_the_ai_sdk_are_one_step(tmp_path: Path) -> None:
         {"type": "tool-b", "toolCallId": "2", "output": "two", **done},
         {"type": "text", "text": ANSWER},
     ]
-    messages = [{"role": "user", "parts": [{"type": "text", "text": GOAL}]}]
+    messages: list[dict[str, Any]] = [{"role": "user", "parts": [{"type": "text", "text": GOAL}]}]
     messages += [{"role": "assistant", "parts": parts}]
     run = made.load_one(made.write(tmp_path / "a.json", messages))
     assert [step.action for step in run.steps] == ["a({})\nb({})", None]

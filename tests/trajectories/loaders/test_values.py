@@ -189,8 +189,8 @@ def test_a_summary_that_cannot_be_read_is_a_warning(tmp_path: Path, content: str
     (folder / "summary_info.json").write_bytes(content.encode("latin-1"))
     [run], [] = split(load(folder))
     assert run.official_reward is None
-    [warning] = run.metadata["warnings"]  # type: ignore[misc]
-    assert str(warning).startswith("summary_info.json is not read (")
+    [warning] = _warnings(run)
+    assert warning.startswith("summary_info.json is not read (")
 
 
 def test_a_value_of_one_kind_is_named_five_times_at_most() -> None:

@@ -47,7 +47,8 @@ class Values:
             try:
                 value = bytes(value).decode()
             except UnicodeDecodeError:
-                return self.refuse(value, field, place)
+                self.refuse(value, field, place)
+                return None
         if isinstance(value, str):
             return text(value)
         if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
@@ -55,18 +56,20 @@ class Values:
         try:
             return readable(json.dumps(value, ensure_ascii=False, allow_nan=True))
         except (TypeError, ValueError, RecursionError):
-            return self.refuse(value, field, place)
+            self.refuse(value, field, place)
+            return None
 
     def name(self, value: object, field: str, place: str = "") -> str | None:
         """Read an id or a name: a text, or a whole number."""
         value = plain(value)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value) if abs(value) < 10**100 else self.refuse(value, field, place)
+        if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**100:
+            return str(value)
         if value is None or isinstance(value, str):
             return text(value)
-        return self.refuse(value, field, place)
+        self.refuse(value, field, place)
+        return None
 
     def number(self, value: object, field: str, place: str = "") -> float | None:
         """Read a finite number, also one that is written as text; a truth value is 1 or 0."""
@@ -78,19 +81,22 @@ class Values:
             elif word in _NOT_FINITE or _NUMBER.fullmatch(word):
                 value = float(word)
             elif word:
-                return self._say("the text is no number", field, place, "text")
+                self._say("the text is no number", field, place, "text")
+                return None
             else:
                 value = None
         if value is None:
             return None
         if not isinstance(value, int | float):
-            return self.refuse(value, field, place)
+            self.refuse(value, field, place)
+            return None
         if abs(value) <= _LARGEST:
             return float(value)
         problem = (
             "is too large" if isinstance(value, int) or math.isfinite(value) else f"is {value}"
         )
-        return self._say(f"the number {problem}", field, place, problem)
+        self._say(f"the number {problem}", field, place, problem)
+        return None
 
     def flag(self, value: object, field: str, place: str = "") -> bool | None:
         """Read a truth value, also 1 and 0 and the words of JSON."""
@@ -101,7 +107,8 @@ class Values:
             return None
         if isinstance(value, int | float) and value in (0, 1):
             return bool(value)
-        return self.refuse(value, field, place)
+        self.refuse(value, field, place)
+        return None
 
     def whole(self, value: object, field: str, place: str = "") -> int | None:
         """Read a whole number, also one that is written as text or as 5.0."""
@@ -114,7 +121,8 @@ class Values:
             return int(value)
         if isinstance(value, int) and not isinstance(value, bool):
             return value
-        return self.refuse(value, field, place)
+        self.refuse(value, field, place)
+        return None
 
     def entries(self, value: object, field: str, place: str = "") -> Sequence[Any]:
         """Read a list or tuple; empty if it is absent, or named in a warning."""

@@ -179,7 +179,8 @@ def _reward(scores: object, warnings: list[str]) -> float | None:
         return None
     [score] = named.values()
     if not isinstance(score, dict):
-        return Values(warnings).refuse(score, "score")
+        Values(warnings).refuse(score, "score")
+        return None
     value = score.get("value")
     if isinstance(value, str):
         value = _GRADES.get(value, _WORDS.get(value.casefold(), value))

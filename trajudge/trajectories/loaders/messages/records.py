@@ -166,8 +166,8 @@ def _record(file: Path, fields: Mapping[str, Any], number: int | None) -> LogRec
     return LogRecord(place, fields, f"{name}{suffix}", agent)
 
 
-_PLACES = ("messages", "conversation", "conversations", "contents", "trajectory", "values")
-_PLACES += ("input", "output")
+_LISTS = ("messages", "conversation", "conversations", "contents", "trajectory", "values")
+_PLACES = (*_LISTS, "input", "output")
 _BESIDE = (
     *("task_id", "benchmark", "attempt", "agent", "model", "goal", "task", "instruction"),
     *("reward", "score", "success"),
@@ -269,7 +269,7 @@ def _last_message(value: Mapping[str, Any]) -> list[object]:
 def _is_exchange(value: dict[str, Any]) -> bool:
     """Tell whether the value is a response of the Responses API, with or without its request; its
     field ``conversation`` is null or the name of one."""
-    return not any(_entries(value.get(name)) for name in _PLACES[:-2]) and any(
+    return not any(_entries(value.get(name)) for name in _LISTS) and any(
         is_entry(one) for one in _entries(value.get("output"))
     )
 
