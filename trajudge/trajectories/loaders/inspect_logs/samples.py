@@ -98,9 +98,9 @@ def _asked(entries: object, values: Values) -> list[str]:
     """Return the texts that the user asked: the input, or those of its messages."""
     if isinstance(entries, str):
         return [readable(entries)]
-    asked = _texts(_of_user(entries))
-    words = None if asked or _pictures(entries) else values.text(entries or None, "input")
-    return [words] if words else asked
+    texts = _texts(_of_user(entries))
+    words = None if texts or _pictures(entries) else values.text(entries or None, "input")
+    return [words] if words else texts
 
 
 def _pictures(entries: object) -> list[str]:

@@ -130,10 +130,12 @@ class Translator:
         if isinstance(call, dict):
             yield self._call(call.get("name"), call.get("args"), call.get("id"))
         elif isinstance(result, dict):
-            given = result.get("response")
-            only = given if isinstance(given, dict) and len(given) == 1 else {}
+            response = result.get("response")
+            only = response if isinstance(response, dict) and len(response) == 1 else {}
             is_error = "error" in only
-            shown = next((only[key] for key in ("result", "output", "error") if key in only), given)
+            shown = next(
+                (only[key] for key in ("result", "output", "error") if key in only), response
+            )
             parts = result.get("parts")
             more = [
                 block
@@ -143,9 +145,9 @@ class Translator:
             yield self._result(
                 result.get("name"), [shown, *more], result.get("id"), is_error=is_error
             )
-        elif isinstance(data := fields.get("inlineData"), dict):
-            mime = str(data.get("mimeType", data.get("mime_type", "")))
-            source = {"type": "base64", "data": data.get("data")}
+        elif isinstance(blob := fields.get("inlineData"), dict):
+            mime = str(blob.get("mimeType", blob.get("mime_type", "")))
+            source = {"type": "base64", "data": blob.get("data")}
             yield (
                 {"type": "image", "source": source}
                 if mime.startswith("image/")
@@ -208,15 +210,15 @@ class Translator:
         return call, self._sdk_result(name, call["id"], fields)
 
     def _sdk_result(self, name: object, call_id: object, fields: Message) -> Message:
-        given = fields.get("output", fields.get("result"))
+        output = fields.get("output", fields.get("result"))
         error = fields.get("errorText")
         is_error = error is not None or fields.get("isError") is True
-        if isinstance(given, dict) and isinstance(given.get("type"), str) and "value" in given:
-            is_error |= given["type"].startswith("error")
-            given = given["value"]
-            if isinstance(given, list):
-                given = [self._sdk_part(_content_part(one))[0] for one in given]
-        return self._result(name, given if error is None else error, call_id, is_error=is_error)
+        if isinstance(output, dict) and isinstance(output.get("type"), str) and "value" in output:
+            is_error |= output["type"].startswith("error")
+            output = output["value"]
+            if isinstance(output, list):
+                output = [self._sdk_part(_content_part(one))[0] for one in output]
+        return self._result(name, output if error is None else error, call_id, is_error=is_error)
 
     def _of_sharegpt(self, entry: Message) -> Iterator[Message]:
         role, value = _SHAREGPT.get(str(entry["from"])), entry["value"]

@@ -193,10 +193,10 @@ class _EventReader:
         kind = str(block.get("type", "")) if isinstance(block, dict) else "text"
         if not isinstance(block, dict) or kind in _TEXTS:
             for words in self._contents([block])[0]:
-                thoughts, said = split_thoughts(words)
+                thoughts, rest = split_thoughts(words)
                 for thought in thoughts:
                     self._add_thought(thought)
-                self._texts += [said] if said else []
+                self._texts += [rest] if rest else []
         elif kind in ("thinking", "reasoning"):
             self._read_thinking(block)
         elif kind == "redacted_thinking":
