@@ -4,18 +4,28 @@ screenshots, ``times.json`` and, after a verifier has seen the run, ``task_data.
 The goal stands in ``task_data.json`` alone; all else there and in ``scores/`` is the verifier's
 (``LEAKS``) and never read here: ``annotations.fara`` makes verdicts of it. The agent is the name of
 the folder that holds the task folders.
+
+The events of a Fara log (``web_surfer.log``): one JSON object a line, some of them actions.
+
+The same log is a file in a task folder and a text in CUAVerifierBench.
+
+Which of a Fara run's screenshots each step saw.
+
+The answer file lists them; they go by the number in their names. One a step means that each was
+taken before its action; one more, that the last is the final page. Fara writes T + 1 of them from
+0, the solver with GPT writes T of them from 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.fara.events import Turn, read_turns
-from trajudge.trajectories.loaders.fara.frames import frames_of, steps_of
+from trajudge.trajectories.loaders.common.pictures import plain_name
 from trajudge.trajectories.loaders.files import (
     Damaged,
     TrajectorySource,
@@ -23,13 +33,173 @@ from trajudge.trajectories.loaders.files import (
     name_of,
     numbers,
     read_all,
+    readable,
+    screenshot,
+    text,
 )
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.safe_files import DataFolder
+
+TERMINATE = "terminate"
+_STOPPING = frozenset({"stop_execution", "stop_and_answer_question", TERMINATE})
+_REASONS = ("thoughts", "state_description", "reasoning")
+_JSON = msgspec.json.Decoder(dict[str, Any])
+_TOLD = re.compile(
+    r"\A\s*Thought #\d+:(?P<thought>.*?)\nAction #\d+: executing tool '(?P<tool>[^'\n]*)' "
+    r"with arguments (?P<arguments>\{.*)\Z",
+    re.DOTALL,
+)
+_TELLS_ACTION = re.compile(r"^Action #\d+: executing tool", re.MULTILINE)
+_SHOWN = 60
+
+
+class Turn(NamedTuple):
+    """One action of the agent's: the page's address before it, what it thought, its text."""
+
+    url: str | None
+    reasoning: str | None
+    action: str
+    name: str
+
+    @property
+    def is_last(self) -> bool:
+        """Whether the action ends the run."""
+        return self.name == TERMINATE
+
+
+def read_turns(lines: Iterable[bytes], warnings: list[str]) -> list[Turn]:
+    """Read the actions of a log in their order; lines that are no JSON object go to ``warnings``.
+
+    Events with an action count. A log without such an event tells its actions in messages.
+    """
+    values = Values(warnings)
+    events = [*_events(lines, warnings)]
+    acting = [event for event in events if event.get("action") is not None]
+    if acting:
+        return [
+            _turn(event.get("url"), event["action"], event.get("arguments"), values)
+            for event in acting
+        ]
+    return [turn for event in events for turn in _told(event.get("message"), values)]
+
+
+def _events(lines: Iterable[bytes], warnings: list[str]) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            yield python_json.decode(line, _JSON)
+        except (ValueError, RecursionError):
+            warnings.append(f"Line {number} of the log is no JSON object.")
+
+
+def _told(message: object, values: Values) -> Iterable[Turn]:
+    """Parse a message ``Thought #N: ... Action #N: executing tool 'X' with arguments {...}``."""
+    if not isinstance(message, str) or not _TELLS_ACTION.search(message):
+        return
+    match = _TOLD.match(message)
+    arguments = _decoded(match["arguments"]) if match else None
+    if match is None or arguments is None:
+        values.warnings.append(
+            f"A message tells an action that cannot be read: {message[:_SHOWN]!r}."
+        )
+        return
+    yield _turn(None, match["tool"], {"thoughts": match["thought"].strip(), **arguments}, values)
+
+
+def _decoded(content: str) -> dict[str, Any] | None:
+    """Decode a JSON object, None if the text is none."""
+    try:
+        return python_json.decode(content.encode("utf-8", "replace"), _JSON)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _turn(url: object, action: object, arguments: object, values: Values) -> Turn:
+    """Make a turn of an event. Arguments that are JSON text are decoded, others are kept."""
+    decoded = _decoded(arguments) if isinstance(arguments, str) else arguments
+    page = values.text(url, "url", "of an event")
+    if not isinstance(decoded, dict) and arguments is not None:
+        return Turn(page, None, text(f"{action}({arguments!r})") or "", str(action))
+    fields: Mapping[str, Any] = decoded if isinstance(decoded, dict) else {}
+    named = fields.get("action")
+    name = named if isinstance(named, str) and named else str(action)
+    name = TERMINATE if name in _STOPPING else name
+    others = ", ".join(
+        f"{key}={value!r}" for key, value in fields.items() if key not in ("action", *_REASONS)
+    )
+    return Turn(page, _reasoning(fields, values), text(f"{name}({others})") or "", name)
+
+
+def _reasoning(fields: Mapping[str, Any], values: Values) -> str | None:
+    """Return the thoughts, else what the agent saw and why it acts, a line each."""
+    thoughts, *others = (values.text(fields.get(name), name) for name in _REASONS)
+    return thoughts or "\n".join(filter(None, others)) or None
+
+
+_NUMBER = re.compile(r"(\d{1,9})\D*\Z")
+_FRAME = re.compile(r"screenshot_?\d{1,9}\.png")
+
+
+def frames_of(
+    folder: Path, listed: Sequence[object] | None, root: DataFolder, warnings: list[str]
+) -> list[ImageRef | None]:
+    """Return the run's screenshots in the order of their numbers.
+
+    A listed path is the recorder's: its last part is looked for in ``folder``, the rest of it is
+    not followed. Without a list, the screenshots in the folder count.
+    """
+    if listed is None:
+        names = [path.name for path in folder.iterdir() if _FRAME.fullmatch(path.name)]
+    else:
+        names = [*_names(listed, warnings)]
+    return [screenshot(folder / name, root, warnings) for name in sorted(names, key=order_of)]
+
+
+def order_of(name: str) -> tuple[int, str]:
+    """Sort by the last number in a name, ``screenshot10.png`` after ``screenshot9.png``."""
+    match = _NUMBER.search(name)
+    return (int(match[1]) if match else 0, name)
+
+
+def _names(listed: Sequence[object], warnings: list[str]) -> Sequence[str]:
+    names = []
+    for each in listed:
+        if name := plain_name(each):
+            names.append(name)
+        else:
+            warnings.append(f"The screenshot {readable(str(each))[:80]!r} has no usable name.")
+    return names
+
+
+def steps_of(
+    turns: Sequence[Turn], frames: Sequence[ImageRef | None], warnings: list[str]
+) -> tuple[Step, ...]:
+    """Put each turn beside the screenshot it saw; one that is left over is the final page's, on a
+    last step without action."""
+    if frames and len(frames) not in (len(turns), len(turns) + 1):
+        warnings.append(f"{len(turns)} actions but {len(frames)} screenshots.")
+    steps = [
+        Step(
+            index=index,
+            observation=Observation(
+                url=turn.url, screenshot=frames[index] if index < len(frames) else None
+            ),
+            reasoning=turn.reasoning,
+            action=turn.action,
+        )
+        for index, turn in enumerate(turns)
+    ]
+    if len(frames) > len(turns):
+        shown = Observation(screenshot=frames[len(turns)])
+        steps.append(Step(index=len(turns), observation=shown))
+    return tuple(steps)
+
 
 KIND = "fara"
 LEAKS = (
