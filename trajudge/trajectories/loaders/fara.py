@@ -25,7 +25,6 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.common.pictures import plain_name
 from trajudge.trajectories.loaders.files import (
     Damaged,
     TrajectorySource,
@@ -37,6 +36,7 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
+from trajudge.trajectories.loaders.pictures import plain_name
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey

@@ -24,13 +24,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.archives import Archive, ArchiveLimits, open_archive
-from trajudge.trajectories.loaders.common.lazy_json import NULL, check_structures
-from trajudge.trajectories.loaders.common.pictures import inline_picture
+from trajudge.trajectories.loaders import detection
+from trajudge.trajectories.loaders.archives import Archive, ArchiveLimits, open_archive
 from trajudge.trajectories.loaders.files import Damaged, decode, numbers, readable, reason, text
+from trajudge.trajectories.loaders.lazy_json import NULL, check_structures
 from trajudge.trajectories.loaders.messages.reading import image_source, read_events
 from trajudge.trajectories.loaders.messages.stepping import course_of
+from trajudge.trajectories.loaders.pictures import inline_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable

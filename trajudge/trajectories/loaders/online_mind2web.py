@@ -1,6 +1,6 @@
 """Online-Mind2Web submissions: ``<task_id>/result.json`` and screenshots in ``trajectory/``.
 
-A result with a ``schema_version`` is of version 2 (``online_mind2web_v2``). In version 1,
+A result with a ``schema_version`` is of version 2. In version 1,
 ``trajectory/N_full_screenshot.png`` is what the agent saw after its action N, counted from 1 (0 is
 the page it started on), so step i, counted from 0, observes screenshot i, and the last one stands
 on a last step without an action; a number that no file has was never recorded: published
@@ -29,7 +29,6 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.common.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.files import (
     Damaged,
     RunFolders,
@@ -41,6 +40,7 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
+from trajudge.trajectories.loaders.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey

@@ -15,8 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.pictures import inline_picture
+from trajudge.trajectories.loaders import detection
 from trajudge.trajectories.loaders.files import Damaged, readable, reason
 from trajudge.trajectories.loaders.messages.dialects import KNOWN, form_of
 from trajudge.trajectories.loaders.messages.reading import (
@@ -34,6 +33,7 @@ from trajudge.trajectories.loaders.messages.records import (
     read_records,
 )
 from trajudge.trajectories.loaders.messages.stepping import course_of
+from trajudge.trajectories.loaders.pictures import inline_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable

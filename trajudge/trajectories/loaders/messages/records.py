@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.lazy_json import check_structures
+from trajudge.trajectories.loaders import detection
 from trajudge.trajectories.loaders.files import Damaged, decode, name_of, readable, reason
+from trajudge.trajectories.loaders.lazy_json import check_structures
 from trajudge.trajectories.loaders.messages.dialects import ROLES, is_foreign
 from trajudge.trajectories.model import Unreadable
 from trajudge.trajectories.util import python_json

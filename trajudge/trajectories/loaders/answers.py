@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import readable
-from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
+from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable

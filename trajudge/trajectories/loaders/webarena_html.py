@@ -29,11 +29,10 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.lazy_json import NULL, decoded, read_object
-from trajudge.trajectories.loaders.common.pictures import inline_picture, plain_name
+from trajudge.trajectories.loaders import detection, files
 from trajudge.trajectories.loaders.files import reason
+from trajudge.trajectories.loaders.lazy_json import NULL, decoded, read_object
+from trajudge.trajectories.loaders.pictures import inline_picture, plain_name
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey

@@ -1,7 +1,7 @@
 """browser-use's history files: ``AgentHistoryList.save_to_file`` writes ``{"history": [item]}``.
 
 The form changed with its releases and no file says which it is, so that every field is taken where
-it stands (``browser_use_items``). The task is not in the file: it comes from ``--goals``, from a
+it stands. The task is not in the file: it comes from ``--goals``, from a
 ``task.json`` beside it, or from the request that recent releases repeat to the model. The task id
 is the file's name, or its folder's where that is one of the package's own; the agent is the name of
 the folder above. The package's own verdict (``LEAKS``) is never read here.
@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.lazy_json import (
+from trajudge.trajectories.loaders import detection, files
+from trajudge.trajectories.loaders.files import Damaged, numbers, readable
+from trajudge.trajectories.loaders.lazy_json import (
     NULL,
     decoded,
     elements,
@@ -36,8 +36,7 @@ from trajudge.trajectories.loaders.common.lazy_json import (
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.common.pictures import inline_picture, named_picture
-from trajudge.trajectories.loaders.files import Damaged, numbers, readable
+from trajudge.trajectories.loaders.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey

@@ -36,9 +36,9 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.lazy_json import (
+from trajudge.trajectories.loaders import detection, files
+from trajudge.trajectories.loaders.files import Damaged, readable
+from trajudge.trajectories.loaders.lazy_json import (
     NULL,
     decoded,
     elements,
@@ -49,8 +49,7 @@ from trajudge.trajectories.loaders.common.lazy_json import (
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.common.pictures import named_picture
-from trajudge.trajectories.loaders.files import Damaged, readable
+from trajudge.trajectories.loaders.pictures import named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey

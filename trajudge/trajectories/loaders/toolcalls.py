@@ -17,8 +17,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import readable, reason
-from trajudge.trajectories.loaders.released.lines import PlacedRun, RunFile, placed_runs
+from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable, reason
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
