@@ -12,14 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks import agentrewardbench_like as like
-from tests.trajectories.loaders import (
-    conversations,
-    inspect_made,
-    made,
-    made_logs,
-    test_answers,
-    test_toolcalls,
-)
+from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
+from tests.trajectories.loaders.released import test_answers, test_toolcalls
 from trajudge.annotations import open_annotations
 from trajudge.annotations.labelling.transfer import read_event_file
 from trajudge.app.server.keys import read_keys

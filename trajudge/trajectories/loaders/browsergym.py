@@ -103,7 +103,7 @@ def _line(node: Node, name: object, above: str) -> str | None:
     label = str(name or "")
     if (role == "generic" and not properties) or (role == "StaticText" and label in above):
         return None
-    bid, value = node.get("browsergym_id"), _value(node, "value")
+    bid, value = plain(node.get("browsergym_id")), _value(node, "value")
     shown = role if role == "generic" and not label else f"{role} {label.strip()!r}"
     shown = shown if bid is None else f"[{bid}] {shown}"
     shown = shown if value is None else f"{shown} value={value!r}"
@@ -129,7 +129,7 @@ def _role(node: Node) -> str:
 
 
 def _value(node: Node, name: str) -> object:
-    return mapping(node.get(name)).get("value")
+    return plain(mapping(node.get(name)).get("value"))
 
 
 ARGUMENTS = "exp_args.pkl"

@@ -179,6 +179,7 @@ _MAX_WARNINGS = 50
 def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     """Make the trajectory of a sample. Raises Damaged for one without messages' list."""
     warnings: list[str] = []
+    reward = _reward(sample.value("scores"), warnings)
     attached = _Attachments(sample.value("attachments"), warnings)
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
@@ -200,7 +201,7 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
         goal_images=goal_images,
         steps=course.steps,
         answer=answer,
-        official_reward=_reward(sample.value("scores"), warnings),
+        official_reward=reward,
         terminated=answer is not None,
         truncated=sample.limit is not None,
         telemetry=course.telemetry | _spent(sample),

@@ -22,7 +22,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _TRUTH = {"true": True, "false": False}
 _NOT_FINITE = {"nan", "inf", "infinity", "+inf", "-inf", "+infinity", "-infinity"}
 _MAX_LIKE = 5
-_MAX_WARNINGS = 50
+_MAX_KINDS = 50
 _SHOWN = 60
 
 
@@ -149,7 +149,7 @@ class Values:
     def _say(self, problem: str, field: str, place: str, kind: str) -> None:
         count = self._named.get((field, kind), 0)
         self._named[field, kind] = count + 1
-        if count < _MAX_LIKE and len(self.warnings) < _MAX_WARNINGS:
+        if count < _MAX_LIKE and len(self._named) <= _MAX_KINDS:
             where = f" {place}" if place else ""
             self.warnings.append(f"The {field}{where} is not read: {problem}.")
 

@@ -127,6 +127,7 @@ def _first_of(fields: Mapping[str, Any], names: tuple[str, ...], values: Values)
 
 def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajectory:
     fields, warnings = record.fields, values.warnings
+    reward = _reward(fields, values)
     entries = find_entries(fields)
     events = read_events(entries, _image_opener(warnings), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
@@ -146,7 +147,7 @@ def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajec
         goal=goal,
         steps=course.steps,
         answer=course.answer,
-        official_reward=_reward(fields, values),
+        official_reward=reward,
         terminated=course.terminated,
         truncated=course.truncated,
         telemetry=course.telemetry,
