@@ -102,6 +102,8 @@ def test_a_streamed_message_of_langchain_is_read(tmp_path: Path) -> None:
         ([{"from": "narrator", "value": "x"}], "entries with from 'narrator'"),
         ([{"role": "user", "content": "Go"}, {"type": "deed"}], "entries with type 'deed'"),
         (["Go", "Done"], "entries of the type str"),
+        ([{"role": "assistant", "text": "Done"}], "messages with the fields role, text"),
+        ([{"role": "USER", "message": "Go"}], "entries with role 'USER'"),
     ],
 )
 def test_what_is_of_no_form_known_is_refused_with_the_form(
@@ -116,14 +118,20 @@ def test_what_is_of_no_form_known_is_refused_with_the_form(
 
 
 @pytest.mark.parametrize(
-    "call",
-    [{"id": "c", "type": "tool_call", "args": {"bid": "12"}}, {"function": {"arguments": "{}"}}],
+    "calls",
+    [
+        [{"type": "tool_call", "args": {"bid": "12"}}],
+        [{"function": {"arguments": "{}"}}],
+        {"args": {}},
+        ["click(12)"],
+        "click(12)",
+    ],
 )
-def test_a_call_without_a_name_is_refused(tmp_path: Path, call: dict[str, Any]) -> None:
-    messages = [{"role": "user", "content": GOAL}, {"role": "assistant", "tool_calls": [call]}]
+def test_a_call_without_a_name_is_refused(tmp_path: Path, calls: Any) -> None:
+    messages = [{"role": "user", "content": GOAL}, {"role": "assistant", "tool_calls": calls}]
     [run] = made.load(made.write(tmp_path / "a.json", {"messages": messages}))
     assert isinstance(run, Unreadable)
-    assert "names no tool" in run.reason
+    assert "a call of a tool " in run.reason
 
 
 def test_parallel_calls_of_the_ai_sdk_are_one_step(tmp_path: Path) -> None:

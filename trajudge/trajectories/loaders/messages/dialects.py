@@ -52,7 +52,7 @@ def is_foreign(entry: Mapping[str, Any]) -> bool:
     """Tell whether an entry is a message of one of these forms."""
     return (
         _langchain(entry) is not None
-        or isinstance(entry.get("parts"), list)
+        or isinstance(entry.get("parts"), list | str)
         or ("from" in entry and "value" in entry)
         or entry.get("role") in ("human", "ai")
     )
@@ -85,7 +85,8 @@ class Translator:
             yield _of_langchain(*read)
         elif "from" in entry and "value" in entry:
             yield from self._of_sharegpt(entry)
-        elif isinstance(parts := entry.get("parts"), list):
+        elif isinstance(parts := entry.get("parts"), list | str):
+            parts = [parts] if isinstance(parts, str) else parts
             if any(isinstance(part, dict) and "type" in part for part in parts):
                 yield from self._of_parts(entry, parts)
             else:

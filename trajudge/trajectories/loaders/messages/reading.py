@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.loaders.files import Damaged, readable, text
-from trajudge.trajectories.loaders.messages.dialects import Translator, unknown_form
+from trajudge.trajectories.loaders.messages.dialects import KNOWN, Translator, unknown_form
 from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.thoughts import split_thoughts
 
@@ -25,6 +25,9 @@ _IMAGES = {"image", "image_url", "input_image", "computer_screenshot"}
 _NAMED_CALLS = {"function", "mcp", "custom_tool"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 _SILENT_ROLES = ("system", "developer")
+# What a message says, and where other programs write its words.
+_HELD = {"content", "tool_calls", "function_call", "refusal", "reasoning_content", "reasoning"}
+_WORDS_ELSEWHERE = {"text", "message", "value", "body", "output", "parts"}
 # Items that say nothing about the run.
 _SILENT_ITEMS = {"mcp_list_tools", "additional_tools", "compaction_trigger"}
 # Items and blocks that are named in a warning and not read.
@@ -139,6 +142,9 @@ class _EventReader:
             self._warn("An entry of the conversation is no object.")
             return
         role, kind = item.get("role"), str(item.get("type", ""))
+        if role is not None and not item.keys() & _HELD and item.keys() & _WORDS_ELSEWHERE:
+            fields = ", ".join(readable(str(name))[:40] for name in list(item)[:5])
+            raise Damaged(f"holds messages with the fields {fields}; read are {KNOWN}")
         if role == "user":
             self._read_user(item.get("content"))
         elif role in ("assistant", "model"):
@@ -179,14 +185,13 @@ class _EventReader:
             self._read_block(block)
         if refusal := text(message.get("refusal")):
             self._texts.append(refusal)
-        tool_calls = message.get("tool_calls")
         among_blocks = {call.id for call in self._calls if call.id}
-        for call in tool_calls if isinstance(tool_calls, list) else ():
+        for call in _listed(message, "tool_calls"):
             # Some programs write a call among the blocks as well.
             if not isinstance(call, dict) or call.get("id") not in among_blocks:
                 self._read_chat_call(call)
-        if isinstance(legacy := message.get("function_call"), dict):
-            self._add_call(None, legacy.get("name"), legacy.get("arguments"))
+        for call in _listed(message, "function_call"):
+            self._read_chat_call(call)
 
     def _read_block(self, block: object) -> None:
         """Read one block of what the agent gave."""
@@ -222,8 +227,7 @@ class _EventReader:
 
     def _read_chat_call(self, call: object) -> None:
         if not isinstance(call, dict):
-            self._warn("A call of a tool is no object.")
-            return
+            raise Damaged(f"a call of a tool is no object, but {type(call).__name__}")
         if call.get("parse_error") or call.get("type") == "invalid_tool_call":
             self._warn("The arguments of a call could not be parsed by the agent's program.")
         function = call.get("function", call.get("custom"))
@@ -322,6 +326,12 @@ class _EventReader:
     def _warn(self, sentence: str) -> None:
         if sentence not in self._warnings:
             self._warnings.append(sentence)
+
+
+def _listed(message: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the calls under a name: a list, or what stands there alone."""
+    value = message.get(name)
+    return value if isinstance(value, list) else [] if value in (None, "", {}) else [value]
 
 
 def image_source(block: Mapping[str, Any]) -> str:
