@@ -243,7 +243,9 @@ def test_arguments_that_are_not_read_are_a_warning(
         (folder / "exp_args.pkl").write_bytes(content)
     monkeypatch.chdir(tmp_path)
     [run], [] = split(load(tmp_path))
-    [warning] = run.metadata["warnings"]  # type: ignore[misc]
+    warnings = run.metadata["warnings"]
+    assert isinstance(warnings, list)
+    [warning] = warnings
     assert str(warning).startswith(f"exp_args.pkl is not read: {problem}")
     assert (run.key.agent, run.key.task_id, run.answer) == ("Made_agent", "webarena.3", "Bought.")
     assert not (tmp_path / "executed").exists()
