@@ -32,6 +32,16 @@ _MESSAGE_END = re.compile(r"<\|(?:end|return|call|start)\|>")
 # The same after a server dropped the special tokens: "analysisThe user ...assistantfinalYes."
 _BARE_START = re.compile(r"\A\s{0,3}(?:assistant)?analysis(?=[A-Z\"'`(<\[{*])")
 _BARE_FINAL = "assistantfinal"
+# What an agent's own message may hold beside them: prompts of agents ask for these.
+_OF_AGENTS = (
+    (r"(?i:<(?:seed:)?(?:thoughts|reasoning)>)", r"(?i:</(?:seed:)?(?:thoughts|reasoning)>)"),
+)
+_MOST_BLOCKS = 1_000  # of one message: more are no thoughts, and would take quadratic time
+_BLOCK = re.compile(
+    "|".join(f"(?:{opening})(.*?)(?:{closing})" for opening, closing in (*_WRAPPERS, *_OF_AGENTS)),
+    re.DOTALL,
+)
+_OPENING = re.compile("|".join(opening for opening, _ in (*_WRAPPERS, *_OF_AGENTS)))
 # Reasoning that the prompts of judges ask for: only a block that is closed is one.
 _REASONING = re.compile(r"<\s{0,3}(/?)\s{0,3}reasoning(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 
@@ -67,6 +77,30 @@ def split_thoughts(text: str, *, reasoning: bool = False) -> SplitText:
         closed=split.closed or bool(blocks),
         open=split.open or is_open,
     )
+
+
+def split_message(text: str) -> tuple[list[str], str]:
+    """Separate the thoughts in an agent's message, without their marks, from what it said.
+
+    Stricter than ``split_thoughts``, because an agent may say something before it thinks and may
+    quote a mark: thoughts are closed blocks, what stands before a closing mark that nothing opened,
+    and the whole message if it begins with an opening mark that is never closed.
+    """
+    if sum(1 for _ in _OPENING.finditer(text)) > _MOST_BLOCKS:
+        return [], text
+    channels = _split_channels(text)
+    if channels.answer != text:
+        return [part for part in (channels.thoughts.strip(),) if part], channels.answer.strip()
+    thoughts = [next(filter(None, block.groups()), "") for block in _BLOCK.finditer(text)]
+    rest = _BLOCK.sub("", text)
+    if end := _END.search(rest):
+        thoughts.insert(0, rest[: end.start()])
+        rest = rest[end.end() :]
+    if begun := _OPENING.match(rest.lstrip()):
+        thoughts.append(rest.lstrip()[begun.end() :])
+        rest = ""
+    said = rest if rest == text else rest.strip()
+    return [thought.strip() for thought in thoughts if thought.strip()], said
 
 
 def without_thoughts(text: str) -> str:
