@@ -21,6 +21,7 @@ from pathlib import Path
 from trajudge.prompts.render import TAG, sendable
 from trajudge.prompts.untrusted import VERSION, neutralise
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 PACKAGE = "agent_reward_bench"
 INSTALL = "pip install --no-deps agent-reward-bench"
@@ -123,7 +124,7 @@ def read_published(folder: Path) -> PublishedPrompt:
 
 def _parsed(path: Path) -> ast.Module:
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(read_text(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise UserError(
             f"{path} cannot be read as the prompts of agent-reward-bench ({error}): "

@@ -28,6 +28,7 @@ from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import open_regular
 from trajudge.trajectories.util.surrogates import without_surrogates
 
 ACCEPTED = "accepted.jsonl"
@@ -275,5 +276,5 @@ def write_dataset(accepted: Path, folder: Path) -> None:
 
 def read_accepted(path: str) -> Iterator[dict[str, Any]]:
     """Read the lines of ``accepted.jsonl``."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         yield from map(orjson.loads, file)

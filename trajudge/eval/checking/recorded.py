@@ -19,6 +19,7 @@ from trajudge.eval.data.run_folder import (
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 
 class CheckedRun(NamedTuple):
@@ -64,7 +65,7 @@ def read_recorded(folder: Path) -> CheckedRun:
     judgments = read_judgments(folder)
     if not judgments:
         raise UserError(f"{folder / JUDGMENTS}: holds no judgment: judge with this --out first")
-    content = (folder / JUDGMENTS).read_bytes()
+    content = read_regular(folder / JUDGMENTS)
     return CheckedRun(
         folder=folder,
         manifest=manifest,

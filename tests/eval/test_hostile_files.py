@@ -1,0 +1,133 @@
+"""A pipe or a device in place of any file that a command reads is refused in a sentence.
+
+An audit hook sees every opening of a file by Python and by SQLite; one of a trap ends the test at
+once instead of hanging it. An alarm covers what opens files without Python's knowledge.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from tests.eval.test_flags import parsers
+from tests.eval.test_inputs import made
+from tests.eval.test_output_places import needed
+from trajudge.eval.cli import main
+from trajudge.trajectories.util.exits import USAGE_ERROR, Output
+
+__all__ = ["made"]  # a fixture
+
+SECONDS = 20  # of the alarm
+PATHS = ("FILE", "PATH", "DIR", "RUN", "STORE", "QUEUE", "REPORT", "RECORDED", "IN", "OUT")
+
+
+# The option, or where it is read before the options are, the file alone.
+SAID = re.compile(r"trap(: is not a file \(| is )a (pipe|device|socket)")
+
+
+class Opened(BaseException):
+    """A trap was opened, or a command did not end."""
+
+
+class Watch:
+    """Remembers the files that were opened while ``on``, and ends the opening of a trap."""
+
+    def __init__(self) -> None:
+        self.on, self.traps, self.opened = False, set[str](), list[Path]()
+        sys.addaudithook(self.hear)
+
+    def hear(self, event: str, details: tuple[Any, ...]) -> None:
+        if not self.on or event not in ("open", "sqlite3.connect"):
+            return
+        name = details[0]
+        if not isinstance(name, str | bytes | os.PathLike):
+            return
+        text = os.fsdecode(name)
+        if text.startswith("file:"):
+            text = unquote(text[5:].partition("?")[0])
+        path = os.path.abspath(text)  # noqa: PTH100 - links are not followed
+        if path in self.traps:
+            raise Opened(path)
+        self.opened.append(Path(path))
+
+
+WATCH = Watch()
+
+
+@contextmanager
+def watched(*traps: Path) -> Iterator[Watch]:
+    def give_up(*_: object) -> None:
+        raise Opened(f"did not end in {SECONDS} seconds")
+
+    earlier = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(SECONDS)
+    WATCH.traps, WATCH.opened, WATCH.on = set(map(str, traps)), [], True
+    try:
+        yield WATCH
+    finally:
+        WATCH.on = False
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, earlier)
+
+
+def put_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as made:
+        made.bind(str(path))
+
+
+TRAPS: dict[str, Callable[[Path], None]] = {
+    "pipe": os.mkfifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "socket": put_socket,
+}
+
+
+def options(made: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """What takes a path."""
+    for action in made._actions:
+        words = str(action.metavar or action.dest.upper()).replace("|", "=").replace(":", "=")
+        named = any(word in PATHS for word in words.split("="))
+        if not isinstance(action, Output) and (action.type is Path or named):
+            yield action
+
+
+def value(action: argparse.Action, path: Path) -> str:
+    before, colon, _ = str(action.metavar).partition(":")
+    name, equals, _ = str(action.metavar).partition("=")
+    if colon and before == "KIND":
+        return f"trajudge:{path}"
+    return f"{name.lower()}={path}" if equals else str(path)
+
+
+@pytest.mark.parametrize("trap", TRAPS)
+def test_no_option_of_a_command_opens_a_pipe_or_a_device(
+    trap: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    TRAPS[trap](path := tmp_path / "trap")
+    tried, wrong = 0, []
+    for name, parser in parsers():
+        for action in options(parser):
+            words = [*name.split()[1:], *action.option_strings[-1:], value(action, path)]
+            tried += 1
+            try:
+                with watched(path):
+                    code = main([*words, *needed(parser, action)])
+            except BaseException as error:
+                code = repr(error)
+            shown = capsys.readouterr().err
+            if code != USAGE_ERROR or not SAID.search(shown) or shown.count("error:") != 1:
+                wrong.append((" ".join(words), code, shown[-200:]))
+    assert wrong == []
+    assert tried > 150
