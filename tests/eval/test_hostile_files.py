@@ -7,13 +7,15 @@ once instead of hanging it. An alarm covers what opens files without Python's kn
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -21,13 +23,14 @@ from urllib.parse import unquote
 import pytest
 
 from tests.eval.test_flags import parsers
-from tests.eval.test_inputs import made
+from tests.eval.test_inputs import COMMAND_LINES, made
 from tests.eval.test_output_places import needed
 from trajudge.eval.cli import main
 from trajudge.trajectories.util.exits import USAGE_ERROR, Output
 
 __all__ = ["made"]  # a fixture
 
+LEFT_OUT = {".pyc"}
 SECONDS = 20  # of the alarm
 PATHS = ("FILE", "PATH", "DIR", "RUN", "STORE", "QUEUE", "REPORT", "RECORDED", "IN", "OUT")
 
@@ -131,3 +134,56 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
                 wrong.append((" ".join(words), code, shown[-200:]))
     assert wrong == []
     assert tried > 150
+
+
+def read_files(made: Path, words: Sequence[str]) -> list[Path]:
+    """The files of the inputs that a command opens: one of each folder and kind of name."""
+    with watched() as watch:
+        assert main(list(words)) in (0, 1)
+    inside = {p for p in watch.opened if p.is_relative_to(made) and p.is_file()}
+    kinds = {(p.parent, re.sub(r"\d+|[0-9a-f]{16,}", "#", p.name)): p for p in sorted(inside)}
+    return [p for p in kinds.values() if p.suffix not in LEFT_OUT]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("trap", ["pipe", "device"])
+@pytest.mark.parametrize("words", COMMAND_LINES, ids=lambda words: " ".join(words[:3]))
+def test_no_file_below_an_input_is_opened_as_a_pipe_or_a_device(
+    words: Sequence[str],
+    trap: str,
+    made: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    accepted = json.loads((made / "accepted/accepted.jsonl").read_text().splitlines()[0])
+    agent = accepted["provenance"]["agent"]
+    words = [word.format(made, agent=agent) for word in words]
+    folders = count()
+
+    def fresh() -> None:
+        (folder := tmp_path / str(next(folders))).mkdir()
+        monkeypatch.chdir(folder)
+
+    fresh()
+    files = read_files(made, words)
+    wrong = []
+    for file in files:
+        aside = file.with_name(f"{file.name}.aside")
+        file.rename(aside)
+        TRAPS[trap](file)
+        capsys.readouterr()
+        fresh()
+        code: int | str
+        try:
+            with watched(file):
+                code = main(words)
+        except BaseException as error:
+            code = repr(error)
+        finally:
+            file.unlink()
+            aside.rename(file)
+        shown = "".join(capsys.readouterr())
+        if code not in (0, 1, USAGE_ERROR) or (code == USAGE_ERROR and file.name not in shown):
+            wrong.append((str(file.relative_to(made)), code, shown[-300:]))
+    assert wrong == []
