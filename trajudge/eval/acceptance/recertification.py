@@ -75,7 +75,7 @@ def accepted_keys(path: Path, decision: str) -> list[TrajectoryKey]:
     names = ("benchmark", "agent", "task_id", "attempt")
     hint = "name the folder of  trajudge accept --decision"
     try:
-        with open_regular(path) as file:
+        with open_regular(path, sparse=False) as file:
             places = [orjson.loads(line)["provenance"] for line in file]
         keys = [TrajectoryKey(**{name: place[name] for name in names}) for place in places]
     except OSError as error:

@@ -270,7 +270,7 @@ def _check_keys(arm: ExperimentArm) -> None:
 def _json(path: Path, *, first_line: bool = False) -> dict[str, Any]:
     """Read an object from a file, or from its first line. Raises UserError."""
     try:
-        with open_regular(path) as file:
+        with open_regular(path, sparse=False) as file:
             content = json.loads(file.readline() if first_line else file.read())
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error

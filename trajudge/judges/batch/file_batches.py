@@ -109,7 +109,7 @@ def _state(written: Path, output: Path) -> ProviderState:
 
 
 def _count_lines(path: Path) -> int:
-    with open_regular(path) as file:
+    with open_regular(path, sparse=False) as file:
         return sum(1 for line in file if line.strip())
 
 

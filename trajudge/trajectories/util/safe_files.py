@@ -99,16 +99,21 @@ def check_regular(path: str | Path) -> None:
         raise UnsafeFile(path, f"is not a file ({kind})")
 
 
-def open_regular(path: str | Path, max_bytes: int | None = None) -> BinaryIO:
-    """Open the file for reading. Raises UnsafeFile for one that is no regular file, is larger than
-    ``max_bytes`` or, without that limit, is large and has holes (sparse); OSError."""
+def open_regular(
+    path: str | Path, max_bytes: int | None = None, *, sparse: bool = True
+) -> BinaryIO:
+    """Open the file for reading. Raises UnsafeFile for one that is no regular file or is larger
+    than ``max_bytes``, and without ``sparse`` for a large one with holes: a reader of lines without
+    a limit would never come to an end of its zeros. Raises OSError."""
     _check(path, os.stat(path), max_bytes)  # noqa: PTH116 - many times quicker
     descriptor = os.open(path, _READING)
     try:
         status = os.fstat(descriptor)
         _check(path, status, max_bytes)
-        if max_bytes is None and status.st_size > _LARGE and _has_hole(descriptor, status.st_size):
-            raise UnsafeFile(path, f"is a sparse file of {status.st_size:,} bytes: most are absent")
+        if not sparse and status.st_size > _LARGE and _has_hole(descriptor, status.st_size):
+            raise UnsafeFile(
+                path, f"is a sparse file ({status.st_size:,} bytes, most of them zero)"
+            )
         return open(descriptor, "rb")  # noqa: PTH123 - the caller closes it
     except BaseException:
         os.close(descriptor)

@@ -102,7 +102,7 @@ def whole_lines(path: Path, offset: int = 0) -> Iterator[JournalLine]:
     newline was torn by a kill and is left out. Raises UserError if the file cannot be read, or is
     UTF-16."""
     try:
-        with open_regular(path) as file:
+        with open_regular(path, sparse=False) as file:
             file.seek(offset)
             for number, content in enumerate(file, start=1):
                 text = content if offset else utf8(content, path)
