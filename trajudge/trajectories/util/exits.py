@@ -25,6 +25,7 @@ from trajudge.trajectories.util.layout.help import (
 )
 from trajudge.trajectories.util.layout.screen import LINES
 from trajudge.trajectories.util.safe_files import UnsafeFile, special_kind
+from trajudge.trajectories.util.secrets import without_known
 from trajudge.trajectories.util.terminal import one_line
 
 OK = 0
@@ -240,7 +241,7 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
             sys.stderr.write(f"error: {one_line(f'{place}: {mend.format(error.strerror)}')}\n")
             return USAGE_ERROR
         except UserError as error:
-            sys.stderr.write(f"error: {one_line(str(error))}\n")
+            sys.stderr.write(f"error: {one_line(without_known(str(error)))}\n")
             return USAGE_ERROR
         finally:
             sys.stderr = outer
