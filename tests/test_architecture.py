@@ -320,7 +320,7 @@ def _opening(call: ast.Call) -> str | None:
     if name not in _LIBRARIES:
         if called.attr != "open" or not (first is None or _is_mode(first)):
             return None
-        writes = first is not None and set("wax") & set(ast.literal_eval(first))
+        writes = first is not None and bool(set("wax") & set(ast.literal_eval(first)))
         return None if writes or name in _OTHER_OPENINGS else name
     handed = isinstance(first, ast.Name) and first.id in _HANDED_ON
     memory = isinstance(first, ast.Call) and ast.unparse(first.func) == "BytesIO"

@@ -124,6 +124,7 @@ def test_no_option_of_a_command_opens_a_pipe_or_a_device(
         for action in options(parser):
             words = [*name.split()[1:], *action.option_strings[-1:], value(action, path)]
             tried += 1
+            code: int | str
             try:
                 with watched(path):
                     code = main([*words, *needed(parser, action)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -34,7 +34,7 @@ ADAPTERS = {
 }
 
 
-def echoing(status: int, form: str) -> Sequence[object]:
+def echoing(status: int, form: str) -> Callable[[Incoming], Outgoing]:
     """An answer that repeats every header of the request, in its body and in its headers."""
 
     def answer(incoming: Incoming) -> Outgoing:

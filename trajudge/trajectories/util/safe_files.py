@@ -47,7 +47,7 @@ class UnsafeFile(OSError, ValueError):
 
     def __reduce__(self) -> tuple[type[UnsafeFile], tuple[str, str]]:
         """Pickle it by its own arguments, for worker processes."""
-        return UnsafeFile, (self.filename, self.strerror)
+        return UnsafeFile, (str(self.filename), str(self.strerror))
 
 
 class NotUtf8(UserError, ValueError):
