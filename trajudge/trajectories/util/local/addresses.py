@@ -28,14 +28,14 @@ def is_loopback(host: str) -> bool:
 def own_addresses(family: socket.AddressFamily) -> list[str]:
     """List the addresses of all interfaces but loopback and link-local ones, each once: as Linux
     lists them, elsewhere those of the host's name and of the route to the internet."""
-    found = _of_ipv4_interfaces() if family == socket.AF_INET else _of_ipv6_interfaces()
+    addresses = _of_ipv4_interfaces() if family == socket.AF_INET else _of_ipv6_interfaces()
     with suppress(OSError):
         entries = socket.getaddrinfo(socket.gethostname(), None, family)
-        found += [str(entry[4][0]) for entry in entries]
+        addresses += [str(entry[4][0]) for entry in entries]
     with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as routed:
         routed.connect((_UNROUTED[family == socket.AF_INET6], 9))  # sends nothing
-        found.append(str(routed.getsockname()[0]))
-    own = [address for address in dict.fromkeys(found) if "%" not in address]
+        addresses.append(str(routed.getsockname()[0]))
+    own = [address for address in dict.fromkeys(addresses) if "%" not in address]
     return [address for address in own if not _is_local(address)]
 
 
@@ -55,12 +55,12 @@ def _is_local(address: str) -> bool:
 
 
 def _of_ipv4_interfaces() -> list[str]:
-    with suppress(OSError, ImportError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    with suppress(OSError, ImportError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as query:
         import fcntl  # noqa: PLC0415 - not every system has it
 
         room = array.array("B", bytes(_ROOM * _IFREQ_BYTES))
         where, size = room.buffer_info()
-        filled = fcntl.ioctl(asked, _SIOCGIFCONF, struct.pack("iL", size, where))
+        filled = fcntl.ioctl(query, _SIOCGIFCONF, struct.pack("iL", size, where))
         used = room.tobytes()[: struct.unpack("iL", filled)[0]]
         starts = range(0, len(used), _IFREQ_BYTES)
         return [socket.inet_ntoa(used[start + 20 : start + 24]) for start in starts]
