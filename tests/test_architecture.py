@@ -269,3 +269,101 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     assert shared == set(SHARED_NAMES), {
         name: homes.get(name) for name in shared ^ set(SHARED_NAMES)
     }
+
+
+# The module that opens input, and what may open files without it: why.
+READER = "trajectories/util/safe_files.py"
+OPENERS = {
+    "annotations/labelling/database.py": "SQLite, after check_regular",
+    "app/server/static_files.py": "files of this package, through importlib",
+    "environments/apps/reading.py": "files of an application's package, through importlib",
+    "environments/chromium/process.py": "locks and logs of browsers that it starts",
+    "environments/model/state.py": "SQLite in memory",
+    "eval/data/published/index.py": "thousands of files: O_NONBLOCK, and looked at when open",
+    "eval/data/run_index/combined.py": "SQLite in a folder of its own",
+    "eval/data/run_index/database.py": "SQLite, after check_regular",
+    "judges/cards/__init__.py": "files of this package, through importlib",
+    "judges/engine/store/leases.py": "locks beside the cache",
+    "judges/engine/store/payments.py": "appends",
+    "judges/engine/store/sqlite_files.py": "SQLite, after check_regular",
+    "prompts/render.py": "files of this package, through importlib",
+    "robustness/changing/payloads.py": "files of this package, through importlib",
+    "robustness/measures/obedience.py": "files of this package, through importlib",
+    "rules/verified/database.py": "SQLite, after check_regular",
+    "trajectories/util/exits.py": "/dev/null",
+    "trajectories/util/file_lock.py": "locks",
+}
+_LIBRARIES = {
+    *("os.open", "io.open", "gzip.open", "bz2.open", "lzma.open", "tarfile.open", "Image.open"),
+    *("np.load", "np.loadtxt", "np.genfromtxt", "np.memmap", "json.load", "tomllib.load"),
+    *("pickle.load", "yaml.load", "sqlite3.connect", "zipfile.ZipFile", "shutil.copyfile"),
+    *("pq.ParquetFile", "pq.read_table", "pq.read_schema", "pq.read_metadata", "pd.read_csv"),
+    *("pd.read_parquet", "pd.read_json", "runpy.run_path", "linecache.getlines", "fileinput.input"),
+}
+# What was opened, or came over the network, and is handed on: a name for each kind of thing.
+_HANDED_ON = {"answer", "archive", "error", "file", "packed", "raw"}
+
+_OTHER_OPENINGS = {"self.protocol.open", "self._calls.open"}  # a connection, engines
+
+
+def _opening(call: ast.Call) -> str | None:
+    """The name of a call that opens a file for reading; None for any other."""
+    called, first = call.func, call.args[0] if call.args else None
+    if isinstance(called, ast.Name):
+        return called.id if called.id == "open" else None
+    if not isinstance(called, ast.Attribute):
+        return None
+    name = f"{ast.unparse(called.value)}.{called.attr}"
+    if called.attr in ("read_text", "read_bytes"):
+        ours = {"files", "__file__"} & {n.id for n in ast.walk(called) if isinstance(n, ast.Name)}
+        return None if ours else name
+    if name not in _LIBRARIES:
+        if called.attr != "open" or not (first is None or _is_mode(first)):
+            return None
+        writes = first is not None and bool(set("wax") & set(ast.literal_eval(first)))
+        return None if writes or name in _OTHER_OPENINGS else name
+    handed = isinstance(first, ast.Name) and first.id in _HANDED_ON
+    memory = isinstance(first, ast.Call) and ast.unparse(first.func) == "BytesIO"
+    by_name = any(keyword.arg == "fileobj" for keyword in call.keywords)
+    writes = len(call.args) > 1 and ast.unparse(call.args[1]) == "'w'"
+    return None if handed or memory or by_name or writes else name
+
+
+def _is_mode(node: ast.expr) -> bool:
+    text = node.value if isinstance(node, ast.Constant) else None
+    return isinstance(text, str) and bool(text) and set(text) <= set("rwaxbt+")
+
+
+def test_input_is_opened_by_the_checked_reader_alone() -> None:
+    openings = {
+        f"{path.relative_to(PACKAGE)}: {name}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and (name := _opening(node))
+    }
+    others = {line for line in openings if line.partition(":")[0] not in {READER, *OPENERS}}
+    assert others == set()
+    assert {line.partition(":")[0] for line in openings} == {READER, *OPENERS}
+
+
+@pytest.mark.parametrize(
+    ("code", "opens"),
+    [
+        ("open(path)", True),
+        ("path.open()", True),
+        ("path.open('rb')", True),
+        ("path.open('ab')", False),
+        ("Path(name).read_text()", True),
+        ("files(__package__).joinpath('x').read_text()", False),
+        ("np.load(path)", True),
+        ("pq.read_table(path)", True),
+        ("json.load(file)", False),
+        ("json.load(opened(path))", True),
+        ("Image.open(BytesIO(content))", False),
+        ("Image.open(path)", True),
+    ],
+)
+def test_the_search_for_openings_sees_them(code: str, opens: bool) -> None:
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert bool(_opening(call)) == opens

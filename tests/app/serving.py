@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from trajudge.app.rooms import inspect_rooms
 from trajudge.app.server.application import Room, application
-from trajudge.app.server.security.guard import People
+from trajudge.app.server.security.sessions import People
 from trajudge.app.server.serve import bound_sockets, server_of
 from trajudge.app.server.settings import ServerConfig, allowed_hosts
 from trajudge.app.server.workspace import Workspace
@@ -34,10 +34,16 @@ class Served(NamedTuple):
         return f"http://127.0.0.1:{self.port}"
 
     def ask(
-        self, path: str, method: str = "GET", body: str | bytes | None = None, **headers: str
+        self,
+        path: str,
+        method: str = "GET",
+        body: str | bytes | None = None,
+        at: str = "127.0.0.1",
+        **headers: str,
     ) -> Answer:
-        """Send one request; ``Sec_Fetch_Site`` is the header Sec-Fetch-Site."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        """Send one request from and to the address ``at``; ``Sec_Fetch_Site`` is the header
+        Sec-Fetch-Site."""
+        connection = HTTPConnection(at, self.port, timeout=60, source_address=(at, 0))
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body, named)
         response: HTTPResponse = connection.getresponse()
@@ -53,9 +59,10 @@ def served(
     rooms: Sequence[Room] | None = None,
     people: People | None = None,
     keys: Mapping[str, str] | None = None,
+    host: str = "127.0.0.1",
 ) -> Iterator[Served]:
     """Serve a workspace until the end of the block."""
-    config = ServerConfig()
+    config = ServerConfig(host=host)
     sockets = bound_sockets(config.host, config.port)
     port = int(sockets[0].getsockname()[1])
     app = application(

@@ -25,7 +25,8 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         (["absent"], "no command 'label absent'"),
         (["QUEUE", "--auth"], "trajudge label people"),
         (["QUEUE", "--data", "trajudge:absent"], "there is no file or folder 'absent'"),
-        (["QUEUE", "--host", "0.0.0.0"], "--i-know-it-is-open"),
+        (["serve", "QUEUE", "--host", "0.0.0.0", "--no-token"], "leave --no-token out"),
+        (["serve", "QUEUE", "--auth", "--no-token"], "exclude each other"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -41,10 +42,10 @@ def test_the_help_says_where_a_token_comes_from(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "140")
-    for command, place in (
-        (["label", "serve"], "each person's own, which trajudge label people printed"),
-        (["inspect"], "ask for a token, which is printed once at the start"),
+    for command, words in (
+        (["label", "serve"], "their own token, which trajudge label people printed"),
+        (["inspect"], "--no-token"),
     ):
         with pytest.raises(SystemExit):
             trajudge([*command, "--help"])
-        assert place in " ".join(capsys.readouterr().out.split()), command
+        assert words in " ".join(capsys.readouterr().out.split()), command

@@ -33,7 +33,6 @@ MEANINGS = {
     "--annotations": "KIND:PATH str",  # expert labels
     "--api": "NAME str",  # model API whose calls are measured
     "--attempts": "N attempt_count",  # runs per case
-    "--auth": "switch",
     "--backend": "choice str",  # of the proxy
     "--base-url": "URL str",
     "--baselines": "choice str",
@@ -56,7 +55,7 @@ MEANINGS = {
     "--full": "switch",  # all tables
     "--goals": "FILE Path",  # of tasks whose logs do not hold them
     "--horizon": "N count",  # page loads of a task
-    "--i-know-it-is-open": "switch",
+    "--no-token": "switch",
     "--json": "switch",  # print JSON
     "--judge": "NAME str",
     "--judge-option": "NAME=VALUE str",

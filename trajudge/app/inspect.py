@@ -13,7 +13,8 @@ from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
 Look at runs in a browser: what judges scored, every judgment in a table that filters and sorts,
-and the trajectories behind them. Pages are served on this machine alone; the runs are not changed.
+and the trajectories behind them. Pages are served on this machine alone, to whoever has the address
+that is printed, which holds a token; the runs are not changed.
 
   trajudge inspect runs/*
   trajudge inspect RUN --data agentrewardbench:PATH --port 8000

@@ -13,10 +13,11 @@ from trajudge.trajectories.util.options import read_settings
 
 _DESCRIPTION = """\
 Label the trajectories of a queue in a browser: the evidence and a form beside it, without any
-verdict. With --auth every person signs in with the token that  trajudge label people  printed;
-without it they choose their name.
+verdict. Whoever opens the address that is printed chooses their name; with --auth each person signs
+in with a token of their own, which  trajudge label people  printed.
 
   trajudge label QUEUE
+  trajudge label serve QUEUE --auth --host 0.0.0.0
   trajudge label serve QUEUE --data agentrewardbench:PATH --port 8000
 """
 
@@ -35,7 +36,12 @@ def parser() -> TextParser:
         "--tasks", type=Path, metavar="FILE", help="the task file, for the audit's text of rules"
     )
     listens = options.add_argument_group("where it listens")
-    server_options(listens, signing_in="each person's own, which trajudge label people printed")
+    listens.add_argument(
+        "--auth",
+        action="store_true",
+        help="ask each person for their own token, which trajudge label people printed",
+    )
+    server_options(listens)
     return options
 
 
@@ -53,6 +59,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.audit.rule_texts import read_rule_texts  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
+    if options.auth and options.no_token:
+        raise UserError("--auth and --no-token exclude each other: give one of them")
     check_data(options.data or ())
     rules = read_rule_texts(options.tasks) if options.tasks else {}
     store = LabelStore(options.queue)

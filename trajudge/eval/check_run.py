@@ -39,6 +39,7 @@ from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources.register import card_of_kind
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.tables import folded, screen_width
 from trajudge.trajectories.util.terminal import count_of, one_line
 
@@ -117,7 +118,7 @@ def read_recorded(folder: Path) -> CheckedRun:
     judgments = read_judgments(folder)
     if not judgments:
         raise UserError(f"{folder / JUDGMENTS}: holds no judgment: judge with this --out first")
-    content = (folder / JUDGMENTS).read_bytes()
+    content = read_regular(folder / JUDGMENTS)
     return CheckedRun(
         folder=folder,
         manifest=manifest,

@@ -23,6 +23,7 @@ from typing import Literal
 from trajudge.prompts.render import TAG, sendable
 from trajudge.prompts.untrusted import VERSION, count_changes, neutralise
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 PACKAGE = "agent_reward_bench"
 INSTALL = "pip install --no-deps agent-reward-bench"
@@ -155,7 +156,7 @@ def read_published(folder: Path, untrusted: Untrusted = "neutralised") -> Publis
 
 def _parsed(path: Path) -> ast.Module:
     try:
-        return ast.parse(path.read_text(encoding="utf-8"))
+        return ast.parse(read_text(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise UserError(
             f"{path} cannot be read as the prompts of agent-reward-bench ({error}): "

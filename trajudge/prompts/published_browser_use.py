@@ -17,6 +17,7 @@ from pathlib import Path
 from trajudge.prompts.published import PublishedText, Untrusted, package_folder
 from trajudge.prompts.render import TAG, sendable
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 PACKAGE = "browser_use"
 INSTALL = "pip install --no-deps browser-use"
@@ -101,7 +102,7 @@ def load_published_judge(untrusted: Untrusted = "neutralised") -> PublishedJudge
 def read_published_judge(path: Path, untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Read the prompts in the package's ``agent/judge.py``."""
     try:
-        module = ast.parse(path.read_text(encoding="utf-8"))
+        module = ast.parse(read_text(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise UserError(
             f"{path} cannot be read as browser-use's judge ({error}): install it again with  "

@@ -18,6 +18,7 @@ from trajudge.robustness.sources import Subjects
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 SuiteName = Literal["core", "all"]
 SETTINGS = "manifest.json"
@@ -96,7 +97,7 @@ def expanded(
     )
     content = orjson.dumps(settings.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
     if (folder / SETTINGS).is_file():
-        if (folder / SETTINGS).read_bytes() != content:
+        if read_regular(folder / SETTINGS) != content:
             raise UserError(
                 f"{folder}: holds runs that were changed otherwise: name another --out, or remove "
                 "the folder"

@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import utf8
+from trajudge.trajectories.util.safe_files import read_regular, utf8
 
 log = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class Door(NamedTuple):
     def _from_file(self, path: Path) -> ModuleType:
         """Return the module in a file, once for its content."""
         try:
-            content = path.read_bytes()
+            content = read_regular(path)
             utf8(content, path)  # Python takes other encodings, but not UTF-16
         except OSError as error:
             raise UserError(

@@ -99,8 +99,8 @@ def split_message(text: str) -> tuple[list[str], str]:
     if begun := _OPENING.match(rest.lstrip()):
         thoughts.append(rest.lstrip()[begun.end() :])
         rest = ""
-    said = rest if rest == text else rest.strip()
-    return [thought.strip() for thought in thoughts if thought.strip()], said
+    words = rest if rest == text else rest.strip()
+    return [thought.strip() for thought in thoughts if thought.strip()], words
 
 
 def without_thoughts(text: str) -> str:

@@ -23,6 +23,8 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
+from trajudge.trajectories.util.safe_files import read_regular
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -94,7 +96,7 @@ def byte_classes() -> tuple[bytes, int]:
 def _weights(encoding: Encoding) -> NDArray[np.int32]:
     import numpy as np  # noqa: PLC0415 - slow, and not every command counts tokens
 
-    return np.array(json.loads(WEIGHTS.read_bytes())[encoding], dtype=np.int32)
+    return np.array(json.loads(read_regular(WEIGHTS))[encoding], dtype=np.int32)
 
 
 def count_tokens(text: str) -> int:

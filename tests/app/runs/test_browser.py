@@ -15,7 +15,7 @@ from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import key as key_of
 from trajudge.app.server.links import trajectory_link
-from trajudge.app.server.security.access import new_token
+from trajudge.app.server.security.sessions import new_token
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,

@@ -27,6 +27,7 @@ from trajudge.annotations.labelling.records import (
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import check_regular
 
 FILE = "labels.sqlite"
 VERSION = 1
@@ -67,7 +68,9 @@ CREATE VIEW current_label AS SELECT * FROM event AS latest WHERE kind = 'submitt
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """Open a connection in autocommit, for the thread that holds it at the time."""
+    """Open a connection in autocommit, for the thread that holds it at the time. Raises
+    UnsafeFile."""
+    check_regular(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_MILLISECONDS / 1000, isolation_level=None, check_same_thread=False
     )

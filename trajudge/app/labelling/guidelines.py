@@ -11,6 +11,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from trajudge.trajectories.util.safe_files import read_regular
+
 FILE = "guidelines.md"
 _LONGEST = 200_000
 _SPANS = re.compile(r"\*\*(?P<strong>[^*]+)\*\*|`(?P<code>[^`]+)`")
@@ -50,7 +52,7 @@ def guideline_version(folder: Path) -> str:
 
 def _text(folder: Path) -> str | None:
     try:
-        return (folder / FILE).read_bytes()[:_LONGEST].decode("utf-8", "replace")
+        return read_regular(folder / FILE)[:_LONGEST].decode("utf-8", "replace")
     except OSError:
         return None
 

@@ -23,6 +23,7 @@ from trajudge.eval.scoring.compute import by_judge
 from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.eval.scoring.usage import judge_usage
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 _FILES = (JUDGMENTS, CALLS, PAYMENTS)
 
@@ -117,7 +118,7 @@ def _written(folder: Path) -> ListedCost | None:
     """Read what the run wrote at its end; None where it wrote nothing, or has paid since."""
     path = folder / COST
     with suppress(OSError, ValueError):
-        cost = RunCost.model_validate_json(path.read_bytes())
+        cost = RunCost.model_validate_json(read_regular(path))
         written = path.stat().st_mtime_ns
         if all(changed <= written for _, changed, _, _ in _version(folder)):
             return ListedCost(cost.dollars, cost.more)

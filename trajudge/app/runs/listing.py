@@ -20,6 +20,7 @@ from trajudge.eval.reporting.formatting import UNDEFINED, with_limits
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
 from trajudge.trajectories.util.errors import UserError, did_you_mean
 from trajudge.trajectories.util.file_lock import is_locked
+from trajudge.trajectories.util.safe_files import read_regular
 
 RESULTS = "results.json"
 _LARGEST = 50_000_000  # bytes of results that are read for the list
@@ -132,9 +133,8 @@ def _listed(run: OpenedRun, cost: ListedCost) -> ListedRun:
 def _results(path: Path) -> dict[str, Any]:
     """Read the results that the run ended with; empty where there are none that can be read."""
     with suppress(OSError, ValueError):
-        if path.stat().st_size <= _LARGEST:
-            results = orjson.loads(path.read_bytes())
-            return results if isinstance(results, dict) else {}
+        results = orjson.loads(read_regular(path, _LARGEST))
+        return results if isinstance(results, dict) else {}
     return {}
 
 

@@ -22,10 +22,16 @@ from starlette.types import ASGIApp
 from trajudge.app.server.pages import NavLink, show_problem
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.security.access import access_routes
-from trajudge.app.server.security.guard import Guard, People
+from trajudge.app.server.security.guard import Guard
 from trajudge.app.server.security.headers import SecurityHeaders
 from trajudge.app.server.security.limits import RequestLimit
-from trajudge.app.server.security.sessions import Sessions
+from trajudge.app.server.security.sessions import (
+    WRONG_TOKEN_SECONDS,
+    WRONG_TOKENS,
+    People,
+    Sessions,
+    SignIn,
+)
 from trajudge.app.server.static_files import static_routes
 from trajudge.app.server.workspace import Workspace
 from trajudge.trajectories.util.errors import UserError
@@ -55,11 +61,13 @@ def application(
     is asked who a token belongs to; None: nobody signs in. ``keys`` are those that others take the
     place of."""
     sessions = Sessions(f"trajudge-{port}")
+    tries = RequestLimit(WRONG_TOKENS, WRONG_TOKEN_SECONDS)
+    sign_in = SignIn(sessions, people, tries) if people else None
     own = [
         Route("/healthz", _healthy),
         Route("/favicon.ico", _no_icon),
         *static_routes(),
-        *access_routes(people, sessions),
+        *access_routes(sign_in),
     ]
     problems: Sequence[type[Exception]] = (PageError, UserError, HTTPException, Exception)
     inner = Starlette(
@@ -71,7 +79,7 @@ def application(
     inner.state.links = [link for room in rooms for link in room.links]
     inner.state.keys = orjson.dumps(dict(keys or {})).decode()
     limit = RequestLimit(_MOST_REQUESTS, _SECONDS)
-    return SecurityHeaders(Guard(inner, hosts, sessions, people, limit))
+    return SecurityHeaders(Guard(inner, hosts, sessions, sign_in, limit))
 
 
 async def _answer_problem(request: Request, error: Exception) -> Response:

@@ -24,23 +24,25 @@ def shown_options(parser: Any) -> None:
     )
 
 
-def server_options(group: Any, *, signing_in: str = "which is printed once at the start") -> None:
-    """Add the options that say where the application listens; ``signing_in`` says whose token."""
+def server_options(group: Any) -> None:
+    """Add the options that say where the application listens, and who may reach it."""
     add = OptionAdder(group)
     add.number("--port", "port to listen on (default: any free)", port, default=0)
     add.value(
         "--host",
         "ADDRESS",
-        "address to listen on (default: 127.0.0.1, this machine alone)",
+        "address to listen on (default: 127.0.0.1, this machine alone; 0.0.0.0: all of them)",
         default="127.0.0.1",
     )
-    add.switch("--auth", f"ask for a token, {signing_in}")
     add.switch(
-        "--i-know-it-is-open", "listen on an address that others reach without asking for a token"
+        "--no-token",
+        "ask for no token: whoever uses this machine may open the pages (only with an address that "
+        "others cannot reach)",
     )
     add.file("--keys", "TOML file that gives pages other keys")
     add.repeated(
         "--allow-host",
         "NAME",
-        "answer requests for this host name, too (of a proxy in front); may be repeated",
+        "answer requests for this host name, too (of a proxy in front, or a name that this machine "
+        "does not know); may be repeated",
     )

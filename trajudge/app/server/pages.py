@@ -49,6 +49,7 @@ def page(request: Request, template: str, status: int = 200, **context: Any) -> 
             **{
                 "csrf": getattr(request.state, "csrf", ""),
                 "person": getattr(request.state, "person", None),
+                "signed_in": getattr(request.state, "signed_in", False),
                 "links": request.app.state.links,
                 "here": _here(request),
                 "static": static_address,

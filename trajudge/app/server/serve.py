@@ -13,12 +13,20 @@ from starlette.types import ASGIApp
 
 from trajudge.app.server.application import Room, application
 from trajudge.app.server.keys import read_keys
-from trajudge.app.server.security.access import new_token
-from trajudge.app.server.security.guard import People
-from trajudge.app.server.settings import ServerConfig, allowed_hosts, check_server
+from trajudge.app.server.security.sessions import People, new_token
+from trajudge.app.server.settings import (
+    ServerConfig,
+    allowed_hosts,
+    bracketed,
+    check_server,
+    own_hosts,
+)
 from trajudge.app.server.workspace import Workspace
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.local.addresses import is_loopback
 
+# How this machine reaches what listens on all of its addresses.
+LOCAL = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not listened on
 # Seconds that open requests have to end after Ctrl-C.
 _GRACE = 2
 
@@ -29,24 +37,35 @@ def serve(
     config: ServerConfig,
     people: People | None = None,
 ) -> None:
-    """Serve until Ctrl-C; the address is printed. Without ``people``,
-    ``auth`` prints a token that everybody signs in with. Raises UserError for an address that
+    """Serve until Ctrl-C. The addresses are printed, with a token that everybody signs in with
+    unless ``people`` have their own or ``no_token`` is set. Raises UserError for an address that
     cannot be listened on, or that others would reach unasked, and for keys that cannot be used."""
     check_server(config)
     keys = read_keys(config.keys) if config.keys else {}
     sockets = bound_sockets(config.host, config.port)
     port = int(sockets[0].getsockname()[1])
-    token = None
-    if config.auth and people is None:
+    token = ""
+    if people is None and not config.no_token:
         token, people = new_token()
     app = application(workspace, rooms, allowed_hosts(config, port), port, people, keys=keys)
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    sys.stdout.write(f"http://{host}:{port}/   (Ctrl-C ends it)\n")
-    if token is not None:
-        sys.stdout.write(f"token to sign in with: {token}\n")
+    sys.stdout.write("\n".join(addresses(config, port, token)) + "\n")
     sys.stdout.flush()
     with suppress(KeyboardInterrupt):
         server_of(app).run(sockets=sockets)
+
+
+def addresses(config: ServerConfig, port: int, token: str) -> list[str]:
+    """Return the lines that say where the application is: first for this machine, where it listens
+    there, then for others. ``token`` "": it is in none of them."""
+    query = f"?token={token}" if token else ""
+    others = own_hosts(config)
+    here = bracketed(config.host) if is_loopback(config.host) else LOCAL.get(config.host)
+    first = [f"http://{here}:{port}/{query}"] if here else []
+    lines = [*first, *(f"http://{host}:{port}/{query}" for host in others)]
+    lines[0] += "   (Ctrl-C ends it)"
+    if others and first:
+        lines.insert(1, "from other machines, by any of these that they know:")
+    return lines
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:

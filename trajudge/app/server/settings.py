@@ -2,46 +2,71 @@
 
 from __future__ import annotations
 
+import ipaddress
+import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import is_loopback
+from trajudge.trajectories.util.local.addresses import is_loopback, own_addresses, own_names
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
 class ServerConfig(Record):
-    """``port`` 0 is any free one. ``auth``: whoever comes needs a token. ``allow_host`` are names
-    under which a proxy forwards requests. ``i_know_it_is_open``: no token although others reach
-    it. ``keys`` is a file of ``app.server.keys``."""
+    """``port`` 0 is any free one. ``no_token``: whoever reaches the application may use it.
+    ``allow_host`` are further names under which it is asked for, such as a proxy's. ``keys`` is a
+    file of ``app.server.keys``."""
 
     host: str = "127.0.0.1"
     port: int = 0
-    auth: bool = False
-    i_know_it_is_open: bool = False
+    no_token: bool = False
     allow_host: tuple[str, ...] = ()
     keys: Path | None = None
 
 
 def check_server(config: ServerConfig) -> None:
     """Refuse an application that others would reach without a token. Raises UserError."""
-    if is_loopback(config.host) or config.auth or config.i_know_it_is_open:
-        return
-    raise UserError(
-        f"--host {config.host}: others could read the runs: add --auth, which asks for a token, or "
-        "--i-know-it-is-open"
-    )
+    if config.no_token and not is_loopback(config.host):
+        raise UserError(
+            f"--host {config.host}: others could read and change what is served: leave --no-token "
+            "out, or listen on this machine alone and let a proxy sign people in"
+        )
+
+
+def own_hosts(config: ServerConfig) -> Sequence[str]:
+    """List the hosts by which others reach the application, as addresses of pages hold them; none
+    where it listens on loopback."""
+    if is_loopback(config.host):
+        return ()
+    hosts = [config.host, *own_names()]
+    if _is_any(config.host):
+        family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+        hosts = [*own_names(), *own_addresses(family)]
+    return list(dict.fromkeys(bracketed(host) for host in hosts))
 
 
 def allowed_hosts(config: ServerConfig, port: int) -> frozenset[str]:
-    """Return the values of a request's ``Host`` that are answered: loopback, the address that is
-    listened on and the names that the user allows; names may come without the port, as a proxy
-    sends them."""
-    host = f"[{config.host}]" if ":" in config.host else config.host
-    names = [*LOOPBACK_NAMES, host]
-    ports = {f"{name}:{port}" for name in names}
+    """Return the values of a request's ``Host`` that are answered: loopback, the names and
+    addresses of this machine where others reach it, and the names that the user allows, with the
+    port or, as a proxy sends them, without."""
+    names = [*LOOPBACK_NAMES, bracketed(config.host), *own_hosts(config)]
+    hosts = {f"{name}:{port}" for name in names}
     if port == 80:
-        ports.update(names)
-    ports.update(config.allow_host)
-    return frozenset(name.lower() for name in ports)
+        hosts.update(names)
+    for name in config.allow_host:
+        hosts |= {name, f"{name}:{port}"}
+    return frozenset(name.lower() for name in hosts)
+
+
+def bracketed(host: str) -> str:
+    """Return a host as addresses of pages hold it: IPv6 in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False

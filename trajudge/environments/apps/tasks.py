@@ -24,6 +24,7 @@ from trajudge.environments.model.spec import (
     Slot,
 )
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.util.safe_files import read_text
 
 Plan = Callable[[Bound], Sequence[PlanStep]]
 Slots = Mapping[str, Slot]
@@ -55,7 +56,7 @@ class TaskFile:
     by their names. Raises KeyError for a name that is not there."""
 
     def __init__(self, module: str) -> None:
-        text = Path(module).with_name("tasks.toml").read_text(encoding="utf-8")
+        text = read_text(Path(module).with_name("tasks.toml"))
         self.tasks = {
             key: TaskEntry.model_validate(task) for key, task in tomllib.loads(text).items()
         }

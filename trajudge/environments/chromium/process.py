@@ -24,6 +24,7 @@ from aiohttp import web
 
 from trajudge.environments.chromium.protocol import CLOSED, Incoming, Protocol, ProtocolError
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium
@@ -230,7 +231,7 @@ class ChromiumProcess:
     def _complaint(self) -> str:
         """Return the last line that it wrote."""
         with contextlib.suppress(OSError):
-            lines = self._log.read_text("utf-8", "replace").split("\n")
+            lines = read_regular(self._log).decode("utf-8", "replace").split("\n")
             return next((line.strip() for line in reversed(lines) if line.strip()), "")[:300]
         return ""
 

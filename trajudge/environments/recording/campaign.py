@@ -26,6 +26,7 @@ from trajudge.environments.variants.jobs import variant_jobs
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.util.progress import progress_bar
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.tables import Table
 
 if TYPE_CHECKING:
@@ -119,14 +120,14 @@ def record(
 def _described(plan: RecordingPlan, names: Sequence[str], arm: FaultArm | None) -> dict[str, Any]:
     """Tell this recording from another."""
     record: dict[str, Any] = {
-        "cases": sha256(plan.cases.read_bytes()).hexdigest(),
+        "cases": sha256(read_regular(plan.cases)).hexdigest(),
         "agents": list(names),
         "seed": plan.seed,
     }
     if plan.model:
         record["model"] = plan.model.what
     if plan.payloads:
-        record["payloads"] = sha256(plan.payloads.read_bytes()).hexdigest()
+        record["payloads"] = sha256(read_regular(plan.payloads)).hexdigest()
     if plan.variants:
         record["variants"] = list(plan.variants)
     if arm:

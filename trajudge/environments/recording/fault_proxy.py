@@ -21,6 +21,7 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.options import MOST_PAGE_LOADS
+from trajudge.trajectories.util.safe_files import open_regular
 
 PATIENCE = 30.0  # seconds for an answer of the control address
 _EXIT_PATIENCE = 10.0
@@ -70,7 +71,7 @@ class FaultProxy:
     def end(self) -> EndedTask:
         """End the task; return what was noted."""
         summary = self._ask("end", b"")
-        with self._log.open("rb") as file:
+        with open_regular(self._log) as file:
             file.seek(self._read)
             events = [json.loads(line) for line in file]
         # Between two runs the browser's own requests make a task without a name.

@@ -19,6 +19,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 CLEAN = "clean"
 ARMS = "resilience.json"
@@ -36,7 +37,7 @@ def arms_of(path: Path, *, pictures: bool = True) -> list[FaultArm]:
     """Return the clean arm and one for each fault of a plan. Raises UserError for a file that is no
     plan; what is wrong with a fault the proxy says when its arm begins."""
     try:
-        plan = json.loads(path.read_bytes())
+        plan = json.loads(read_regular(path))
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}: name a fault plan in --faults") from error
     except ValueError as error:

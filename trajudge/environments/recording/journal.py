@@ -25,6 +25,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 ANNOTATOR = "final-state"
 RUNS = "runs.jsonl"
@@ -58,7 +59,7 @@ class Journal:
         path, labels = self.folder / COMPLETE, self.folder / "labels.jsonl"
         if not path.exists():
             return None
-        written = (_parsed(path.read_bytes()) or {}).get("counts")
+        written = (_parsed(read_regular(path)) or {}).get("counts")
         counts = _counted(
             (label.key.agent, label.model_dump()) for label in annotation_store.load(labels)
         )
@@ -72,9 +73,9 @@ class Journal:
     def _begin(self) -> None:
         complete = self.folder / COMPLETE
         if complete.exists():
-            self._check(complete, complete.read_bytes())
+            self._check(complete, read_regular(complete))
             return
-        lines = self.file.read_bytes().splitlines(keepends=True) if self.file.exists() else []
+        lines = read_regular(self.file).splitlines(keepends=True) if self.file.exists() else []
         if not lines or not lines[0].endswith(b"\n"):  # killed before it held a run
             write_bytes(self.file, orjson.dumps(self._header) + b"\n")
             return
@@ -106,7 +107,7 @@ class Journal:
 
     def done(self) -> dict[str, dict[str, Any]]:
         """Return the runs so far by name."""
-        entries = map(orjson.loads, self.file.read_bytes().splitlines()[1:])
+        entries = map(orjson.loads, read_regular(self.file).splitlines()[1:])
         return {entry["run"]: entry for entry in entries}
 
     def add(self, name: str, recorded: Recorded) -> None:

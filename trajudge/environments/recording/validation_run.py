@@ -21,6 +21,7 @@ from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Rejec
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.progress import progress_bar
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.tables import Table
 
 CHECKED = "checked.jsonl"
@@ -63,7 +64,7 @@ def _known(path: Path, checks: Mapping[str, Any]) -> dict[str, dict[str, Any] | 
     none; a line that a kill cut off is left out. Raises UserError for other checks: what they
     found says nothing of these. The version before did not write which they were: they count as
     not thorough."""
-    content = path.read_bytes() if path.exists() else b""
+    content = read_regular(path) if path.exists() else b""
     lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
     entries = [_entry(line, f"{path}, line {number}") for number, line in enumerate(lines, 1)]
     before = entries.pop(0) if entries and isinstance(entries[0], dict) else {"thorough": False}

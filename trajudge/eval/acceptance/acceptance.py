@@ -29,6 +29,7 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import open_regular
 
 ACCEPTED = "accepted.jsonl"
 REJECTED = "rejected.jsonl"
@@ -270,5 +271,5 @@ def write_dataset(accepted: Path, folder: Path) -> None:
 
 def read_accepted(path: str) -> Iterator[dict[str, Any]]:
     """Read the lines of ``accepted.jsonl``."""
-    with Path(path).open("rb") as file:
+    with open_regular(path) as file:
         yield from map(orjson.loads, file)

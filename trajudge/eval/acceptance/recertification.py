@@ -26,6 +26,7 @@ from trajudge.eval.select.decision import Decision, Recertified
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.util.atomic import save_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import open_regular
 from trajudge.trajectories.util.validation import read_record
 
 SAMPLE, RECORD = "sample.jsonl", "recertification.json"
@@ -74,7 +75,7 @@ def accepted_keys(path: Path, decision: str) -> list[TrajectoryKey]:
     names = ("benchmark", "agent", "task_id", "attempt")
     hint = "name the folder of  trajudge accept --decision"
     try:
-        with path.open("rb") as file:
+        with open_regular(path, sparse=False) as file:
             places = [orjson.loads(line)["provenance"] for line in file]
         keys = [TrajectoryKey(**{name: place[name] for name in names}) for place in places]
     except OSError as error:

@@ -18,6 +18,7 @@ from trajudge.eval.data.run_folder import writing
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.file_lock import lock, remove
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.terminal import one_line
 
 LOCK = "run.lock"
@@ -77,7 +78,7 @@ def _signature() -> bytes:
 def _owner(path: Path) -> str:
     """Who holds the lock, as the file tells."""
     try:
-        told: Any = orjson.loads(path.read_bytes())
+        told: Any = orjson.loads(read_regular(path))
         named = f"process {told['pid']} on {told['host']}, since {told['since']},"
     except (OSError, ValueError, KeyError, TypeError):
         return "another process"

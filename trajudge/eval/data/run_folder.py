@@ -34,7 +34,7 @@ from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compa
 from trajudge.trajectories.util.atomic import make_folder, replacing, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
-from trajudge.trajectories.util.safe_files import read_utf8
+from trajudge.trajectories.util.safe_files import read_regular, read_utf8
 from trajudge.trajectories.util.surrogates import without_surrogates
 from trajudge.trajectories.util.terminal import count_of
 
@@ -201,7 +201,7 @@ def copy_run(folder: Path, target: Path) -> None:
         make_folder(target, "--out")
         for name in (MANIFEST, LABELS, REWARDS, UNREADABLE):
             if (folder / name).is_file():
-                write_bytes(target / name, (folder / name).read_bytes())
+                write_bytes(target / name, read_regular(folder / name))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import logging
-import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from trajudge.trajectories.util.secrets import masked
 from trajudge.trajectories.util.terminal import one_line
 
 LOG = "run.log"
 SOURCES = ("trajudge.eval", "trajudge.judges", "trajudge.trajectories")
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SHORTEST_SECRET = 8
 
 
 @contextmanager
@@ -23,7 +20,7 @@ def run_log(folder: Path) -> Iterator[None]:
 
     The file is made at the first line.
 
-    No secret of the environment gets into it, whatever an error message repeats.
+    No key gets into it, whatever an error message repeats.
     """
     handler = _Handler(folder / LOG, encoding="utf-8", delay=True)
     handler.setFormatter(_OneLine("%(asctime)s %(message)s"))
@@ -50,23 +47,13 @@ class _OneLine(logging.Formatter):
     """A record on one line, a traceback below it with its own lines, indented; both without control
     characters and without secrets."""
 
-    def __init__(self, fmt: str) -> None:
-        super().__init__(fmt)
-        self._secrets = [
-            value
-            for name, value in os.environ.items()
-            if _SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
-        ]
-
     def format(self, record: logging.LogRecord) -> str:
         # The base class would take a traceback that another handler's formatter left on the record.
         text = one_line(self._message(record))
         if record.exc_info:
             lines = self.formatException(record.exc_info).splitlines()
             text = "\n    ".join([text, *map(one_line, lines)])
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return text
+        return masked(text)
 
     def _message(self, record: logging.LogRecord) -> str:
         record.message = record.getMessage()

@@ -125,12 +125,12 @@ def _calls(spent: Sequence[JudgeUsage]) -> str:
 def _tokens(spent: Sequence[JudgeUsage]) -> str:
     """Count the tokens of the calls whose usage is known."""
     usages = [s.usage for s in spent]
-    told = sum(s.calls - s.unreported for s in spent)
-    if not told:
+    reported = sum(s.calls - s.unreported for s in spent)
+    if not reported:
         return "unknown tokens"
     tokens = f"{sum(u.prompt for u in usages):,} input and {sum(u.output for u in usages):,} output"
     if any(s.unreported for s in spent):
-        return f"{tokens} tokens of the other {count_of(told, 'call')}"
+        return f"{tokens} tokens of the other {count_of(reported, 'call')}"
     return f"{tokens} tokens"
 
 

@@ -29,6 +29,7 @@ from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.folders import refuse_repeated
+from trajudge.trajectories.util.safe_files import open_regular
 
 ARMS = "resilience.json"
 # Errors of actions that say that the browser was too slow, not what the page did.
@@ -269,7 +270,7 @@ def _check_keys(arm: ExperimentArm) -> None:
 def _json(path: Path, *, first_line: bool = False) -> dict[str, Any]:
     """Read an object from a file, or from its first line. Raises UserError."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, sparse=False) as file:
             content = json.loads(file.readline() if first_line else file.read())
     except OSError as error:
         raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error

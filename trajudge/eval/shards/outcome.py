@@ -24,6 +24,7 @@ from trajudge.eval.shards.claims import ShardClaim
 from trajudge.eval.shards.objects.store import ObjectStore
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.validation import first_error
 
 FILES = (JUDGMENTS, CALLS, LABELS, REWARDS)
@@ -115,10 +116,10 @@ def records_of(store: ObjectStore, shard: str, outcome: ShardOutcome) -> Iterato
 def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
     for name in FILES:
         if (folder / name).is_file():
-            yield name, (folder / name).read_bytes()
+            yield name, read_regular(folder / name)
     if (folder / RECORDS).is_dir():
         records = sorted((folder / RECORDS).iterdir())
-        lines = (orjson.dumps([path.name, path.read_text("utf-8")]) + b"\n" for path in records)
+        lines = (orjson.dumps([path.name, read_regular(path).decode()]) + b"\n" for path in records)
         yield _RECORDS, b"".join(lines)
 
 

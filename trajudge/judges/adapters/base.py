@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.secrets import remember_url
 
 if TYPE_CHECKING:
     from trajudge.judges.adapters.context_windows import ContextWindow
@@ -98,6 +99,7 @@ def clean_url(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
+        remember_url(url)
         host = parts.hostname or ""
         port = f":{parts.port}" if parts.port else ""
     except ValueError:

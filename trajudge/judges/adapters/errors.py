@@ -28,6 +28,7 @@ from collections.abc import Iterator
 
 from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Usage
+from trajudge.trajectories.util.secrets import masked
 
 
 class CallFailed(Exception):
@@ -37,6 +38,9 @@ class CallFailed(Exception):
     """
 
     usage: Usage | None = None
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(masked(message))
 
 
 class Retryable(CallFailed):

@@ -47,7 +47,8 @@ def server_answer(error: Exception) -> ServerAnswer:
     reported_headers = (
         reported_headers or getattr(getattr(error, "response", None), "headers", None) or {}
     )
-    status = int(getattr(error, "status_code", 0) or 500)
+    code = str(getattr(error, "status_code", None) or "")  # a word of a gateway's, in a 200
+    status = int(code) if re.fullmatch(r"[45]\d\d", code) else 500
     return ServerAnswer(
         status, ErrorBody(str(getattr(error, "message", error))), reported_headers, is_whole=False
     )

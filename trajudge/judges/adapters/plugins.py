@@ -12,13 +12,13 @@ import inspect
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from hashlib import sha256
-from pathlib import Path
 from types import ModuleType
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 Send = Callable[[Request], Awaitable[AdapterResponse]]
 DOOR = Door(group="trajudge.adapters", option="--adapter")
@@ -62,7 +62,7 @@ def _digest(module: ModuleType | None) -> str:
     known: str | None = getattr(module, "__digest__", None)
     file = getattr(module, "__file__", None)
     if known is None and file:
-        known = sha256(Path(file).read_bytes()).hexdigest()
+        known = sha256(read_regular(file)).hexdigest()
     return (known or "")[:16]
 
 

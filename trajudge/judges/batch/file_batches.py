@@ -22,6 +22,7 @@ from trajudge.judges.batch.service import BatchMatch, chat_result
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.trajectories.util.safe_files import open_regular
 
 WAITING = "waiting for its output"
 UNSERVED = "start the same command again, and run the file that it writes with the lines' --model"
@@ -108,7 +109,7 @@ def _state(written: Path, output: Path) -> ProviderState:
 
 
 def _count_lines(path: Path) -> int:
-    with path.open("rb") as file:
+    with open_regular(path, sparse=False) as file:
         return sum(1 for line in file if line.strip())
 
 

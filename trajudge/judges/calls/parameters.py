@@ -12,6 +12,7 @@ from trajudge.judges.adapters.protocols.extras import BODY, HEADERS, without_sec
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.models.capabilities import Capability
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.secrets import remember_headers
 
 # What an adapter makes of the request itself.
 _OURS = {"model", "messages", "system", "stream"}
@@ -50,6 +51,7 @@ def read_parameters(
         )
         parameters["max_tokens"] = limit
     headers = _headers(parameters.pop(HEADERS, {}))
+    remember_headers(headers)
     if headers:
         parameters[HEADERS] = without_secrets(headers)
     _check_body(_mapping("--extra-body", parameters.get(BODY, {})))

@@ -20,6 +20,7 @@ from trajudge.judges.models.capabilities import capability, is_known
 from trajudge.judges.models.table import model_names
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError, did_you_mean
+from trajudge.trajectories.util.safe_files import read_regular
 
 FILE = "windows.json"
 # Of models that a provider's own service answers: a server of the user's has names of its own.
@@ -66,7 +67,7 @@ def _window(told: object, table: ContextWindow) -> ContextWindow:
 def read_told(folder: Path, file: str) -> dict[str, object]:
     """Read what servers told earlier, nothing where it cannot be read."""
     with suppress(OSError, ValueError):
-        content = orjson.loads((folder / file).read_bytes())
+        content = orjson.loads(read_regular(folder / file))
         if isinstance(content, dict):
             return content
     return {}

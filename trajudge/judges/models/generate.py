@@ -19,6 +19,7 @@ import orjson
 
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import MissingExtra
+from trajudge.trajectories.util.safe_files import read_regular
 
 TABLE = Path(__file__).with_name("table.json")
 _SOURCE = "model_prices_and_context_window_backup.json"
@@ -50,7 +51,7 @@ def source_table() -> dict[str, Row]:
     if package is None or not package.submodule_search_locations:
         raise MissingExtra("litellm", "litellm", "the table of models")
     path = Path(package.submodule_search_locations[0]) / _SOURCE
-    table: dict[str, Row] = orjson.loads(path.read_bytes())
+    table: dict[str, Row] = orjson.loads(read_regular(path))
     return table
 
 

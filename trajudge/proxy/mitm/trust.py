@@ -12,6 +12,7 @@ from pathlib import Path
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import Backend
 from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.safe_files import read_regular
 
 # OpenSSL (and with it Python), requests, curl, Node and Deno.
 _VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DENO_CERT")
@@ -65,7 +66,7 @@ def _bundle(certificate: Path) -> Path:
     """Write the machine's authorities and ours into one file, beside ours."""
     paths = ssl.get_default_verify_paths()
     machine = next((Path(name) for name in (paths.cafile, paths.openssl_cafile) if name), None)
-    known = machine.read_bytes() if machine and machine.is_file() else b""
+    known = read_regular(machine) if machine and machine.is_file() else b""
     bundle = certificate.with_name("authorities.pem")
-    write_bytes(bundle, known + b"\n" + certificate.read_bytes())
+    write_bytes(bundle, known + b"\n" + read_regular(certificate))
     return bundle

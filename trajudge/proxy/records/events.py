@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import check_regular
 
 FORMAT = 1
 EventType = (
@@ -25,6 +26,8 @@ class EventLog:
 
     def __init__(self, path: Path | None) -> None:
         try:
+            if path is not None:
+                check_regular(path)
             self._file = None if path is None else path.open("a", encoding="utf-8")
         except OSError as error:
             raise UserError(

@@ -17,6 +17,7 @@ from trajudge.trajectories.needs import EVERYTHING, needed_pictures
 from trajudge.trajectories.stored_lines import decode_record
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.safe_files import read_regular
 from trajudge.trajectories.util.validation import first_error
 
 _IN_MEMORY = 1_000
@@ -72,7 +73,7 @@ class RecordedTrajectories:
                 return None
         if name not in self._kept:
             # Images may come after the trajectory: it is read when it is asked for.
-            content = await asyncio.to_thread(self._path(name).read_bytes)
+            content = await asyncio.to_thread(read_regular, self._path(name))
             trajectory = self.read(orjson.loads(content))
             if _missing(trajectory):
                 return trajectory

@@ -9,6 +9,7 @@ import orjson
 
 from trajudge.rewards.watch.monitor import Audited, RewardMonitor
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 
 class WatchJournal:
@@ -26,7 +27,7 @@ class WatchJournal:
         if self._path is None or not self._path.exists():
             return
         try:
-            lines = self._path.read_bytes().split(b"\n")
+            lines = read_regular(self._path).split(b"\n")
         except OSError as error:
             raise UserError(f"{self._path}: cannot be read ({error.strerror})") from error
         self._before = b"\n" if lines[-1] else b""

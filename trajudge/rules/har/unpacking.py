@@ -162,7 +162,11 @@ def _stored_in(path: Path, folder: str) -> Resources:
     def stored(place: str) -> bytes | None:
         name = f"{folder}/{place}" if folder else place
         try:
-            with zipfile.ZipFile(path) as archive, archive.open(name) as file:
+            with (
+                open_regular(path, MAX_BYTES) as packed,
+                zipfile.ZipFile(packed) as archive,
+                archive.open(name) as file,
+            ):
                 return _bounded(file, MAX_BODY)
         except (KeyError, *_DAMAGED):
             return None

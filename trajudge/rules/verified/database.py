@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.trajectories.util.safe_files import check_regular
 
 MAX_ROWS = 10_000
 
@@ -67,6 +68,7 @@ def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows
 
 def _opened(path: Path | str, seconds: float = 5.0) -> sqlite3.Connection:
     """Return the file, which is neither changed nor made."""
+    check_regular(path)
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds)
 
 

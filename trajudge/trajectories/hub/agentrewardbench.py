@@ -8,6 +8,7 @@ command line the last one of a trajectory unless told otherwise.
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -27,7 +28,7 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import ALL, EVERYTHING, NO_NEEDS, Needs, Shown, last
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.trajectories.util.safe_files import read_regular, read_text
 
 REPO = "McGill-NLP/agent-reward-bench"
 LAST_ONE = last(1)
@@ -93,7 +94,7 @@ def rows(copy: HubCopy) -> list[LabelledRun]:
     """List the benchmark's trajectories, each once, in the order of annotations.csv."""
     table = annotation_table(copy)
     try:
-        with table.open(encoding="utf-8", newline="") as file:
+        with io.StringIO(read_text(table), newline="") as file:
             runs = [
                 LabelledRun(r["benchmark"], r["model_name"], r["exp_name"], r["task_id"])
                 for r in csv.DictReader(file)

@@ -22,6 +22,7 @@ from trajudge.trajectories.loaders.cuaverifierbench import (
 )
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 REPO = "microsoft/CUAVerifierBench"
 LICENCE = "MIT"
@@ -168,13 +169,13 @@ def _fetch_text(
 
 def _is_complete(path: Path, digest: str | None) -> bool:
     """Tell whether a file without images is what was written."""
-    return path.is_file() and sha256(path.read_bytes()).hexdigest() == digest
+    return path.is_file() and sha256(read_regular(path)).hexdigest() == digest
 
 
 def _record(out: Path, revision: str) -> dict[str, Any]:
     """Read what the copy says of itself. Raises UserError if it is of another revision."""
     try:
-        record = json.loads((out / _RECORD).read_text())
+        record = json.loads(read_regular(out / _RECORD))
     except (OSError, ValueError):
         record = None
     if not isinstance(record, dict) or record.get("repo") != REPO:

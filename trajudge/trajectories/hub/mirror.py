@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 from trajudge.trajectories.hub.client import FileUnavailable, HubClient, Listed
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 T = TypeVar("T")
 _RECORD = ".trajudge"
@@ -116,7 +117,7 @@ class HubCopy:
         kept."""
         kept = self._record.with_name(f"{folder.replace('/', '--')}.json")
         if kept.is_file():  # of an earlier version
-            return list(json.loads(kept.read_text()))
+            return list(json.loads(read_regular(kept)))
         return list(self._listed(folder))
 
     def _listed(self, folder: str) -> dict[str, Listed]:
@@ -126,7 +127,7 @@ class HubCopy:
                 kept = self._record.parent / "tree" / f"{folder.replace('/', '--')}.json"
                 if kept.is_file():
                     files = {
-                        path: Listed(*row) for path, row in json.loads(kept.read_text()).items()
+                        path: Listed(*row) for path, row in json.loads(read_regular(kept)).items()
                     }
                 else:
                     revision = self.revision
@@ -187,7 +188,7 @@ def revision_of(folder: Path) -> str | None:
 
 def _read(record: Path) -> dict[str, Any]:
     try:
-        known = json.loads(record.read_text())
+        known = json.loads(read_regular(record))
         return {"missing": [], **known} if isinstance(known.get("revision"), str) else {}
     except (OSError, ValueError, AttributeError):
         return {}

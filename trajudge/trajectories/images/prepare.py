@@ -7,7 +7,6 @@ size is checked before a decoder sees the file.
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from trajudge.trajectories.images.header import Header, not_an_image, read_heade
 from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
 from trajudge.trajectories.model import ImageRef
 from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -57,11 +57,10 @@ def is_image_file(path: Path) -> str | None:
     Cheap: looks at the file's type and its first bytes only.
     """
     try:
-        # Before it is opened: opening a pipe would wait for somebody to write into it.
-        if not stat.S_ISREG(path.stat().st_mode):
-            return "is not a file"
-        with path.open("rb", buffering=0) as file:
+        with open_regular(path) as file:
             return not_an_image(file.read(64))
+    except UnsafeFile:
+        return "is not a file"
     except (OSError, ValueError):
         return "is missing or cannot be opened"
 
@@ -160,7 +159,7 @@ def _read(ref: ImageRef) -> bytes:
         if reason := is_image_file(path):
             raise ImageUnreadable(f"image {reason}")
         try:
-            with path.open("rb") as file:
+            with open_regular(path) as file:
                 content = file.read(MAX_FILE_BYTES + 1)
         except OSError as error:
             raise ImageUnreadable(f"image cannot be read ({error.strerror})") from error

@@ -9,6 +9,7 @@ from typing import Literal
 
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_text
 
 _REGISTER = Path(__file__).parent.parent / "sources.toml"
 
@@ -37,7 +38,7 @@ class SourceCard(Record):
 @cache
 def source_cards() -> dict[str, SourceCard]:
     """Read the register, in its order."""
-    tables = tomllib.loads(_REGISTER.read_text(encoding="utf-8"))
+    tables = tomllib.loads(read_text(_REGISTER))
     return {name: SourceCard(name=name, **table) for name, table in tables.items()}
 
 

@@ -6,6 +6,7 @@ import argparse
 import errno
 import functools
 import os
+import re
 import select
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NoReturn, ParamSpec, Protocol, Self
 
+from trajudge.trajectories.util.errors import UserError, did_you_mean
 from trajudge.trajectories.util.layout.help import (
     HelpFormatter,
     ParagraphFormatter,
@@ -22,6 +24,9 @@ from trajudge.trajectories.util.layout.help import (
     terminal_width,
 )
 from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.trajectories.util.safe_files import UnsafeFile, special_kind
+from trajudge.trajectories.util.secrets import without_known
+from trajudge.trajectories.util.terminal import one_line
 
 OK = 0
 FAILURES = 1
@@ -33,7 +38,16 @@ BROKEN_PIPE = 141  # as a shell says of a program that SIGPIPE ended
 _MENDS = {
     errno.ENOSPC: "cannot be written ({}): make room and start the same command again",
     errno.ENAMETOOLONG: "{}: give a shorter path",
+    **dict.fromkeys(
+        (errno.EACCES, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.EIO, errno.ENXIO),
+        "cannot be read or written ({}): name another file",
+    ),
 }
+
+_NOT_REGULAR = "{}: name a regular file"
+
+# Metavars of what is read, besides the options whose type is Path.
+_PATHS = re.compile(r"\b(FILE|PATH|DIR|IN|STORE)\b")
 
 P = ParamSpec("P")
 Work = Callable[[argparse.Namespace], int]  # what a command does with its options
@@ -88,6 +102,7 @@ class Parser(argparse.ArgumentParser):
         if "" in arg_strings and (action.option_strings or action.type is Path):
             name = action.option_strings[-1] if action.option_strings else action.metavar
             self.error(f"{name} is empty: give a value, or leave it out")
+        self._check_inputs(action, arg_strings)
         if action.option_strings and isinstance(action, argparse._StoreAction):
             earlier = self._given.setdefault(action, arg_strings)
             if earlier != arg_strings:
@@ -95,6 +110,18 @@ class Parser(argparse.ArgumentParser):
                 name = action.option_strings[-1]
                 self.error(f"{name} is given twice, as {both}: give it once")
         return super()._get_values(action, arg_strings)
+
+    def _check_inputs(self, action: argparse.Action, words: Sequence[str]) -> None:
+        """Refuse a pipe, a device or a socket where a path to read is given, before the work.
+        Raises UserError."""
+        metavar = str(action.metavar)
+        if isinstance(action, Output) or not (action.type is Path or _PATHS.search(metavar)):
+            return
+        for word in words:
+            for path in {word, word.partition(":")[2], word.partition("=")[2]}:
+                if path and (kind := special_kind(path)):
+                    named = action.option_strings[-1] if action.option_strings else metavar
+                    self.error(f"{named} {word}: {path} is {kind}: name a regular file or a folder")
 
     def show_first(self, *names: str) -> Self:
         """Explain these options (named without dashes) in ``--help``, all others after them in
@@ -142,8 +169,6 @@ class Parser(argparse.ArgumentParser):
         return fitted(super().format_help(), terminal_width())
 
     def error(self, message: str) -> NoReturn:
-        from trajudge.trajectories.util.errors import UserError, did_you_mean  # noqa: PLC0415 - --help needs none of it
-
         close, unknown = "", message.removeprefix("unrecognized arguments: ")
         if unknown != message:
             flags = (flag for action in self._actions for flag in action.option_strings)
@@ -178,7 +203,7 @@ class TextParser(Parser):
 def user_errors(command: Callable[P, int]) -> Callable[P, int]:
     """Wrap a command that returns its exit code: UserError is printed to stderr and gives 2,
     Ctrl-C gives 130, a reader of the output that has gone (``| head``) 141, a full disk and a
-    path that is too long 2. Everything else is a defect and keeps its traceback. What a command
+    path that cannot be used 2. Everything else is a defect and keeps its traceback. What a command
     puts in place of standard error ends with it."""
 
     @functools.wraps(command)
@@ -196,21 +221,17 @@ def user_errors(command: Callable[P, int]) -> Callable[P, int]:
                 raise
             return BROKEN_PIPE
         except OSError as error:
-            if error.errno not in _MENDS:
+            unsafe = isinstance(error, UnsafeFile)
+            mend = _NOT_REGULAR if unsafe else _MENDS.get(error.errno or 0)
+            if mend is None or (error.filename is None and error.errno != errno.ENOSPC):
                 raise
             if error.errno == errno.ENOSPC:
                 _give_up_full_output()
             place = error.filename or "the output"
-            sys.stderr.write(f"error: {place}: {_MENDS[error.errno].format(error.strerror)}\n")
+            sys.stderr.write(f"error: {one_line(f'{place}: {mend.format(error.strerror)}')}\n")
             return USAGE_ERROR
-        except Exception as error:
-            # Imported late: a command's --help must not wait for the data model.
-            from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-            from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
-
-            if not isinstance(error, UserError):
-                raise
-            sys.stderr.write(f"error: {one_line(str(error))}\n")
+        except UserError as error:
+            sys.stderr.write(f"error: {one_line(without_known(str(error)))}\n")
             return USAGE_ERROR
         finally:
             sys.stderr = outer

@@ -1,4 +1,4 @@
-"""Files that somebody else wrote, opened without trusting what lies in their place.
+"""Read files without trusting what lies in their place: the only module that opens input.
 
 Only regular files are read: a pipe would block for ever, a device has no end. Of a data folder
 only what lies inside of it is read, wherever links lead; the folder itself may be a link, and in
@@ -12,6 +12,7 @@ Unicode is UTF-16, which every reader refuses by that name.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
@@ -27,12 +28,26 @@ _READING = (
     | getattr(os, "O_CLOEXEC", 0)
     | getattr(os, "O_BINARY", 0)
 )
+MAX_WHOLE = 2 * 2**30
+"""Bytes of a file that is read as a whole, where its reader sets no other limit."""
+_LARGE = 2**28  # bytes from which a file is looked at for holes
 MARK_BYTES = len(BOM_UTF8)  # the longest mark that tells an encoding
 _OUTSIDE = "leads out of the data folder, so it is not read"
 
 
-class UnsafeFile(ValueError):
-    """A file that is not read; the message names it and says why."""
+class UnsafeFile(OSError, ValueError):
+    """A file that is not read. The message names it without its folder; ``strerror`` is the
+    reason and ``filename`` the path, so that whoever reports an OSError reports this as well."""
+
+    def __init__(self, path: str | Path, why: str) -> None:
+        super().__init__(errno.EINVAL, why, os.fspath(path))
+
+    def __str__(self) -> str:
+        return f"{_name(Path(self.filename))} {self.strerror}"
+
+    def __reduce__(self) -> tuple[type[UnsafeFile], tuple[str, str]]:
+        """Pickle it by its own arguments, for worker processes."""
+        return UnsafeFile, (str(self.filename), str(self.strerror))
 
 
 class NotUtf8(UserError, ValueError):
@@ -57,34 +72,60 @@ def text_of(content: bytes, file: Path) -> str:
         raise NotUtf8(f"{_readable(file)} is not UTF-8 ({wrong}): save it as UTF-8") from None
 
 
-def read_utf8(file: Path) -> bytes:
-    """Read the bytes of a text that the user named, which may be a pipe. Raises NotUtf8,
-    OSError."""
-    return utf8(file.read_bytes(), file)
+def read_utf8(file: Path, max_bytes: int | None = None) -> bytes:
+    """Read the bytes of a text. Raises NotUtf8, UnsafeFile, OSError."""
+    return utf8(read_regular(file, max_bytes), file)
 
 
-def read_text(file: Path) -> str:
-    """Read a text that the user named, which may be a pipe. Raises NotUtf8, OSError."""
-    return text_of(file.read_bytes(), file)
+def read_text(file: Path, max_bytes: int | None = None) -> str:
+    """Read a text. Raises NotUtf8, UnsafeFile, OSError."""
+    return text_of(read_regular(file, max_bytes), file)
 
 
-def open_regular(path: Path, max_bytes: int | None = None) -> BinaryIO:
+def special_kind(path: str | Path) -> str:
+    """Name what is neither a regular file nor a folder: "a pipe", "a device" or "a socket"; ""
+    for files, folders and what does not exist. Nothing is opened."""
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - many times quicker
+    except (OSError, ValueError):
+        return ""
+    return "" if stat.S_ISDIR(mode) else _kind(mode)
+
+
+def check_regular(path: str | Path) -> None:
+    """Refuse a path at which a library that opens files itself (SQLite) would meet a pipe or a
+    device. Raises UnsafeFile."""
+    if kind := special_kind(path):
+        raise UnsafeFile(path, f"is not a file ({kind})")
+
+
+def open_regular(
+    path: str | Path, max_bytes: int | None = None, *, sparse: bool = True
+) -> BinaryIO:
     """Open the file for reading. Raises UnsafeFile for one that is no regular file or is larger
-    than ``max_bytes``, OSError."""
+    than ``max_bytes``, and without ``sparse`` for a large one with holes: a reader of lines without
+    a limit would never come to an end of its zeros. Raises OSError."""
     _check(path, os.stat(path), max_bytes)  # noqa: PTH116 - many times quicker
     descriptor = os.open(path, _READING)
     try:
-        _check(path, os.fstat(descriptor), max_bytes)
+        status = os.fstat(descriptor)
+        _check(path, status, max_bytes)
+        if not sparse and status.st_size > _LARGE and _has_hole(descriptor, status.st_size):
+            raise UnsafeFile(
+                path, f"is a sparse file ({status.st_size:,} bytes, most of them zero)"
+            )
         return open(descriptor, "rb")  # noqa: PTH123 - the caller closes it
     except BaseException:
         os.close(descriptor)
         raise
 
 
-def read_regular(path: Path, max_bytes: int) -> bytes:
-    """Read the bytes of the file. Raises UnsafeFile as ``open_regular`` does, OSError."""
-    with open_regular(path, max_bytes) as file:
-        return _whole(file, path, max_bytes)
+def read_regular(path: str | Path, max_bytes: int | None = None) -> bytes:
+    """Read the bytes of the file, of at most 2 GiB by default. Raises UnsafeFile as
+    ``open_regular`` does, OSError."""
+    limit = MAX_WHOLE if max_bytes is None else max_bytes
+    with open_regular(path, limit) as file:
+        return _whole(file, path, limit)
 
 
 class DataFolder:
@@ -113,7 +154,7 @@ class DataFolder:
     def open(self, path: Path, max_bytes: int | None = None) -> BinaryIO:
         """Open the file for reading. Raises UnsafeFile, also for one outside, and OSError."""
         if not self.holds(path):
-            raise UnsafeFile(f"{_name(path)} {_OUTSIDE}")
+            raise UnsafeFile(path, _OUTSIDE)
         return open_regular(path, max_bytes)
 
     def read(self, path: Path, max_bytes: int) -> bytes:
@@ -129,26 +170,46 @@ class DataFolder:
         return _closed(real).startswith(self._roots)
 
 
-def _whole(file: BinaryIO, path: Path, max_bytes: int) -> bytes:
+def _whole(file: BinaryIO, path: str | Path, max_bytes: int) -> bytes:
     # Room for what the file holds now, not for what it may: that takes longer than the reading.
     size = min(os.fstat(file.fileno()).st_size, max_bytes)
     content = file.read(size + 1)
     if len(content) > size:  # it grew since, or does not tell its size
         content += file.read(max_bytes + 1 - len(content))
     if len(content) > max_bytes:
-        raise UnsafeFile(_too_large(path, len(content), max_bytes))
+        raise UnsafeFile(path, _too_large(len(content), max_bytes))
     return content
 
 
-def _check(path: Path, status: os.stat_result, max_bytes: int | None) -> None:
+def _check(path: str | Path, status: os.stat_result, max_bytes: int | None) -> None:
     if not stat.S_ISREG(status.st_mode):
-        raise UnsafeFile(f"{_name(path)} is not a file (a folder, a pipe or a device)")
+        raise UnsafeFile(path, f"is not a file ({_kind(status.st_mode)})")
     if max_bytes is not None and status.st_size > max_bytes:
-        raise UnsafeFile(_too_large(path, status.st_size, max_bytes))
+        raise UnsafeFile(path, _too_large(status.st_size, max_bytes))
 
 
-def _too_large(path: Path, size: int, max_bytes: int) -> str:
-    return f"{_name(path)} is larger than {max_bytes / 2**20:g} MiB ({size:,} bytes)"
+def _kind(mode: int) -> str:
+    kinds = {
+        stat.S_IFREG: "",
+        stat.S_IFDIR: "a folder",
+        stat.S_IFIFO: "a pipe",
+        stat.S_IFSOCK: "a socket",
+    }
+    return kinds.get(stat.S_IFMT(mode), "a device")
+
+
+def _has_hole(descriptor: int, size: int) -> bool:
+    """Return True if the file system stores no bytes for a part of the file."""
+    try:
+        hole = os.lseek(descriptor, 0, os.SEEK_HOLE)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    except (AttributeError, OSError):  # not every system knows of holes
+        return False
+    return hole < size
+
+
+def _too_large(size: int, max_bytes: int) -> str:
+    return f"is larger than {max_bytes / 2**20:g} MiB ({size:,} bytes)"
 
 
 def _blobs(root: str) -> list[str]:

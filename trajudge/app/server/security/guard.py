@@ -3,17 +3,18 @@ that are too large, whoever is not signed in."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from urllib.parse import parse_qs, urlsplit
+from html import escape
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.security.limits import RequestLimit
-from trajudge.app.server.security.sessions import Sessions
+from trajudge.app.server.security.sessions import Sessions, SignIn, client_of
+from trajudge.app.server.settings import bracketed
 
 MAX_BODY = 1_000_000
 """Bytes of a request's body."""
@@ -23,18 +24,15 @@ _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 # What everybody may have who reaches the application at all.
 _OPEN = ("/login", "/healthz", "/favicon.ico", "/static/")
 
-People = Callable[[str], str | None]
-"""From a token to the name of whom it was given to, None for a token of nobody's."""
-
 
 @dataclass(frozen=True)
 class Guard:
-    """An application behind the checks of every request. ``people`` None: nobody signs in."""
+    """An application behind the checks of every request. ``sign_in`` None: nobody signs in."""
 
     app: ASGIApp
     hosts: frozenset[str]
     sessions: Sessions
-    people: People | None
+    sign_in: SignIn | None
     limit: RequestLimit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,28 +50,61 @@ class Guard:
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
-        self._check_host(headers)
+        self._check_host(scope, headers)
         session = self.sessions.read(headers.get("cookie", ""))
-        self.limit.count(session or str((scope.get("client") or ("",))[0]))
+        self.limit.count(session or client_of(scope))
         fresh = session is None
         session = session or self.sessions.begin()
         body = await self._checked_body(scope, headers, receive, None if fresh else session)
         person = self.sessions.person(session)
+        if self.sign_in is not None and scope["method"] in _READING:
+            given = dict(parse_qsl(scope["query_string"].decode("latin-1"))).get("token")
+            if given is not None:
+                answer = await self._sign_in_by_address(self.sign_in, scope, headers, given)
+                await answer(scope, receive, send)
+                return
+            kind, _, given = headers.get("authorization", "").partition(" ")
+            if person is None and kind.lower() == "bearer":
+                person = await self.sign_in.person(given.strip(), client_of(scope))
         state = scope.setdefault("state", {})
-        state.update(session=session, person=person, csrf=self.sessions.csrf(session), body=body)
-        if self.people is not None and person is None and not scope["path"].startswith(_OPEN):
+        state.update(session=session, csrf=self.sessions.csrf(session), body=body)
+        state.update(person=person or None, signed_in=person is not None)
+        if self.sign_in is not None and person is None and not scope["path"].startswith(_OPEN):
             await self._ask_for_token(scope, headers)(scope, receive, send)
             return
         cookie = self.sessions.set_cookie(session) if fresh and _is_page(scope) else None
         await self.app(scope, _replayed(body, receive), _with_cookie(send, cookie))
 
-    def _check_host(self, headers: Headers) -> None:
-        """Refuse the name of another site, whose pages a name server leads here (DNS rebinding)."""
+    def _check_host(self, scope: Scope, headers: Headers) -> None:
+        """Refuse the name of another site, whose pages a name server leads here (DNS rebinding).
+        The address at which the connection arrived is this machine's own, whichever it is."""
         hosts = headers.getlist("host")
-        if len(hosts) != 1 or hosts[0].lower() not in self.hosts:
-            raise PageError(
-                421, "This host name is not served here: open the address that was printed."
-            )
+        if len(hosts) == 1 and hosts[0].lower() in {*self.hosts, _arrived_at(scope)}:
+            return
+        name = hosts[0][:100] if len(hosts) == 1 else "of none or several names"
+        raise PageError(
+            421,
+            f"The host {name!r} is not served here: open an address that was printed at the start, "
+            "or start with --allow-host NAME for another name of this machine or of a proxy.",
+        )
+
+    async def _sign_in_by_address(
+        self, sign_in: SignIn, scope: Scope, headers: Headers, token: str
+    ) -> Response:
+        """Answer an address that holds a token: with a cookie, and the address without it."""
+        person = await sign_in.person(token, client_of(scope))
+        if person is None:
+            raise PageError(403, "The token in this address is not known here: open /login.")
+        fields = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        query = urlencode([(name, value) for name, value in fields if name != "token"])
+        path = "/" + scope["raw_path"].decode("latin-1").lstrip("/")
+        address = path + (f"?{query}" if query else "")
+        cookie = {"Set-Cookie": sign_in.cookie_for(person, headers)}
+        if headers.get("sec-fetch-site") != "cross-site":
+            return RedirectResponse(address, 303, cookie)
+        # A strict cookie is not sent when a page of another site, such as a mail, leads here.
+        leads = f'<meta http-equiv="refresh" content="0;url={escape(address)}">'
+        return HTMLResponse(f"<!doctype html>{leads}<title>trajudge</title>", headers=cookie)
 
     async def _checked_body(
         self, scope: Scope, headers: Headers, receive: Receive, session: str | None
@@ -99,7 +130,16 @@ class Guard:
     def _ask_for_token(self, scope: Scope, headers: Headers) -> Response:
         if scope["method"] in _READING and "text/html" in headers.get("accept", ""):
             return RedirectResponse("/login", 303)
-        raise PageError(401, "Sign in first: open /login with the token that was printed.")
+        raise PageError(
+            401,
+            "Sign in first: open the address with the token that was printed, or send the header  "
+            "Authorization: Bearer TOKEN",
+        )
+
+
+def _arrived_at(scope: Scope) -> str | None:
+    host, port = scope.get("server") or ("", None)
+    return f"{bracketed(host)}:{port}" if port else None
 
 
 def _check_origin(headers: Headers) -> None:

@@ -16,6 +16,10 @@ class RequestLimit:
         self._most, self._seconds = most, seconds
         self._counts: dict[str, tuple[float, int]] = {}
 
+    def forget(self, sender: str) -> None:
+        """Count the requests of a sender anew."""
+        self._counts.pop(sender, None)
+
     def count(self, sender: str) -> None:
         """Count a request. Raises PageError 429 for one too many."""
         now = time.monotonic()

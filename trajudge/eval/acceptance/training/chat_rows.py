@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.acceptance.training.examples import TrainingExample, TrainingTurn
+from trajudge.trajectories.util.safe_files import read_regular
 
 # OpenAI's limit of images in one fine-tuning example.
 MOST_IMAGES = 10
@@ -117,4 +118,4 @@ def _with_placeholder(turn: TrainingTurn) -> dict[str, str]:
 
 def _data_url(file: Path) -> str:
     kind = "png" if file.suffix == ".png" else "jpeg"
-    return f"data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    return f"data:image/{kind};base64,{base64.b64encode(read_regular(file)).decode()}"

@@ -15,6 +15,7 @@ from trajudge.eval.acceptance.acceptance import put_line
 from trajudge.eval.acceptance.training.examples import TrainingExample
 from trajudge.eval.acceptance.training.formats import FORMATS, features
 from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.trajectories.util.safe_files import open_regular, read_regular
 
 NOT_TAKEN = "more images than the trainer takes"
 PROVENANCE = "provenance"
@@ -82,12 +83,12 @@ def _to_parquet(staged: Path, target: Path, config: TrainingConfig, images: Path
 
 
 def _rows(staged: str, images: str | None) -> Iterator[dict[str, Any]]:
-    with Path(staged).open("rb") as file:
+    with open_regular(staged) as file:
         for line in file:
             row = orjson.loads(line)
             if images is not None:
                 row["images"] = [
-                    {"bytes": (Path(images) / name).read_bytes(), "path": Path(name).name}
+                    {"bytes": read_regular(Path(images) / name), "path": Path(name).name}
                     for name in row["images"]
                 ]
             yield row

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.stored_lines import KeyFields
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import utf8
+from trajudge.trajectories.util.safe_files import open_regular, utf8
 from trajudge.trajectories.util.validation import first_error
 
 
@@ -102,7 +102,7 @@ def whole_lines(path: Path, offset: int = 0) -> Iterator[JournalLine]:
     newline was torn by a kill and is left out. Raises UserError if the file cannot be read, or is
     UTF-16."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path, sparse=False) as file:
             file.seek(offset)
             for number, content in enumerate(file, start=1):
                 text = content if offset else utf8(content, path)

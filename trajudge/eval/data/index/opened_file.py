@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import weakref
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +11,7 @@ from pydantic import ValidationError
 from trajudge.eval.data.index.lines import unreadable
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import open_regular
 
 R = TypeVar("R", bound=Record)
 
@@ -23,14 +23,13 @@ class OpenedFile:
         """Open it. Raises UserError if it cannot be read."""
         self.path = path
         try:
-            self._descriptor = os.open(path, os.O_RDONLY)
+            self._file = open_regular(path)
         except OSError as error:
             raise unreadable(path, error) from error
-        weakref.finalize(self, os.close, self._descriptor)
 
     def line(self, offset: int, length: int) -> bytes:
         """Read ``length`` bytes at ``offset``."""
-        return os.pread(self._descriptor, length, offset)
+        return os.pread(self._file.fileno(), length, offset)
 
     def record(self, kind: type[R], offset: int, length: int) -> R:
         """Decode the line of ``length`` bytes at ``offset``. Raises UserError for one that was

@@ -25,6 +25,7 @@ from trajudge.eval.data.index.cache_place import (
 )
 from trajudge.eval.data.index.keys import KeyColumns
 from trajudge.trajectories.util.atomic import write_bytes
+from trajudge.trajectories.util.safe_files import read_regular
 
 # A smaller file is read as quickly as its columns are looked up. Bytes.
 LARGE = 2**22
@@ -97,7 +98,7 @@ class SavedTable:
         try:
             if self.place is None or not self.place.is_file():
                 return None
-            content = memoryview(self.place.read_bytes())
+            content = memoryview(read_regular(self.place))
             checksum = int.from_bytes(content[4:_HEAD], "big")
             if content[:4] != _MAGIC or zlib.crc32(content[_HEAD:]) != checksum:
                 return None

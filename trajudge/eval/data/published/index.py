@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 import zlib
 from collections.abc import Iterable
@@ -24,7 +23,7 @@ from trajudge.eval.data.published.columns import Identity, identity_of
 from trajudge.eval.data.published.file import JudgmentFile, read_file
 from trajudge.eval.data.published.listing import JudgeFolder
 from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.trajectories.util.safe_files import DataFolder, read_regular
 
 NAME = ".index.msgpack"
 # A pipe among the files must not be waited for.
@@ -123,10 +122,7 @@ class JudgmentIndex:
         if self._place is None:
             return {}
         try:
-            status = self._place.stat()
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MAX_BYTES:
-                raise ValueError(f"no file, or one larger than {_MAX_BYTES} bytes")
-            return _decode(self._place.read_bytes())
+            return _decode(read_regular(self._place, _MAX_BYTES))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:

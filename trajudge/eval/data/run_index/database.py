@@ -11,6 +11,7 @@ from pathlib import Path
 
 from trajudge.eval.data.run_index.schema import TABLES, VERSION
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import check_regular
 
 LIMIT = 2.0
 """Seconds that one reading may take."""
@@ -78,6 +79,7 @@ def _opened(place: Path) -> sqlite3.Connection:
 
 
 def _connected(place: Path) -> sqlite3.Connection:
+    check_regular(place)
     return sqlite3.connect(place, timeout=_WAIT, isolation_level=None, check_same_thread=False)
 
 

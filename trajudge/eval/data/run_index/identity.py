@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from trajudge.trajectories.util.safe_files import open_regular
+
 _ENDS = 4_096  # bytes at either end of what was read
 
 
@@ -23,7 +25,7 @@ class ReadMark(NamedTuple):
 def mark_of(path: Path, end: int) -> ReadMark:
     """Note that a file was read up to ``end``; of a file that is not there, nothing."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             status = path.stat()
             return ReadMark(
                 status.st_ino, end, status.st_size, status.st_mtime_ns, _hash_of_ends(file, end)
@@ -35,7 +37,7 @@ def mark_of(path: Path, end: int) -> ReadMark:
 def is_continued(path: Path, mark: ReadMark) -> bool:
     """Tell whether the file is the one that was read, with nothing but more lines at its end."""
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             status = path.stat()
             if status.st_ino != mark.number or status.st_size < mark.size:
                 return False

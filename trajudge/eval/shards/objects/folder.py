@@ -13,6 +13,7 @@ from pathlib import Path
 from trajudge.eval.shards.objects.store import StoredObject
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 _GUARD = ".guard"
 
@@ -33,7 +34,7 @@ class FolderStore:
     def read(self, name: str) -> StoredObject | None:
         with self._explained(name):
             try:
-                content = self._path(name).read_bytes()
+                content = read_regular(self._path(name))
             except FileNotFoundError:
                 return None
         return StoredObject(content, _version(content))

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from trajudge.trajectories.util.secrets import masked
+
 _TEXTS = {"message", "msg", "error", "detail", "details", "title", "raw", "error_message"}
 _TEXTS |= {"error_msg", "status_msg", "reasons"}
 _CODES = {"code", "type", "status", "status_code", "error_type", "error_code", "reason"}
@@ -34,15 +36,15 @@ class ErrorBody(NamedTuple):
 
 
 def read_error(body: bytes) -> ErrorBody:
-    """Parse the error in a body; its beginning is the message where it has none (a page's text
-    without its markup)."""
+    """Parse the error in a body, its keys masked; its beginning is the message where it has none (a
+    page's text without its markup)."""
     text = body.decode("utf-8-sig", "replace")
     content = _json(text)
     if content is None:
         is_page = bool(_PAGE.match(text))
         words = _MARKUP.sub(" ", text).strip() if is_page else text
-        return ErrorBody(words[:_LONGEST], is_page=is_page)
-    return error_of(content) or ErrorBody(str(content)[:_LONGEST])
+        return ErrorBody(masked(words)[:_LONGEST], is_page=is_page)
+    return error_of(content) or ErrorBody(masked(str(content))[:_LONGEST])
 
 
 def error_of(content: Any) -> ErrorBody | None:
@@ -56,7 +58,7 @@ def error_of(content: Any) -> ErrorBody | None:
     if not texts and not ({"error", "base_resp"} & _keys(content) and codes):
         return None
     code, *others = codes or [""]
-    return ErrorBody("; ".join(texts)[:_LONGEST], code, " ".join(others), parameter)
+    return ErrorBody(masked("; ".join(texts))[:_LONGEST], code, " ".join(others), parameter)
 
 
 def _gather(content: Any, texts: dict[str, None], codes: dict[str, None], depth: int) -> str:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.protocols.reasoning import NAMES
+from trajudge.trajectories.util.secrets import is_secret_header
 
 BODY, HEADERS = "extra_body", "extra_headers"
 HIDDEN = "(secret)"
-_SECRET_NAME = re.compile(r"auth|key|token|secret|cookie|credential|password|signature", re.I)
-_SECRET_VALUE = re.compile(
-    r"\b(sk|pk|key|gsk|xai|hf)[-_][\w*.-]{6,}|Bearer\s+\S+|Basic\s+\S+", re.I
-)
 
 
 class Extras(NamedTuple):
@@ -49,6 +45,6 @@ def merged(parameters: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, 
 def without_secrets(headers: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return the headers as journals, manifests and cache keys hold them."""
     return {
-        name: HIDDEN if _SECRET_NAME.search(name) or _SECRET_VALUE.search(value) else value
+        name: HIDDEN if is_secret_header(name, value) else value
         for name, value in sorted(headers.items())
     }

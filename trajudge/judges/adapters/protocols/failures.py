@@ -27,6 +27,7 @@ from trajudge.judges.adapters.overflow import with_numbers
 from trajudge.judges.adapters.protocols import wordings
 from trajudge.judges.adapters.protocols.error_body import ErrorBody
 from trajudge.judges.adapters.protocols.headers import rate_headers, retry_after
+from trajudge.trajectories.util.secrets import masked
 
 CHECK_MODEL = "check --model and --base-url"
 _SHOWN = 200
@@ -34,7 +35,6 @@ _PARAMETER_TEXT = re.compile(
     r"not support|unsupported|deprecated|not permitted|unknown|unrecognized|cannot be used",
     re.IGNORECASE,
 )
-_SECRET = re.compile(r"\b(sk|pk|key|gsk|xai|hf)[-_][\w*.-]{6,}|Bearer\s+\S+", re.IGNORECASE)
 
 
 def failure(
@@ -130,5 +130,5 @@ def refused_parameter(error: ErrorBody, sent: Collection[str]) -> str | None:
 
 def shown(message: str) -> str:
     """Return a provider's words on one line, cut, without what looks like a key."""
-    line = " ".join(_SECRET.sub("[key]", message).split())
+    line = " ".join(masked(message).split())
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import read_regular
 
 
 class Payments:
@@ -101,7 +102,7 @@ def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
     is not known."""
     sent: dict[str, tuple[str, float | None]] = {}
     settled: dict[str, float] = {}
-    lines = path.read_bytes().split(b"\n") if path.is_file() else []
+    lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines:
         try:
             entry = orjson.loads(line)

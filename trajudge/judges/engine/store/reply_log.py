@@ -17,6 +17,7 @@ from pathlib import Path
 import orjson
 
 from trajudge.trajectories.util.file_lock import lock, remove
+from trajudge.trajectories.util.safe_files import read_regular
 
 LARGE = 2**20  # bytes
 
@@ -93,7 +94,7 @@ def left_behind(path: Path) -> Iterator[list[ReplyRow]]:
     ]
     done = False
     try:
-        yield [row for log, _ in found for row in _rows(log.read_bytes())]
+        yield [row for log, _ in found for row in _rows(read_regular(log))]
         done = True
     finally:
         for log, descriptor in found:

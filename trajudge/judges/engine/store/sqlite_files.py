@@ -6,12 +6,14 @@ import sqlite3
 from pathlib import Path
 
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.safe_files import check_regular
 
 BUSY_SECONDS = 60.0
 
 
 def connect(path: Path, *, synchronous: str = "FULL") -> sqlite3.Connection:
-    """Open a connection in autocommit. Raises sqlite3.Error."""
+    """Open a connection in autocommit. Raises sqlite3.Error, UnsafeFile."""
+    check_regular(path)
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.trajectories.util.local.cache import cache_folder
+from trajudge.trajectories.util.safe_files import read_regular
 
 
 class NoEnvironment(Exception):
@@ -34,7 +35,7 @@ class PinnedPackage(NamedTuple):
     @property
     def folder(self) -> Path:
         """Where the environment stands; another pin file or Python has another."""
-        text = self.pins.read_bytes() + sys.version.encode()
+        text = read_regular(self.pins) + sys.version.encode()
         return cache_folder() / f"{self.name}-{hashlib.sha256(text).hexdigest()[:16]}"
 
     @property
