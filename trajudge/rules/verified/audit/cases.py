@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from trajudge.rules.har.records import in_time_order
 from trajudge.rules.mutation.mutators import EQUIVALENT, NEAR_MISSES
 from trajudge.rules.mutation.testing import MutationCase, MutationSuite, Mutator, Variant
 from trajudge.rules.mutation.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
@@ -62,7 +63,10 @@ def mutation_suite(
         cases = _built(tasks)
     else:
         where = dict(hosts)
-        cases = _recorded({str(task.task_id): task for task in tasks}, runs, hosts, states)
+        sent = mode != Mode.RELEASE.value
+        cases = _recorded(
+            {str(task.task_id): task for task in tasks}, runs, hosts, states, sent=sent
+        )
     return MutationSuite(
         cases=cases,
         evaluator=_OnEntries(evaluator_of(mode, where), states),
@@ -102,15 +106,21 @@ def _built(tasks: Iterable[Task]) -> Iterator[MutationCase]:
 
 
 def _recorded(
-    tasks: Mapping[str, Task], folder: Path, hosts: Hosts, states: dict[str, Mapping[str, State]]
+    tasks: Mapping[str, Task],
+    folder: Path,
+    hosts: Hosts,
+    states: dict[str, Mapping[str, State]],
+    *,
+    sent: bool,
 ) -> Iterator[MutationCase]:
+    """Yield the recorded runs; ``sent``: in the order in which the requests were sent."""
     for task_id in found_runs(folder, tasks):
         task = tasks[task_id]
         files = run_files(folder, task.task_id)
         trace = read_trace(files.trace)
         if task.backend_checks:
             states[task_id] = run_states(files.state, {})
-        entries = None if trace is None else [_plain(event) for event in trace.events]
+        entries = None if trace is None else _plain_entries(trace, sent=sent)
         yield _case(task, _answered(read_answer(files.answer)), entries, hosts)
 
 
@@ -124,9 +134,16 @@ def _answered(said: object) -> object:
     return record
 
 
+def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
+    """Return the entries as JSON, without their times: mutators move them."""
+    order = in_time_order([event.entry for event in trace.events])
+    return [_plain(trace.events[at]) for at in (order if sent else range(len(order)))]
+
+
 def _plain(event: Event) -> Entry:
     """Return an entry as JSON, with the body that a Playwright trace keeps beside it."""
     entry: Entry = msgspec.json.decode(msgspec.json.encode(event.entry))
+    del entry["startedDateTime"]
     if event.resources:
         for part, body in (("request", "postData"), ("response", "content")):
             found = event.post_data if part == "request" else event.content
