@@ -102,8 +102,8 @@ Work = tuple[Callable[[], object], int]  # and how many runs it judges
 
 def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
     """Return our work, and the synthetic runs for the other side."""
+    from trajudge.rules.audit.verified.synthesis import synthesise
     from trajudge.rules.values import Mode
-    from trajudge.rules.verified.audit.synthesis import synthesise
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.network.read import load_trace

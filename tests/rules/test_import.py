@@ -15,14 +15,14 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
     [
         "trajudge.rules.verdict",
         "trajudge.rules.webarena",
-        "trajudge.rules.webarena.suite",
-        "trajudge.rules.weaknesses",
-        "trajudge.rules.blind.__main__",
-        "trajudge.rules.lint",
-        "trajudge.rules.mutation.mutators",
-        "trajudge.rules.mutate",
+        "trajudge.rules.audit.webarena",
+        "trajudge.rules.audit.weaknesses",
+        "trajudge.rules.audit.blind",
+        "trajudge.rules.audit.lint",
+        "trajudge.rules.audit.mutators",
+        "trajudge.rules.audit.mutate",
         "trajudge.rules.evaluate",
-        "trajudge.rules.verified.audit.suite",
+        "trajudge.rules.audit.verified.suite",
     ],
 )
 def test_nothing_slow_is_imported(module: str) -> None:

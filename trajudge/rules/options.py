@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,29 +14,21 @@ from trajudge.trajectories.util.options import OptionAdder
 if TYPE_CHECKING:
     from trajudge.rules.verified.network.sites import Hosts
 
-# The kinds of task files, and the module that holds the ``SUITE`` of each.
-KINDS: Mapping[str, str] = {
-    "webarena": "trajudge.rules.webarena.suite",
-    "verified": "trajudge.rules.verified.audit.suite",
-}
-
-# --config was the sites' file in the version before; everywhere else it is a file of options.
-OLD_SITES = {"--config": "--sites"}
+# As rules.dialects.DIALECTS, which --help does not wait for; a test compares them.
+DIALECT_NAMES = ("webarena", "webchorearena", "visualwebarena", "webarena-lite", "verified", "real")
 
 
-def rules_parser(
-    name: str, purpose: str, exit_codes: str, *, old: Mapping[str, str] | None = None
-) -> Parser:
+def rules_parser(name: str, purpose: str, exit_codes: str) -> Parser:
     """Make the parser of ``trajudge rules NAME``; ``purpose`` is shown to its first blank line."""
     first, codes = purpose.split("\n\n", maxsplit=1)[0], f"exit codes: {exit_codes}"
-    return Parser(prog=f"trajudge rules {name}", description=first, epilog=codes, old=old)
+    return Parser(prog=f"trajudge rules {name}", description=first, epilog=codes)
 
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:
-    """Add ``--tasks``, ``--kind`` and ``--mode``."""
+    """Add ``--tasks``, ``--dialect`` and ``--mode``."""
     add = OptionAdder(parser)
     add.file("--tasks", "the task file", required=True)
-    add.choice("--kind", tuple(KINDS), "kind of the tasks (default: detected)")
+    add.choice("--dialect", DIALECT_NAMES, "dialect of the tasks (default: recognised)")
     add.value(
         "--mode", "MODE", "Verified: sound, release-1.2.3; WebArena: original (default: the first)"
     )

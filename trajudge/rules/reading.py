@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -84,3 +85,49 @@ def json_or_text(text: str) -> Any:
     except (ValueError, RecursionError, InvalidValue):
         return text
     return value
+
+
+def json_text(value: object, most: int = 60) -> str:
+    """Return a value as JSON, cut after so many characters."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+class Flaw(msgspec.Struct, frozen=True):
+    """Why a task of a file cannot be read: its field, what stands there, one clause on what is
+    wrong. The tasks beside it are read."""
+
+    field: str
+    problem: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}" if self.field else self.problem
+
+
+_PLACE = re.compile(r" - at `\$\.?([^`]*)`\Z")
+
+
+def flaw_of(error: Exception, data: bytes) -> tuple[Flaw, dict[str, Any]]:
+    """Return the flaw that a decoder names in a record, and the record; {} if it is no object."""
+    try:
+        record = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return Flaw("", "cannot be read"), {}
+    if not isinstance(record, dict):
+        return Flaw("", f"is {json_text(record)}, not an object"), {}
+    problem = str(error)
+    found = _PLACE.search(problem)
+    field = found[1] if found else ""
+    value: Any = record
+    for name in field.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    problem = _PLACE.sub("", problem)
+    return Flaw(field, problem[:1].lower() + problem[1:], value if field else None), record
+
+
+def task_id_of(record: dict[str, Any], position: int) -> int | str:
+    """Return the id of a task that cannot be read; its position in the file where it has none."""
+    named = record.get("task_id")
+    usable = isinstance(named, int | str) and not isinstance(named, bool)
+    return named if usable else f"number {position}"

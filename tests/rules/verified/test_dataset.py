@@ -72,7 +72,7 @@ def test_the_published_counts(real_data: Path) -> None:
         (_record(evals=[]), "evals"),
         (_record(task_id="../x"), "names no folder"),
         (_record(task_id=".."), "names no folder"),
-        (_record(eval=[]), "has no eval"),
+        (_record(eval=[]), "eval: holds no check"),
         (_record(eval=[{"evaluator": "Other"}]), "Other"),
         (_record(eval=_record()["eval"] * 2), "keep one"),
     ],

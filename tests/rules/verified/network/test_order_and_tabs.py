@@ -103,7 +103,7 @@ def test_the_last_page_of_each_tab_counts(shown: Shown, both: Outcome, single: O
 @pytest.mark.slow
 def test_two_tabs_of_a_real_browser_are_told_apart(chromium: Path, tmp_path: Path) -> None:
     """As case 10, recorded by Playwright: each tab opens the site's start page first."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
+    from playwright.sync_api import sync_playwright
 
     file = tmp_path / "network.har"
     with shop() as (site, _), sync_playwright() as playwright:

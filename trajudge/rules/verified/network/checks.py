@@ -1,11 +1,11 @@
 """Holding a run's requests to a specification, in the sound mode.
 
-Which requests a check is about: in a task that asks to navigate, what the tab showed last (see
-``final_page``; the last two where the task names two, of the last two tabs); otherwise the requests with the method, base
-address and referring page that it names, of those the last (any of them for a check that leaves
-further changes open, see ``others``). Checks that name the same requests (two
-members are invited one after the other) are about the last of them together and are paired with
-them one to one, in any order.
+Which requests a check is about: in a task that asks to navigate, what the tabs showed last (see
+``final_page``; where the task names two pages, the last two, of two tabs first); otherwise the
+requests with the method, base address and referring page that it names, of those the last (any of
+them for a check that leaves further changes open, see ``others``). Checks that name the same
+requests (two members are invited one after the other) are about the last of them together and are
+paired with them one to one, in any order.
 """
 
 from __future__ import annotations
