@@ -80,6 +80,10 @@ def _response(**fields: Any) -> dict[str, Any]:
     return {**msgspec.json.decode(_OK), **fields}
 
 
+def _at(second: int) -> dict[str, str]:
+    return {"startedDateTime": f"2026-01-01T00:00:0{second}Z"}
+
+
 _DOCUMENT = {"sec-fetch-dest": "document", "sec-fetch-user": "?1", "sec-fetch-mode": "navigate"}
 _POST = _entry("/post", "POST", form="a=x")
 _OBJECT_HEADERS = {**_POST, "request": {**_POST["request"], "headers": {"accept": "*/*"}}}
@@ -135,6 +139,16 @@ EXAMPLES = (
           _entry("/cart", headers={"sec-fetch-dest": "document", "sec-fetch-user": "?0"})),
     _went("the page, kept by the browser (304)", "Only status 200 is the page in the release.",
           _entry("/cart", status=304, headers=_DOCUMENT)),
+    _went("the page, sent last and first in the file",
+          "The release reads the order of the file, HAR that of the times.",
+          {**_entry("/cart"), **_at(2)}, {**_entry("/"), **_at(1)}),
+    ReleaseDifference(
+        "last page", "`/cart` and `/tea`", "each in a tab of its own, after the home page",
+        "The release knows no tabs: the last page of the file counts.",
+        _task("navigate", None, _PAGE, {"expected": {"url": "__SHOPPING__/tea"}}), _NAVIGATED,
+        tuple({**_entry(path), "pageref": tab}
+              for path, tab in (("/", "1"), ("/cart", "1"), ("/", "2"), ("/tea", "2"))),
+    ),
     ReleaseDifference(
         "last page", "`/route/v1/…/1,2;3,4`", "the map, then the route that its script asks for",
         "Only the load of a page counts in the release.", _task("navigate", None, _ROUTE),
