@@ -16,12 +16,12 @@ import msgspec
 
 from trajudge.rules import webarena
 from trajudge.rules.dialects import Dialect, detected, dialect
-from trajudge.rules.options import sites_of
 from trajudge.rules.output import write_json
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.backend import State, captured
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.sites import given_hosts
 from trajudge.rules.verified.runs.batch import SECONDS, Batch, judge_all
 from trajudge.rules.verified.runs.files import found_runs, load_steps
 from trajudge.rules.verified.runs.package_results import write_package_results
@@ -185,7 +185,7 @@ def _verified_study(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
     """Return the results of a study's runs by Verified's rules. Raises UserError."""
-    hosts = sites_of(config.sites, config.site, tasks.values())
+    hosts = given_hosts(config.sites, config.site, tasks.values())
     study = read_study(config.runs, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
     return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
@@ -194,7 +194,7 @@ def _verified_study(
 def _original_evaluator(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task]
 ) -> webarena.WebArenaEvaluator:
-    hosts = sites_of(config.sites, config.site, tasks.values())
+    hosts = given_hosts(config.sites, config.site, tasks.values())
     return webarena.WebArenaEvaluator(sites={name: urls[0] for name, urls in hosts.items()})
 
 
@@ -247,7 +247,7 @@ def _batch(
         ids=ids,
         evaluator=VerifiedEvaluator(
             mode=mode,
-            hosts=sites_of(config.sites, config.site, tasks.values()),
+            hosts=given_hosts(config.sites, config.site, tasks.values()),
             activity=config.require_activity,
         ),
         steps=load_steps(config.steps) if config.steps else {},

@@ -18,7 +18,6 @@ from trajudge.rules.options import (
     add_site_options,
     add_task_options,
     rules_parser,
-    sites_of,
 )
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.exits import OK, command, saved_behind_output
@@ -49,10 +48,11 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.rules.audit.mutation import mutation_report  # noqa: PLC0415
     from trajudge.rules.audit.mutation_report import print_report, write_report  # noqa: PLC0415
     from trajudge.rules.audit.suites import open_tasks  # noqa: PLC0415
+    from trajudge.rules.verified.network.sites import given_hosts  # noqa: PLC0415
     from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
 
     path, rules, mode, tasks = open_tasks(options.tasks, options.dialect, options.mode)
-    sites = sites_of(options.sites, options.site, tasks)
+    sites = given_hosts(options.sites, options.site, tasks)
     suite = rules.mutations(tasks, options.runs, mode, sites)
     with progress_bar() as show:
         report = mutation_report(
