@@ -87,7 +87,7 @@ def harness(folder: Path) -> dict[str, Evaluator]:
     exec(compile(ast.Module(kept, []), str(path), "exec"), names)
     made: dict[str, Evaluator] = {
         "string_match": names["StringEvaluator"](),
-        "url_match": names.get("URLEvaluator", names.get("URLExactEvaluator"))(),
+        "url_match": (names.get("URLEvaluator") or names["URLExactEvaluator"])(),
     }
     return made
 
@@ -239,7 +239,10 @@ def _configuration(task: Task) -> str:
     """Return the task as the harness reads it, with the sites' addresses."""
     spec = task.eval
     url = placed(spec.reference_url or "")
-    record = {"reference_answers": spec.reference_answers or {}, "reference_url": url}
+    record: dict[str, Any] = {
+        "reference_answers": spec.reference_answers or {},
+        "reference_url": url,
+    }
     if spec.url_note is not UNSET:
         record["url_note"] = spec.url_note
     return msgspec.json.encode({"intent": task.intent, "eval": record}).decode()

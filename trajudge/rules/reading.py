@@ -93,7 +93,7 @@ def json_text(value: object, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-class Flaw(msgspec.Struct, frozen=True):
+class TaskFlaw(msgspec.Struct, frozen=True):
     """Why a task of a file cannot be read: its field, what stands there, one clause on what is
     wrong. The tasks beside it are read."""
 
@@ -108,14 +108,14 @@ class Flaw(msgspec.Struct, frozen=True):
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`\Z")
 
 
-def flaw_of(error: Exception, data: bytes) -> tuple[Flaw, dict[str, Any]]:
+def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
     """Return the flaw that a decoder names in a record, and the record; {} if it is no object."""
     try:
         record = msgspec.json.decode(data)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        return Flaw("", "cannot be read"), {}
+        return TaskFlaw("", "cannot be read"), {}
     if not isinstance(record, dict):
-        return Flaw("", f"is {json_text(record)}, not an object"), {}
+        return TaskFlaw("", f"is {json_text(record)}, not an object"), {}
     problem = str(error)
     found = _PLACE.search(problem)
     field = found[1] if found else ""
@@ -123,11 +123,12 @@ def flaw_of(error: Exception, data: bytes) -> tuple[Flaw, dict[str, Any]]:
     for name in field.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     problem = _PLACE.sub("", problem)
-    return Flaw(field, problem[:1].lower() + problem[1:], value if field else None), record
+    return TaskFlaw(field, problem[:1].lower() + problem[1:], value if field else None), record
 
 
 def task_id_of(record: dict[str, Any], position: int) -> int | str:
     """Return the id of a task that cannot be read; its position in the file where it has none."""
     named = record.get("task_id")
-    usable = isinstance(named, int | str) and not isinstance(named, bool)
-    return named if usable else f"number {position}"
+    if isinstance(named, int | str) and not isinstance(named, bool):
+        return named
+    return f"number {position}"

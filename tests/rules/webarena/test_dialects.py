@@ -25,8 +25,12 @@ def task(dialect: str, *checks: str, **spec: Any) -> Task:
     return msgspec.structs.replace(msgspec.convert(record, Task), dialect=dialect)
 
 
-def page(dialect: str, contents: Mapping[str, Any], locator: str = "", **parts: Any) -> Task:
-    check = {"url": "last", "locator": locator, "required_contents": contents, **parts}
+def page(
+    dialect: str, contents: Mapping[str, Any], locator: str = "", *others: dict[str, Any]
+) -> Task:
+    check: dict[str, Any] = {"url": "last", "locator": locator, "required_contents": contents}
+    if others:
+        check["or"] = others
     return task(dialect, "program_html", program_html=[check])
 
 
@@ -67,7 +71,7 @@ def test_webchorearena_knows_other_addresses_and_other_pages() -> None:
     assert RULES.evaluate(spec, "", Trace(url=URL)).outcome is PASS
     assert RULES.evaluate(spec, "", Trace(url="http://shop.test/x")).outcome is FAIL
     other = {"url": "last", "locator": "", "required_contents": {"must_include": ["tea", "milk"]}}
-    checks = page("webchorearena", {"must_include": ["rum", "gin", "tea"]}, **{"or": [other]})
+    checks = page("webchorearena", {"must_include": ["rum", "gin", "tea"]}, "", other)
     for html, score in (("tea, milk", 1.0), ("tea", 0.5), ("gin, rum", 2 / 3), ("", 0.0)):
         trace = Trace(url=URL, pages=(StoredPage(url=URL, html=html),))
         made = RULES.evaluate(checks, None, trace)

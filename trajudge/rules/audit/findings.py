@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.output import brief, first, text_of, write_csv, write_json
-from trajudge.rules.reading import Flaw
+from trajudge.rules.reading import TaskFlaw
 from trajudge.trajectories.util.tables import columns, folded, screen_width
 
 _COLUMNS = ("severity", "task_id", "category", "field", "value", "problem", "mend")
@@ -53,7 +53,7 @@ class Finding(msgspec.Struct, frozen=True):
     mend: str
 
 
-def unreadable_finding(task_id: int | str, flaw: Flaw) -> Finding:
+def unreadable_finding(task_id: int | str, flaw: TaskFlaw) -> Finding:
     """Return the finding on a task that cannot be read."""
     problem = f"No run of the task is judged, for it cannot be read: {flaw.problem}."
     return Finding(

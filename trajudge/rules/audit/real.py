@@ -16,7 +16,7 @@ import msgspec
 from trajudge.rules.audit.findings import Finding, Severities, Severity, unreadable_finding
 from trajudge.rules.audit.suites import Suite
 from trajudge.rules.dialects import Dialect, raw_records
-from trajudge.rules.reading import Flaw, flaw_of, read_bytes
+from trajudge.rules.reading import TaskFlaw, flaw_of, read_bytes
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
@@ -59,7 +59,7 @@ class Task(msgspec.Struct, frozen=True, rename={"task_id": "id", "intent": "goal
     intent: str
     evals: tuple[StateCheck, ...]
     possible: bool = True
-    flaw: Flaw | None = None
+    flaw: TaskFlaw | None = None
 
 
 _TASK = msgspec.json.Decoder(Task)

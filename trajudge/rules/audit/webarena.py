@@ -138,7 +138,7 @@ def _trace(task: Task, sites: Mapping[str, str]) -> Trace:
         )
         for url, values in contents.items()
     )
-    return Trace(url=last, pages=pages, results=results)
+    return Trace(url=last, pages=pages, results=dict[str, str | None](results))
 
 
 def _number(conditions: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from trajudge.rules.reading import (
-    Flaw,
+    TaskFlaw,
     decode,
     flaw_of,
     read_bytes,
@@ -145,7 +145,7 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     intent_template: str = ""
     instantiation_dict: dict[str, Any] = field(default_factory=dict)
     revision: int = 1
-    flaw: Flaw | None = None
+    flaw: TaskFlaw | None = None
 
     @property
     def answer_check(self) -> AnswerCheck | None:
@@ -224,15 +224,15 @@ def _checked(task: Task, seen: Counter[str]) -> Task:
     """Give a task the flaw that the types cannot say."""
     flaw = None
     if seen[str(task.task_id)] > 1:
-        flaw = Flaw("task_id", "two tasks have it: give each its own", task.task_id)
+        flaw = TaskFlaw("task_id", "two tasks have it: give each its own", task.task_id)
     elif not _FOLDER_NAME.fullmatch(str(task.task_id)):
         named = str(task.task_id)[:40]
         problem = f"{named!r} names no folder: use letters, digits, dots, dashes and underscores"
-        flaw = Flaw("task_id", problem, task.task_id)
+        flaw = TaskFlaw("task_id", problem, task.task_id)
     elif not task.eval:
-        flaw = Flaw("eval", "holds no check: give it at least one", [])
+        flaw = TaskFlaw("eval", "holds no check: give it at least one", [])
     elif sum(isinstance(check, AnswerCheck) for check in task.eval) > 1:
-        flaw = Flaw("eval", "holds several AgentResponseEvaluators: keep one")
+        flaw = TaskFlaw("eval", "holds several AgentResponseEvaluators: keep one")
     return msgspec.structs.replace(task, eval=(), flaw=flaw) if flaw else task
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.dialects import DIALECTS, Dialect, detected, dialect, raw_records
-from trajudge.rules.reading import Flaw, decode, flaw_of, read_bytes, task_id_of
+from trajudge.rules.reading import TaskFlaw, decode, flaw_of, read_bytes, task_id_of
 from trajudge.rules.webarena.model import PageCheck, ReferenceAnswers, Run, Specification, Task
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
@@ -48,7 +48,7 @@ def load_tasks(
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
     counted = Counter(str(task.task_id) for task in tasks)
     made = tuple(
-        _flawed(task, Flaw("task_id", "occurs twice: give each task its own", task.task_id))
+        _flawed(task, TaskFlaw("task_id", "occurs twice: give each task its own", task.task_id))
         if counted[str(task.task_id)] > 1
         else task
         for task in tasks
@@ -80,11 +80,11 @@ def _task(data: bytes, position: int, row: Dialect) -> Task:
     return task
 
 
-def _flawed(task: Task, flaw: Flaw) -> Task:
+def _flawed(task: Task, flaw: TaskFlaw) -> Task:
     return msgspec.structs.replace(task, eval=Specification(()), flaw=flaw)
 
 
-def _explained(flaw: Flaw, row: Dialect) -> Flaw:
+def _explained(flaw: TaskFlaw, row: Dialect) -> TaskFlaw:
     """Name what the dialect's harness reads, where the field is none of them."""
     _, found, name = flaw.problem.partition("unknown field `")
     if not found:
@@ -93,15 +93,15 @@ def _explained(flaw: Flaw, row: Dialect) -> Flaw:
     read = sorted({*row.harness.answers, *row.harness.contents})
     close = get_close_matches(name, read, n=1, cutoff=0.75)
     fix = f"write {close[0]}" if close else f"{row.name} reads {', '.join(read)}"
-    return Flaw(f"{flaw.field}.{name}", f"no rule reads it: {fix}")
+    return TaskFlaw(f"{flaw.field}.{name}", f"no rule reads it: {fix}")
 
 
-def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[Flaw]:
+def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[TaskFlaw]:
     """Yield what the types cannot say: keys that are nearly ours, and what only another dialect's
     harness reads, which would not be checked."""
     for name, value in others.items():
         if close := get_close_matches(name, _KNOWN, n=1, cutoff=0.75):
-            yield Flaw(f"eval.{name}", f"no rule reads it: write {close[0]}", value)
+            yield TaskFlaw(f"eval.{name}", f"no rule reads it: write {close[0]}", value)
     spec, harness = task.eval, row.harness
     for name in spec.eval_types:
         if name not in harness.checks:
@@ -116,7 +116,7 @@ def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[Flaw]:
         yield _of_others("eval.or", "or", "", row)
 
 
-def _page_flaws(check: PageCheck, place: str, row: Dialect) -> Iterator[Flaw]:
+def _page_flaws(check: PageCheck, place: str, row: Dialect) -> Iterator[TaskFlaw]:
     for name in check.required_contents.given:
         if name not in row.harness.contents:
             yield _of_others(f"{place}.required_contents.{name}", name, "contents", row)
@@ -127,7 +127,7 @@ def _page_flaws(check: PageCheck, place: str, row: Dialect) -> Iterator[Flaw]:
             yield from _page_flaws(other, f"{place}.or[{index}]", row)
 
 
-def _of_others(field: str, name: str, part: str, row: Dialect) -> Flaw:
+def _of_others(field: str, name: str, part: str, row: Dialect) -> TaskFlaw:
     """Return the flaw of a word that this dialect's harness does not read."""
     readers = [
         other.name
@@ -136,7 +136,7 @@ def _of_others(field: str, name: str, part: str, row: Dialect) -> Flaw:
         if (name in getattr(other.harness, part) if part else other.harness.or_entries)
     ]
     problem = f"{name} is not read in the dialect {row.name}: name --dialect {' or '.join(readers)}"
-    return Flaw(field, problem, name)
+    return TaskFlaw(field, problem, name)
 
 
 def unread_keys(tasks: Sequence[Task]) -> tuple[str, ...]:

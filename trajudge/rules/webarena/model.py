@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from trajudge.rules.dialects import DIALECTS, Harness
-from trajudge.rules.reading import Flaw, template_of
+from trajudge.rules.reading import TaskFlaw, template_of
 
 TaskId = int | str
 UNACHIEVABLE = "N/A"
@@ -125,7 +125,7 @@ class Task(msgspec.Struct, frozen=True):
     instantiation_dict: dict[str, Any] = {}
     string_note: str | UnsetType = UNSET
     dialect: str = "webarena"
-    flaw: Flaw | None = None
+    flaw: TaskFlaw | None = None
 
     @property
     def harness(self) -> Harness:

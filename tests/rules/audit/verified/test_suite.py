@@ -10,8 +10,8 @@ import pytest
 from tests.rules.verified.tasks import answer, navigation, task
 from trajudge.rules.audit.lint import main as lint
 from trajudge.rules.audit.scoring import blind_scores
-from trajudge.rules.audit.suites import detected, suite
-from trajudge.rules.dialects import DIALECTS
+from trajudge.rules.audit.suites import suite
+from trajudge.rules.dialects import DIALECTS, detected
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import load_tasks, task_record
 
