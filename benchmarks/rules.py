@@ -5,7 +5,7 @@ python -m benchmarks.rules --data DIR [--release PYTHON]
 ``DIR`` holds ``webarena-verified.json`` and ``demo/108``; ``PYTHON`` is the interpreter of an
 environment of its own in which ``webarena-verified`` is installed.
 The same runs are judged by both: a passing run of every task, built by
-``rules.verified.audit.synthesis``, in memory; and the demo with its HAR file read from disk. Both
+``rules.audit.verified.synthesis``, in memory; and the demo with its HAR file read from disk. Both
 sides take turns, and times are the best of several repeats: of the processor for one process, of
 the clock for workers.
 """

@@ -99,6 +99,20 @@ def test_the_last_page_of_each_tab_counts(shown: Shown, both: Outcome, single: O
     assert verdict(navigation(B), entries) is single
 
 
+def test_a_request_of_a_tab_that_was_left_shows_no_final_page() -> None:
+    """A route on the map is asked for by a script of the page that is shown."""
+    check = {"expected": {"url": "^.*/route/v1/.*/1,2;3,4$"}}
+    route = request("/route/v1/driving/1,2;3,4")
+    for tabs, outcome in (("112", Outcome.FAIL), ("211", Outcome.PASS), ("122", Outcome.FAIL)):
+        loads = (
+            [page("/map"), route, page("/home")]
+            if tabs != "211"
+            else [page("/home"), page("/map"), route]
+        )
+        entries = [{**entry, "pageref": tab} for entry, tab in zip(loads, tabs, strict=True)]
+        assert verdict(navigation(check), entries) is outcome
+
+
 @pytest.mark.browser
 @pytest.mark.slow
 def test_two_tabs_of_a_real_browser_are_told_apart(chromium: Path, tmp_path: Path) -> None:

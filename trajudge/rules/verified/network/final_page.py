@@ -49,16 +49,21 @@ def _declared(check: NetworkCheck) -> Declaration | None:
     return declared(check.expected.http_method, check.expected.urls[0])
 
 
-def final_events(run: Run, check: NetworkCheck) -> list[Event]:
-    """Return the requests that showed a page, so that the last n show the n final pages.
+def final_events(run: Run, check: NetworkCheck, count: int) -> list[Event]:
+    """Return the requests that showed a page, so that the last ``count`` show the final pages.
 
-    The last of each tab stand behind all others; both parts are in the order in which they were
-    sent. Raises Undecided.
+    These are looked for in as many tabs, those in which a page was shown last. The last of each tab
+    stand behind all others; both parts are in the order in which they were sent. Raises Undecided.
     """
-    shown = [list(_shown_in(tab, run, check)) for tab in run.trace.tabs]
-    if len(shown) == 1:
-        return shown[0]
+    if len(run.trace.tabs) == 1:
+        return list(_shown_in(run.trace.tabs[0], run, check))
     order = {id(event): at for at, event in enumerate(run.trace.relevant)}
+
+    def last_view(tab: tuple[Event, ...]) -> int:
+        return max((order[id(event)] for event in tab if _shows_page(run, event)), default=-1)
+
+    tabs = sorted(run.trace.tabs, key=last_view)[-count:]
+    shown = [list(_shown_in(tab, run, check)) for tab in tabs]
     earlier = [event for events in shown for event in events[:-1]]
     last = [event for events in shown for event in events[-1:]]
     return [
