@@ -105,6 +105,7 @@ class TaskFlaw(msgspec.Struct, frozen=True):
         return f"{self.field}: {self.problem}" if self.field else self.problem
 
 
+_NAMED = re.compile(r"(?:unknown|required) field `([^`]*)`")
 _PLACE = re.compile(r" - at `\$\.?([^`]*)`\Z")
 
 
@@ -119,10 +120,16 @@ def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
     problem = str(error)
     found = _PLACE.search(problem)
     field = found[1] if found else ""
-    value: Any = record
-    for name in field.split("."):
-        value = value.get(name) if isinstance(value, dict) else None
     problem = _PLACE.sub("", problem)
+    if named := _NAMED.search(problem):
+        field = f"{field}.{named[1]}" if field else named[1]
+    value: Any = record
+    for name in re.findall(r"[^.\[\]]+", field):
+        if isinstance(value, dict):
+            value = value.get(name)
+        else:
+            known = isinstance(value, list) and name.isdecimal() and int(name) < len(value)
+            value = value[int(name)] if known else None
     return TaskFlaw(field, problem[:1].lower() + problem[1:], value if field else None), record
 
 

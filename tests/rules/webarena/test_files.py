@@ -177,7 +177,7 @@ def test_what_is_no_task_at_all_has_its_position_for_a_name(tmp_path: Path) -> N
     tasks = load_tasks(write(tmp_path / "tasks.json", listed), "webarena", keep_flawed=True)
     assert [(task.task_id, str(task.flaw)) for task in tasks] == [
         ("number 1", "is 3, not an object"),
-        ("number 2", "object missing required field `task_id`"),
+        ("number 2", "task_id: object missing required field `task_id`"),
         (1, "task_id: occurs twice: give each task its own"),
         ("1", "task_id: occurs twice: give each task its own"),
     ]

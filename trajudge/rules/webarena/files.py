@@ -93,7 +93,7 @@ def _explained(flaw: TaskFlaw, row: Dialect) -> TaskFlaw:
     read = sorted({*row.harness.answers, *row.harness.contents})
     close = get_close_matches(name, read, n=1, cutoff=0.75)
     fix = f"write {close[0]}" if close else f"{row.name} reads {', '.join(read)}"
-    return TaskFlaw(f"{flaw.field}.{name}", f"no rule reads it: {fix}")
+    return TaskFlaw(flaw.field, f"no rule reads it: {fix}", flaw.value)
 
 
 def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[TaskFlaw]:
