@@ -5,7 +5,7 @@ python -m benchmarks.rules --data DIR [--release PYTHON]
 ``DIR`` holds ``webarena-verified.json`` and ``demo/108``; ``PYTHON`` is the interpreter of an
 environment of its own in which ``webarena-verified`` is installed.
 The same runs are judged by both: a passing run of every task, built by
-``rules.verified.audit.synthesis``, in memory; and the demo with its HAR file read from disk. Both
+``rules.audit.verified.synthesis``, in memory; and the demo with its HAR file read from disk. Both
 sides take turns, and times are the best of several repeats: of the processor for one process, of
 the clock for workers.
 """
@@ -102,8 +102,8 @@ Work = tuple[Callable[[], object], int]  # and how many runs it judges
 
 def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
     """Return our work, and the synthetic runs for the other side."""
+    from trajudge.rules.audit.verified.synthesis import synthesise
     from trajudge.rules.values import Mode
-    from trajudge.rules.verified.audit.synthesis import synthesise
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
     from trajudge.rules.verified.network.read import load_trace

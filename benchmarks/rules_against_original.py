@@ -1,14 +1,13 @@
-"""The original WebArena rules beside the harness's own source, case by case.
+"""The rules of WebArena and its descendants beside each harness's own source, case by case.
 
 python -m benchmarks.rules_against_original --tasks test.raw.json --harness DIR
 
-``DIR`` is a checkout of github.com/web-arena-x/webarena. Of its
-``evaluation_harness/evaluators.py`` the classes ``StringEvaluator`` and ``URLEvaluator`` are run,
-and nothing else. Every reference address of the tasks is held against itself with one change
+``DIR`` is a checkout of the dialect's harness (github.com/web-arena-x/webarena, for one). Of its
+``evaluation_harness/evaluators.py`` the classes that compare answers and addresses are run, and
+nothing else. Every reference address of the tasks is held against itself with one change
 (slashes doubled, added and left out, parameters, case, escapes, hosts, neighbouring paths) and
 against the addresses of other tasks; every reference answer against itself with one change. Answers
-that a model judges, and references of one character, which the harness cuts into tokens with a
-package of its own, are left out.
+that a model judges are left out, and where NLTK is not installed those that are cut into tokens.
 """
 
 from __future__ import annotations
@@ -24,15 +23,16 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional, Union
 
+import msgspec
 from msgspec import UNSET
 
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.webarena.evaluator import WebArenaEvaluator
 from trajudge.rules.webarena.files import load_tasks
+from trajudge.rules.webarena.matching import alternatives, options_of
 from trajudge.rules.webarena.model import Task, Trace
-from trajudge.rules.webarena.urls import alternatives
 
 SITES = {
     "__SHOPPING__": "http://shop.example:7770",
@@ -44,9 +44,12 @@ SITES = {
     "__HOMEPAGE__": "http://home.example:4399",
 }
 OTHERS = 75  # addresses of other tasks that each reference is held against
-_CLASSES = ("Evaluator", "StringEvaluator", "URLEvaluator")
+_CLASSES = (
+    *("Evaluator", "NumericEvaluator", "StringEvaluator"),
+    *("URLEvaluator", "URLExactEvaluator"),
+)
 
-Evaluator = Callable[[list[dict[str, Any]], Path, Any, None], float]
+Evaluator = Callable[[list[dict[str, Any]], Path, Any], float]
 
 
 class ChangedRun(NamedTuple):
@@ -78,13 +81,25 @@ def harness(folder: Path) -> dict[str, Evaluator]:
         **{"json": json, "collections": collections, "urllib": urllib, "Any": Any, "Path": Path},
         **{"beartype": lambda function: function, "Page": Any, "CDPSession": Any},
         **{"PseudoPage": Any, "Trajectory": Any, "Action": Any, "StateInfo": Any},
+        **{"Union": Union, "Optional": Optional, "is_bearable": lambda *_: True},
+        **{"word_tokenize": _tokenizer()},
     }
     exec(compile(ast.Module(kept, []), str(path), "exec"), names)
     made: dict[str, Evaluator] = {
         "string_match": names["StringEvaluator"](),
-        "url_match": names["URLEvaluator"](),
+        "url_match": (names.get("URLEvaluator") or names["URLExactEvaluator"])(),
     }
     return made
+
+
+def _tokenizer() -> Callable[[str], list[str]] | None:
+    """Return NLTK's tokenizer of words; None where it is not installed."""
+    try:
+        from nltk.tokenize.destructive import NLTKWordTokenizer  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    tokenize: Callable[[str], list[str]] = NLTKWordTokenizer().tokenize
+    return tokenize
 
 
 def changed_addresses(url: str) -> Iterator[tuple[str, str]]:
@@ -190,9 +205,11 @@ def _wanted(task: Task) -> str | None:
     if answers.exact_match is not UNSET:
         return answers.exact_match
     included = answers.must_include or ()
-    if len(included) == 1 and len(included[0].strip("'\" ")) == 1:
+    words = task.harness.whole_words != "lone"
+    lone = len(included) == 1 and len(included[0].strip("'\" ")) == 1
+    if (words or lone) and _tokenizer() is None:
         return None
-    return ", ".join(included)
+    return ", ".join(options_of(text, task.harness)[-1] for text in included)
 
 
 def compared(
@@ -209,7 +226,7 @@ def compared(
             held: bool | None
             try:
                 last = [{}, {"answer": case.answer}]
-                held = evaluators[kind](last, path, SimpleNamespace(url=case.url), None) == 1
+                held = evaluators[kind](last, path, SimpleNamespace(url=case.url)) == 1
             except Exception:  # the harness ends: nothing passes
                 held = None
             outcome = ours.evaluate(case.task, case.answer, Trace(url=case.url)).outcome
@@ -221,15 +238,14 @@ def compared(
 def _configuration(task: Task) -> str:
     """Return the task as the harness reads it, with the sites' addresses."""
     spec = task.eval
-    answers = spec.reference_answers
-    references: dict[str, Any] = {}
-    if answers is not None and answers.exact_match is not UNSET:
-        references["exact_match"] = answers.exact_match
-    if answers is not None and answers.must_include is not UNSET:
-        references["must_include"] = list(answers.must_include)
     url = placed(spec.reference_url or "")
-    record = {"reference_answers": references, "reference_url": url}
-    return json.dumps({"intent": task.intent, "eval": record})
+    record: dict[str, Any] = {
+        "reference_answers": spec.reference_answers or {},
+        "reference_url": url,
+    }
+    if spec.url_note is not UNSET:
+        record["url_note"] = spec.url_note
+    return msgspec.json.encode({"intent": task.intent, "eval": record}).decode()
 
 
 def main() -> int:
@@ -238,8 +254,9 @@ def main() -> int:
     made.add_argument("--tasks", type=Path, required=True, help="test.raw.json")
     made.add_argument("--harness", type=Path, required=True, help="a checkout of the harness")
     made.add_argument("--show", type=int, default=20, help="differences to print")
+    made.add_argument("--dialect", help="dialect of the tasks (default: recognised)")
     options = made.parse_args()
-    run = list(cases(load_tasks(options.tasks)))
+    run = list(cases(load_tasks(options.tasks, options.dialect, keep_flawed=True)))
     differing = compared(run, harness(options.harness))
     for one in differing[: options.show]:
         spec = one.case.task.eval

@@ -39,8 +39,8 @@ from trajudge.rewards.from_options import read_token
 from trajudge.robustness.drift.canaries import read_canaries
 from trajudge.robustness.facts import read_by_key
 from trajudge.robustness.measures.report import read_variants
+from trajudge.rules.audit.suites import open_tasks
 from trajudge.rules.har.reading import read_recording
-from trajudge.rules.suites import open_tasks
 from trajudge.rules.webarena.files import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals

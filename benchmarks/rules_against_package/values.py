@@ -1,7 +1,7 @@
 """Pairs of values to compare: what specifications and agents write, and slips of it.
 
-The release spells the letters of every script in Latin ones. The release mode knows those with a
-Latin relative and the usual punctuation; texts in other scripts are therefore not drawn.
+The release spells the letters of every script in Latin ones. The release mode knows signs, and the
+Latin, Greek and Cyrillic letters; texts in other scripts are therefore not drawn.
 """
 
 from __future__ import annotations
@@ -60,6 +60,12 @@ _PARTS = [
     "(",
     ")",
 ]
+_SIGNS = [
+    *"≈±½🎉→•…—’“”°€£₹₩™≠≤≥★✓ßñŁøΩμİŋ①³№¿«»■●√∞×÷‰",
+    *("1\ufe0f\u20e3", "\u200d", "\ufeff", "\u202f", "ﬁ", "Москва", "Αθήνα"),
+]
+_BEFORE = ["~", "≈", "about ", "= ", "< ", ">= ", "+"]
+_BEHIND = [". ", "!", " approx", "//", "?", "%", ". ?"]
 _TEXT_SLIPS: list[Callable[[str, Generator], str]] = [
     lambda text, rng: text.upper(),
     lambda text, rng: text.lower(),
@@ -82,6 +88,11 @@ _TEXT_SLIPS: list[Callable[[str, Generator], str]] = [
     lambda text, rng: f"{text} {_pick(['km', 'min', 'USD', 'hours', '%', 'm', 'x'], rng)}",
     lambda text, rng: _inserted(text, _pick(_PARTS, rng), rng),
     _dropped,
+    lambda text, rng: _inserted(text, _pick(_SIGNS, rng), rng),
+    lambda text, rng: _pick(_BEFORE, rng) + text,
+    lambda text, rng: text + _pick(_BEHIND, rng),
+    lambda text, rng: text.replace("1", _pick(["１", "①", "1\ufe0f\u20e3", "¹"], rng)),
+    lambda text, rng: text.replace(".", _pick([". ", "..", "．"], rng)),
     lambda text, rng: text[::-1],
 ]  # fmt: skip
 

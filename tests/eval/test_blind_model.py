@@ -14,7 +14,7 @@ from tests.llm_server import LlmServer, at
 from tests.rules.verified.tasks import task
 from tests.tables import mistakes
 from trajudge.eval.blind_model import main
-from trajudge.rules.blind.__main__ import main as score
+from trajudge.rules.audit.blind import main as score
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
 

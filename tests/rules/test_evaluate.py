@@ -151,3 +151,31 @@ def test_results_go_into_a_folder_of_their_own_and_never_among_the_runs(
     assert list(Path("evaluated").iterdir()) == [out]
     verified = ["--tasks", str(folder / "tasks.json"), "--kind", "verified", "--runs", "."]
     assert main(verified) == USAGE_ERROR
+
+
+def test_a_dialect_gives_parts_and_a_bad_task_costs_its_own_run_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tasks = [
+        {**_task(1, must_include=["tea", "milk |or| cream"]), "type_main": "Massive Memory"},
+        _task(2, must_include=["tea", "rum"]),
+        _task(3, must_include="tea"),
+    ]
+    (tmp_path / "tasks.json").write_text(json.dumps(tasks))
+    _write(tmp_path, [{"task_id": number, "answer": "tea, cream"} for number in (1, 2, 3)])
+    assert _evaluate(tmp_path) == 1
+    shown = capsys.readouterr().out
+    assert "1 of 3 runs passed" in shown
+    assert "mean score, parts counted: 75.0 % of 2 runs that have one" in shown
+    assert _outcomes(tmp_path / "runs-original") == {"1": "pass", "2": "fail", "3": "unknown"}
+    assert "eval.reference_answers.must_include: expected `array`" in " ".join(shown.split())
+
+
+@pytest.mark.real_data
+def test_tasks_of_real_are_listed_and_not_evaluated(
+    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _write(tmp_path, RUNS)
+    words = ["--tasks", str(real_data / "real_bench" / "v1"), "--runs", str(tmp_path)]
+    assert main(words) == USAGE_ERROR
+    assert "REAL's checks ask the sites for their state" in capsys.readouterr().err

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+
+import trajudge.rules
 
 SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
 
@@ -15,17 +20,49 @@ SLOW = ("pydantic", "numpy", "scipy", "rich", "asyncio")
     [
         "trajudge.rules.verdict",
         "trajudge.rules.webarena",
-        "trajudge.rules.webarena.suite",
-        "trajudge.rules.weaknesses",
-        "trajudge.rules.blind.__main__",
-        "trajudge.rules.lint",
-        "trajudge.rules.mutation.mutators",
-        "trajudge.rules.mutate",
+        "trajudge.rules.audit.webarena",
+        "trajudge.rules.audit.weaknesses",
+        "trajudge.rules.audit.blind",
+        "trajudge.rules.audit.lint",
+        "trajudge.rules.audit.mutators",
+        "trajudge.rules.audit.mutate",
         "trajudge.rules.evaluate",
-        "trajudge.rules.verified.audit.suite",
+        "trajudge.rules.audit.verified.suite",
     ],
 )
 def test_nothing_slow_is_imported(module: str) -> None:
     code = f"import sys, {module}; print([name for name in {SLOW} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+FOLDER = Path(trajudge.rules.__file__).parent
+# Each may import those before it. What is in no folder and not named stands before "har".
+LEVELS = ("values", "har", "dialects", "webarena", "verified", "evaluating", "evaluate", "audit")
+COMMANDS = frozenset({"locators"})
+
+
+def _level(module: str) -> int:
+    part = module.split(".", maxsplit=1)[0]
+    return LEVELS.index(part) if part in LEVELS else len(LEVELS) if part in COMMANDS else -1
+
+
+def _imports() -> Iterator[tuple[str, str]]:
+    """Yield (module, module that it imports) within the rules, late imports too."""
+    for file in FOLDER.rglob("*.py"):
+        module = ".".join(file.relative_to(FOLDER).with_suffix("").parts)
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "trajudge.rules"
+            ):
+                names = [node.module or ""]
+                if node.module == "trajudge.rules":
+                    names = [f"trajudge.rules.{alias.name}" for alias in node.names]
+                for name in names:
+                    yield module, name.removeprefix("trajudge.rules.")
+
+
+def test_no_module_imports_one_above_it() -> None:
+    arrows = list(_imports())
+    assert len(arrows) > 400
+    assert [pair for pair in arrows if _level(pair[1]) > _level(pair[0])] == []

@@ -11,7 +11,7 @@ import pytest
 from tests.rules.verified.tasks import answer, page
 from tests.samples import narrow
 from tests.screens import one_screen
-from trajudge.rules.blind.__main__ import main as blind
+from trajudge.rules.audit.blind import main as blind
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.runs.results import TaskResult

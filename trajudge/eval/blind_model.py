@@ -36,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
     add.number("--limit", "at most N tasks")
     add.output_folder("--out", "the run's folder (default: runs/naive-MODEL)")
     call_options(made.add_argument_group("the calls"))
-    first = "tasks kind model base-url limit concurrency max-cost dry-run yes out"
+    first = "tasks dialect model base-url limit concurrency max-cost dry-run yes out"
     return made.show_first(*first.split())
 
 
@@ -50,9 +50,9 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
     from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415
-    from trajudge.rules.suites import open_tasks  # noqa: PLC0415
+    from trajudge.rules.audit.suites import open_tasks  # noqa: PLC0415
 
-    tasks = open_tasks(options.tasks, options.kind, options.mode)
+    tasks = open_tasks(options.tasks, options.dialect, options.mode)
     tasks = tasks._replace(tasks=tasks.tasks[: options.limit])
     handle = single_model(options.model, read_settings(CallConfig, options))
     if options.dry_run:

@@ -68,9 +68,9 @@ GROUPS: Mapping[str, CommandGroup] = {
         "rule-based evaluators of WebArena and WebArena Verified",
         {
             "evaluate": Command("rules.evaluate", "evaluate recorded runs by the rules"),
-            "lint": Command("rules.lint", "find weaknesses of task specifications"),
-            "mutate": Command("rules.mutate", "measure false accepts and rejects on near misses"),
-            "blind": Command("rules.blind.__main__", "score agents that never see a page"),
+            "lint": Command("rules.audit.lint", "find weaknesses of task specifications"),
+            "mutate": Command("rules.audit.mutate", "measure false accepts and false rejects"),
+            "blind": Command("rules.audit.blind", "score agents that never see a page"),
             "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
             "trim": Command("rules.verified.runs.trim", "make traces small, evaluated as before"),
             "probe": Command("rules.verified.probe", "record a site's state before or after a run"),

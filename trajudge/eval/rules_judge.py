@@ -48,9 +48,11 @@ class VerifiedOptions(Record):
 
 
 class WebArenaOptions(Record):
-    """``tasks`` is the original task file; ``config`` gives the sites' addresses."""
+    """``tasks`` is the task file; ``dialect`` is its dialect (default: recognised); ``config``
+    gives the sites' addresses."""
 
     tasks: Path
+    dialect: Literal["webarena", "webchorearena", "visualwebarena", "webarena-lite"] | None = None
     config: Path | None = None
 
     @property
@@ -72,7 +74,8 @@ class Verified:
                 "that holds TASK_ID/network.har"
             )
         self.traces = options.traces
-        self.tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
+        tasks = load_tasks(options.tasks, keep_flawed=True)
+        self.tasks = {str(task.task_id): task for task in tasks}
         self.prompt_hash = _digest(options.tasks)
         self._evaluator = VerifiedEvaluator(Mode(options.mode), _hosts(options.config))
 
@@ -114,12 +117,13 @@ class Verified:
 
 
 class WebArena:
-    """WebArena's original rules. Raises UserError for files that cannot be read."""
+    """The rules of WebArena and its descendants. Raises UserError for files that cannot be read."""
 
     def __init__(self, options: WebArenaOptions) -> None:
         from trajudge.rules.webarena import WebArenaEvaluator, load_tasks  # noqa: PLC0415
 
-        self.tasks = {str(task.task_id): task for task in load_tasks(options.tasks)}
+        tasks = load_tasks(options.tasks, options.dialect, keep_flawed=True)
+        self.tasks = {str(task.task_id): task for task in tasks}
         self.prompt_hash = _digest(options.tasks)
         sites = {name: urls[0] for name, urls in _hosts(options.config).items() if urls}
         self._evaluator = WebArenaEvaluator(sites=sites)
@@ -151,7 +155,9 @@ ENTRIES = {
         id_options=("mode",),
     ),
     "rules:webarena": _entry(
-        "WebArena", "WebArena's rules on the answer and the last page's address"
+        "WebArena",
+        "the rules of WebArena and its descendants on the answer and the last page's address",
+        id_options=("dialect",),
     ),
 }
 

@@ -15,13 +15,13 @@ from typing import NamedTuple
 import msgspec
 
 from trajudge.rules import webarena
-from trajudge.rules.options import sites_of
+from trajudge.rules.dialects import Dialect, detected, dialect
 from trajudge.rules.output import write_json
-from trajudge.rules.suites import detected, suite
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.backend import State, captured
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network.sites import given_hosts
 from trajudge.rules.verified.runs.batch import SECONDS, Batch, judge_all
 from trajudge.rules.verified.runs.files import found_runs, load_steps
 from trajudge.rules.verified.runs.package_results import write_package_results
@@ -52,14 +52,14 @@ _FOLDER_ONLY = ("probes", "steps", "workers", "seconds")
 class EvaluateConfig:
     """Which runs of which tasks are evaluated, and how.
 
-    ``kind`` and ``mode`` are by default those of the task file, ``out`` lies below ``evaluated/``;
-    ``task`` and ``subset`` choose tasks, ``sites`` and ``site`` give the sites' addresses;
-    ``seconds`` limit one run.
+    ``dialect`` and ``mode`` are by default those of the task file, ``out`` lies below
+    ``evaluated/``; ``task`` and ``subset`` choose tasks, ``sites`` and ``site`` give the sites'
+    addresses; ``seconds`` limit one run.
     """
 
     tasks: Path
     runs: Path
-    kind: str | None = None
+    dialect: str | None = None
     mode: str | None = None
     out: Path | None = None
     task: Sequence[str] = ()
@@ -89,25 +89,40 @@ def evaluate_runs(config: EvaluateConfig) -> Evaluation:
     """
     if config.workers < 1 or config.seconds <= 0:
         raise UserError("--workers and --seconds must be positive: leave them out for the defaults")
-    kind = config.kind or detected(config.tasks)
-    mode = suite(kind).mode(config.mode)
+    row = dialect(config.dialect) if config.dialect else detected(config.tasks)
+    mode = _mode(config, row)
     start = time.perf_counter()
-    _refuse_options(config, kind)
+    _refuse_options(config, row.form)
     check_folder(config.out or default_out(config, mode), "--out")
     tasks: Mapping[str, Task] = {}
-    if kind == "webarena":
-        originals = {str(task.task_id): task for task in webarena.load_tasks(config.tasks)}
+    if row.form == "webarena":
+        listed = webarena.load_tasks(config.tasks, row.name, keep_flawed=True)
+        originals = {str(task.task_id): task for task in listed}
         wanted = _wanted(config, originals)
         judge_runs = _original_study if is_study(config.runs) else _original
         results = judge_runs(config, originals, wanted)
     else:
-        tasks = {str(task.task_id): task for task in load_tasks(config.tasks)}
+        tasks = {str(task.task_id): task for task in load_tasks(config.tasks, keep_flawed=True)}
         wanted = _wanted(config, tasks)
         judge_verified = _verified_study if is_study(config.runs) else _verified
         results = judge_verified(config, Mode(mode), tasks, wanted)
     missing = len(wanted - {str(result.task_id) for result in results})
     seconds = time.perf_counter() - start
     return Evaluation(results, summarise(mode, results, missing=missing, seconds=seconds), tasks)
+
+
+def _mode(config: EvaluateConfig, row: Dialect) -> str:
+    """Return the mode that was asked for, or the dialect's default. Raises UserError."""
+    modes = {"webarena": ("original",), "verified": tuple(mode.value for mode in Mode)}
+    if row.form not in modes:
+        raise UserError(
+            f"{config.tasks}: {row.title}'s checks ask the sites for their state, which runs do "
+            "not hold: use  trajudge rules lint  to see what they check"
+        )
+    mode = config.mode or modes[row.form][0]
+    if mode not in modes[row.form]:
+        raise UserError(f"--mode {mode}: {row.name} tasks have {', '.join(modes[row.form])}")
+    return mode
 
 
 def default_out(config: EvaluateConfig, mode: str) -> Path:
@@ -145,12 +160,12 @@ def _refuse(config: EvaluateConfig, names: Iterable[str], reason: str) -> None:
             raise UserError(f"--{name.replace('_', '-')}: {reason}: leave it out")
 
 
-def _refuse_options(config: EvaluateConfig, kind: str) -> None:
+def _refuse_options(config: EvaluateConfig, form: str) -> None:
     """Raise UserError for options that have no meaning for such tasks and runs."""
     if is_study(config.runs):
-        unused = _VERIFIED_ONLY if kind == "webarena" else _FOLDER_ONLY
+        unused = _VERIFIED_ONLY if form == "webarena" else _FOLDER_ONLY
         _refuse(config, unused, "has no meaning for a study's runs")
-    elif kind == "webarena":
+    elif form == "webarena":
         _refuse(config, _VERIFIED_ONLY, "is for runs of WebArena Verified")
 
 
@@ -170,7 +185,7 @@ def _verified_study(
     config: EvaluateConfig, mode: Mode, tasks: Mapping[str, Task], wanted: set[str]
 ) -> list[TaskResult]:
     """Return the results of a study's runs by Verified's rules. Raises UserError."""
-    hosts = sites_of(config.sites, config.site, tasks.values())
+    hosts = given_hosts(config.sites, config.site, tasks.values())
     study = read_study(config.runs, wanted)
     evaluator = VerifiedEvaluator(mode, hosts, config.require_activity)
     return explored(judge_study(study, tasks, verified_judge(study, evaluator)))
@@ -179,7 +194,7 @@ def _verified_study(
 def _original_evaluator(
     config: EvaluateConfig, tasks: Mapping[str, webarena.Task]
 ) -> webarena.WebArenaEvaluator:
-    hosts = sites_of(config.sites, config.site, tasks.values())
+    hosts = given_hosts(config.sites, config.site, tasks.values())
     return webarena.WebArenaEvaluator(sites={name: urls[0] for name, urls in hosts.items()})
 
 
@@ -232,7 +247,7 @@ def _batch(
         ids=ids,
         evaluator=VerifiedEvaluator(
             mode=mode,
-            hosts=sites_of(config.sites, config.site, tasks.values()),
+            hosts=given_hosts(config.sites, config.site, tasks.values()),
             activity=config.require_activity,
         ),
         steps=load_steps(config.steps) if config.steps else {},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -84,3 +85,57 @@ def json_or_text(text: str) -> Any:
     except (ValueError, RecursionError, InvalidValue):
         return text
     return value
+
+
+def json_text(value: object, most: int = 60) -> str:
+    """Return a value as JSON, cut after so many characters."""
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+class TaskFlaw(msgspec.Struct, frozen=True):
+    """Why a task of a file cannot be read: its field, what stands there, one clause on what is
+    wrong. The tasks beside it are read."""
+
+    field: str
+    problem: str
+    value: Any = None
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.problem}" if self.field else self.problem
+
+
+_NAMED = re.compile(r"(?:unknown|required) field `([^`]*)`")
+_PLACE = re.compile(r" - at `\$\.?([^`]*)`\Z")
+
+
+def flaw_of(error: Exception, data: bytes) -> tuple[TaskFlaw, dict[str, Any]]:
+    """Return the flaw that a decoder names in a record, and the record; {} if it is no object."""
+    try:
+        record = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return TaskFlaw("", "cannot be read"), {}
+    if not isinstance(record, dict):
+        return TaskFlaw("", f"is {json_text(record)}, not an object"), {}
+    problem = str(error)
+    found = _PLACE.search(problem)
+    field = found[1] if found else ""
+    problem = _PLACE.sub("", problem)
+    if named := _NAMED.search(problem):
+        field = f"{field}.{named[1]}" if field else named[1]
+    value: Any = record
+    for name in re.findall(r"[^.\[\]]+", field):
+        if isinstance(value, dict):
+            value = value.get(name)
+        else:
+            known = isinstance(value, list) and name.isdecimal() and int(name) < len(value)
+            value = value[int(name)] if known else None
+    return TaskFlaw(field, problem[:1].lower() + problem[1:], value if field else None), record
+
+
+def task_id_of(record: dict[str, Any], position: int) -> int | str:
+    """Return the id of a task that cannot be read; its position in the file where it has none."""
+    named = record.get("task_id")
+    if isinstance(named, int | str) and not isinstance(named, bool):
+        return named
+    return f"number {position}"

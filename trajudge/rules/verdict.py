@@ -47,12 +47,15 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome of one run, the reasons for anything but a pass, and all assertions.
 
     ``notes`` are what the rule took for granted, one sentence each, such as a site's address.
+    ``score`` is the share between 0 and 1 of a rule that gives one for a part; None of any other,
+    and where what is unknown may change it.
     """
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     assertions: tuple[Assertion, ...] = ()
     notes: tuple[str, ...] = ()
+    score: float | None = None
 
 
 Task_contra = TypeVar("Task_contra", contravariant=True)

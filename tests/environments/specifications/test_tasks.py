@@ -17,9 +17,9 @@ from trajudge.environments.specifications.tasks import (
     specification,
     write_tasks,
 )
+from trajudge.rules.audit.verified.linter import lint
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.audit.linter import lint
 from trajudge.rules.verified.backend import State
 from trajudge.rules.verified.dataset import (
     AnswerCheck,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from trajudge.rules.audit import differences as document
 from trajudge.rules.values import KINDS, Mode, equal
 from trajudge.rules.values.differences import EXAMPLES, Difference
-from trajudge.rules.verified import differences as document
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.kind)
@@ -22,7 +22,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 def test_the_file_is_in_step_with_the_examples() -> None:
-    stale = "run  python -m trajudge.rules.differences"
+    stale = "run  python -m trajudge.rules.audit.differences"
     assert document.PATH.read_text(encoding="utf-8") == document.document(), stale
 
 

@@ -72,7 +72,7 @@ def test_the_published_counts(real_data: Path) -> None:
         (_record(evals=[]), "evals"),
         (_record(task_id="../x"), "names no folder"),
         (_record(task_id=".."), "names no folder"),
-        (_record(eval=[]), "has no eval"),
+        (_record(eval=[]), "eval: holds no check"),
         (_record(eval=[{"evaluator": "Other"}]), "Other"),
         (_record(eval=_record()["eval"] * 2), "keep one"),
     ],
@@ -102,3 +102,19 @@ def test_placeholders_are_found_wherever_they_stand() -> None:
 def test_a_task_without_a_template_is_its_own_template() -> None:
     assert task(["a"]).template == "task 1"
     assert task(["a"], intent_template_id=7).template == "7"
+
+
+def test_a_bad_field_is_the_flaw_of_its_task_alone(tmp_path: Path) -> None:
+    """Its place and value are named, and the linter goes on."""
+    wrong = [_record(task_id=number) for number in range(4)]
+    wrong[0] = {**wrong[0], "extra": 7}
+    wrong[1] = {name: value for name, value in wrong[1].items() if name != "intent"}
+    wrong[2] = {**wrong[2], "sites": ["shopping", 5]}
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(wrong))
+    tasks = load_tasks(path, keep_flawed=True)
+    flaws = [(task.task_id, task.flaw.field, task.flaw.value) for task in tasks if task.flaw]
+    assert flaws == [(0, "extra", 7), (1, "intent", None), (2, "sites[1]", 5)]
+    assert [task.task_id for task in tasks if not task.flaw] == [3]
+    with pytest.raises(UserError, match="task 0: extra: "):
+        load_tasks(path)

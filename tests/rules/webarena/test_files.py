@@ -69,8 +69,8 @@ def test_a_file_may_hold_a_list_or_one_task_and_a_folder_such_files(tmp_path: Pa
         ("[" * 100_000, "tasks.json"),
         ("\udcff", "tasks.json"),
         ([{**TASK, "eval": {"eval_types": ["guess"]}}], "guess"),
-        ([{**TASK, "eval": {"eval_types": [], "refrence_url": ""}}], "refrence_url: write refer"),
-        ([{**TASK, "eval": {"eval_types": [], "or": []}}], "eval.or: write the alternatives"),
+        ([{**TASK, "eval": {"eval_types": [], "refrence_url": ""}}], "write reference_url"),
+        ([{**TASK, "eval": {"eval_types": [], "or": []}}], "name --dialect webchorearena"),
         ([{"task_id": 1, "eval": TASK["eval"]}], "intent"),
         ([TASK, {**TASK, "task_id": "1"}], "occurs twice"),
     ],
@@ -84,7 +84,7 @@ def test_a_mistake_in_a_task_file_is_one_sentence(
     else:
         write(path, content)
     with pytest.raises(UserError, match=said) as mistake:
-        load_tasks(path)
+        load_tasks(path, "webarena")
     assert "\n" not in str(mistake.value)
     assert str(path) in str(mistake.value)
 
@@ -146,6 +146,43 @@ def test_a_mistake_in_a_run_file_names_its_place(tmp_path: Path, content: str, s
         load_runs(write(tmp_path / "runs.json", content))
 
 
+BAD: dict[str, dict[str, Any]] = {
+    "eval.reference_answers.must_include": {"reference_answers": {"must_include": "tea"}},
+    "eval.reference_answers.one_of": {"reference_answers": {"one_of": ["tea"]}},
+    "eval.reference_answers.must_inclde": {"reference_answers": {"must_inclde": ["tea"]}},
+    "eval.eval_types": {"eval_types": ["page_image_query"]},
+    "eval.reference_ur": {"reference_ur": "x"},
+    "eval.or": {"or": [{"reference_url": "x"}]},
+}
+
+
+@pytest.mark.parametrize("field", BAD)
+def test_a_bad_field_is_the_flaw_of_its_task_alone(tmp_path: Path, field: str) -> None:
+    bad = {**TASK, "task_id": "bad", "eval": {**TASK["eval"], **BAD[field]}}
+    path = write(tmp_path / "tasks.json", [TASK, bad, {**TASK, "task_id": 3}])
+    tasks = load_tasks(path, "webarena", keep_flawed=True)
+    assert [task.task_id for task in tasks if task.flaw] == ["bad"]
+    (flaw,) = (task.flaw for task in tasks if task.flaw)
+    assert flaw.field == field
+    rules = WebArenaEvaluator()
+    assert [rules.evaluate(task, "3", None).outcome.value for task in tasks] == [
+        *("pass", "unknown", "pass")
+    ]
+    with pytest.raises(UserError, match=f"task 'bad': {field}: "):
+        load_tasks(path, "webarena")
+
+
+def test_what_is_no_task_at_all_has_its_position_for_a_name(tmp_path: Path) -> None:
+    listed = [3, {"eval": TASK["eval"]}, TASK, {**TASK, "task_id": "1"}]
+    tasks = load_tasks(write(tmp_path / "tasks.json", listed), "webarena", keep_flawed=True)
+    assert [(task.task_id, str(task.flaw)) for task in tasks] == [
+        ("number 1", "is 3, not an object"),
+        ("number 2", "task_id: object missing required field `task_id`"),
+        (1, "task_id: occurs twice: give each task its own"),
+        ("1", "task_id: occurs twice: give each task its own"),
+    ]
+
+
 @given(st.binary())
 def test_nothing_but_a_user_error_comes_out_of_any_file(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
@@ -162,4 +199,7 @@ def test_the_published_tasks_load_without_loss(real_data: Path) -> None:
     path = real_data / "webarena" / "test.raw.json"
     tasks = load_tasks(path)
     assert len(tasks) == 812
-    assert json.loads(msgspec.json.encode(tasks)) == json.loads(path.read_text())
+    written = json.loads(msgspec.json.encode(tasks))
+    ours = [(task.pop("dialect"), task.pop("flaw")) for task in written]
+    assert set(ours) == {("webarena", None)}
+    assert written == json.loads(path.read_text())

@@ -37,7 +37,7 @@ def all_judged(
     tasks, runs, out = folder / "tasks.json", folder / "runs.jsonl", folder / "out.jsonl"
     tasks.write_text(json.dumps(records))
     runs.write_bytes(b"\n".join(map(msgspec.json.encode, made)))
-    assert main(["--tasks", str(tasks), "--runs", str(runs), "--out", str(out)]) == 0
+    assert main(["--tasks", str(tasks), "--runs", str(runs), "--save", str(out)]) == 0
     evaluate = WebArenaEvaluator().evaluate
     return [
         (evaluate(msgspec.convert(record, Task), None, read.trace).outcome, read)
@@ -98,5 +98,5 @@ def test_a_run_of_no_task_is_a_mistake(
     tasks, runs = tmp_path / "tasks.json", tmp_path / "runs.jsonl"
     tasks.write_text(json.dumps([task("document.title", exact_match="")]))
     runs.write_text('{"task_id": 2}')
-    assert main(["--tasks", str(tasks), "--runs", str(runs), "--out", str(tmp_path / "o")]) == 2
+    assert main(["--tasks", str(tasks), "--runs", str(runs), "--save", str(tmp_path / "o")]) == 2
     assert "task id 2 is in no task file" in capsys.readouterr().err

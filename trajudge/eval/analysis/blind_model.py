@@ -12,8 +12,8 @@ from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.model import Call, Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.rules.blind.agents import TASK_TYPES, AuditedTask, BlindAgent, NoAnswer
-from trajudge.rules.suites import TaskSet
+from trajudge.rules.audit.agents import TASK_TYPES, AuditedTask, BlindAgent, NoAnswer
+from trajudge.rules.audit.suites import TaskSet
 from trajudge.rules.verified.response import STATUSES
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.progress import progress_bar
@@ -46,10 +46,10 @@ class ModelAnswers:
         return BlindAgent(self.name, answer)
 
 
-def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
+def messages(task: AuditedTask, dialect: str) -> tuple[Message, ...]:
     """Render the prompt for one task: its words, and the form of answer that its rules read."""
     prompt = load_prompt("naive")
-    form = "response" if kind == _RESPONSES else "text"
+    form = "response" if dialect == _RESPONSES else "text"
     system = prompt.render("system", form=form, statuses=STATUSES, task_types=TASK_TYPES)
     user = prompt.render("user", intent=task.intent)
     return (
@@ -58,13 +58,13 @@ def messages(task: AuditedTask, kind: str) -> tuple[Message, ...]:
     )
 
 
-def answer_of(reply: Reply, kind: str) -> str:
+def answer_of(reply: Reply, dialect: str) -> str:
     """Extract the answer for the rules: the last one in its tag, or all of the text. Raises
     NoAnswer for a reply that ran out of tokens."""
     if reply.finish == "length":
         raise NoAnswer("the reply ran out of tokens: give --max-tokens more")
     text = reply.text.encode("utf-8", "replace").decode()
-    tagged = [] if kind == _RESPONSES else _ANSWER.findall(text)
+    tagged = [] if dialect == _RESPONSES else _ANSWER.findall(text)
     return str(tagged[-1]).strip() if tagged else text.strip()
 
 
@@ -76,7 +76,7 @@ async def predict(tasks: TaskSet, handle: ModelHandle) -> CostEstimate:
         for task in tasks.tasks:
             ask = handle.dry_ask(cache, 0)
             try:
-                await ask(messages(task, tasks.suite.kind), stage="naive")
+                await ask(messages(task, tasks.suite.dialect), stage="naive")
             except CallFailed:
                 continue  # a failure that the cache remembers costs nothing
             finally:
@@ -92,7 +92,7 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
 
     Raises UserError for what ends the run as a whole (no key, no server, a full disk).
     """
-    kind = tasks.suite.kind
+    dialect = tasks.suite.dialect
     engines = handle.open_engines(spent)
     answers: dict[str, str | NoAnswer] = {}
     calls: list[Call] = []
@@ -100,7 +100,7 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
 
     async def one(task: AuditedTask) -> tuple[str, str | NoAnswer]:
         ask = handle.ask(engines, 0, refresh=())
-        answer = await _answered(ask, task, kind)
+        answer = await _answered(ask, task, dialect)
         calls.extend(ask.calls)
         return str(task.task_id), answer
 
@@ -118,7 +118,7 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
     paid = [call.cost for call in calls if not call.cached]
     made.manifest = {
         "tasks": tasks.path.name,
-        "kind": kind,
+        "dialect": dialect,
         "prompt_hash": load_prompt("naive").hash,
         "calls": len(calls),
         "cached": sum(call.cached for call in calls),
@@ -128,9 +128,9 @@ async def ask_all(tasks: TaskSet, handle: ModelHandle, spent: float = 0.0) -> Mo
     return made
 
 
-async def _answered(ask: ModelClient, task: AuditedTask, kind: str) -> str | NoAnswer:
+async def _answered(ask: ModelClient, task: AuditedTask, dialect: str) -> str | NoAnswer:
     try:
-        return answer_of(await ask(messages(task, kind), stage="naive"), kind)
+        return answer_of(await ask(messages(task, dialect), stage="naive"), dialect)
     except CallFailed as error:
         return NoAnswer(str(error))
     except NoAnswer as error:

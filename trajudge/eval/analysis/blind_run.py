@@ -9,10 +9,10 @@ from typing import Any
 from trajudge.eval.analysis.blind_model import ModelAnswers, ask_all
 from trajudge.eval.runs.workers import Interrupted, run_interruptible
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.rules.blind.scoring import BlindScore, compare
+from trajudge.rules.audit.scoring import BlindScore, compare
+from trajudge.rules.audit.suites import TaskSet
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
-from trajudge.rules.suites import TaskSet
 from trajudge.trajectories.util.atomic import check_folder
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 from trajudge.trajectories.util.terminal import one_line

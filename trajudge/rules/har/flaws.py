@@ -77,6 +77,8 @@ def _read(entry: Any) -> tuple[Entry | None, str]:
             **{name: _raw(response.get(key)) for key, name in _ANSWER.items()},
         ),
         resource_type=kind if isinstance(kind, str) else None,
+        started=entry.get("startedDateTime"),
+        page=entry.get("pageref"),
     )
     return made, reason
 

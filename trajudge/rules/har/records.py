@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -76,12 +78,47 @@ class Response(Struct, frozen=True, gc=False, rename={"redirect_url": "redirectU
     redirect_url: str | None = None
 
 
-class Entry(Struct, frozen=True, gc=False, rename={"resource_type": "_resourceType"}):
-    """One entry of a HAR file, and a snapshot of a Playwright trace: the same fields."""
+class Entry(
+    Struct,
+    frozen=True,
+    gc=False,
+    rename={"resource_type": "_resourceType", "started": "startedDateTime", "page": "pageref"},
+):
+    """One entry of a HAR file, and a snapshot of a Playwright trace: the same fields.
+
+    ``started`` is ISO 8601, ``page`` names the tab (Playwright) or page load (browsers' own tools)
+    that sent the request; either may be absent or, in a file of another recorder, anything.
+    """
 
     request: Request
     response: Response = Response()
     resource_type: str | None = None
+    started: Any = None
+    page: Any = None
+
+
+def in_time_order(entries: Sequence[Entry]) -> tuple[int, ...]:
+    """Return the entries' positions in the order in which they were sent, ties in file order.
+
+    HAR 1.2 leaves the order of a file open. An entry without a time that can be read stays behind
+    the one before it in the file.
+    """
+    times: list[float] = []
+    for entry in entries:
+        moment = _moment(entry.started)
+        times.append((times[-1] if times else -math.inf) if moment is None else moment)
+    return tuple(sorted(range(len(times)), key=times.__getitem__))
+
+
+def _moment(started: object) -> float | None:
+    """Return a time in seconds; one without zone is in UTC."""
+    if not isinstance(started, str):
+        return None
+    try:
+        time = datetime.fromisoformat(started)
+        return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 _PAIRS = msgspec.json.Decoder(tuple[Pair, ...] | None)

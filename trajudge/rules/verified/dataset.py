@@ -13,9 +13,16 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from trajudge.rules.reading import decode, read_bytes, template_of
+from trajudge.rules.reading import (
+    TaskFlaw,
+    decode,
+    flaw_of,
+    read_bytes,
+    task_id_of,
+    template_of,
+)
 from trajudge.trajectories.util.errors import UserError
 
 TaskId: TypeAlias = int | str
@@ -127,7 +134,7 @@ Check: TypeAlias = AnswerCheck | NetworkCheck | BackendCheck
 
 class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task. ``sites`` are lower-case names; ``__NAME__`` stands for a site's address in
-    ``start_urls`` and checks."""
+    ``start_urls`` and checks. A task with a ``flaw`` (set by ``load_tasks``) checks nothing."""
 
     task_id: TaskId
     sites: tuple[str, ...]
@@ -138,6 +145,7 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     intent_template: str = ""
     instantiation_dict: dict[str, Any] = field(default_factory=dict)
     revision: int = 1
+    flaw: TaskFlaw | None = None
 
     @property
     def answer_check(self) -> AnswerCheck | None:
@@ -166,6 +174,9 @@ class Task(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return check is None or check.expected.status.upper() == "SUCCESS"
 
 
+_TASK = msgspec.json.Decoder(Task)
+
+
 def placeholder(site: str) -> str:
     """``__SHOPPING_ADMIN__`` for ``shopping_admin``."""
     return f"__{site.upper()}__"
@@ -176,38 +187,59 @@ def placeholders(text: str) -> set[str]:
     return {match[0] for match in _PLACEHOLDER.finditer(text)}
 
 
-def load_tasks(path: Path) -> tuple[Task, ...]:
-    """Return the tasks of a JSON file, in order. Raises UserError that names file, place and
-    mistake."""
-    tasks: list[Task] = decode(read_bytes(path), list[Task], path)
-    if not tasks:
+def load_tasks(path: Path, *, keep_flawed: bool = False) -> tuple[Task, ...]:
+    """Return the tasks of a JSON file, in order.
+
+    Raises UserError that names file, place and mistake, for a task with a flaw only without
+    ``keep_flawed``.
+    """
+    made: list[Raw] = decode(read_bytes(path), list[Raw], path)
+    if not made:
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
+    tasks = [_task(bytes(raw), position) for position, raw in enumerate(made, start=1)]
     seen = Counter(str(task.task_id) for task in tasks)
-    for task in tasks:
-        _check(task, seen, path)
+    tasks = [task if task.flaw else _checked(task, seen) for task in tasks]
+    flawed = next((task for task in tasks if task.flaw), None)
+    if flawed and not keep_flawed:
+        raise UserError(f"{path}: task {flawed.task_id!r}: {flawed.flaw}: correct it (schema.md)")
     return tuple(tasks)
 
 
-def _check(task: Task, seen: Counter[str], path: Path) -> None:
-    """Check what the types cannot say. Raises UserError."""
+def _task(data: bytes, position: int) -> Task:
+    """Read one task; one that cannot be read has a flaw."""
+    try:
+        return msgspec.structs.replace(_TASK.decode(data), flaw=None)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        flaw, record = flaw_of(error, data)
+        return Task(
+            task_id=task_id_of(record, position),
+            sites=(),
+            intent=str(record.get("intent", "")),
+            eval=(),
+            flaw=flaw,
+        )
+
+
+def _checked(task: Task, seen: Counter[str]) -> Task:
+    """Give a task the flaw that the types cannot say."""
+    flaw = None
     if seen[str(task.task_id)] > 1:
-        raise UserError(f"{path}: two tasks have the task_id {task.task_id}: give each its own")
-    if not _FOLDER_NAME.fullmatch(str(task.task_id)):
-        raise UserError(
-            f"{path}: the task_id {str(task.task_id)[:40]!r} names no folder: "
-            "use letters, digits, dots, dashes and underscores"
-        )
-    if not task.eval:
-        raise UserError(f"{path}: task {task.task_id} has no eval: give it at least one check")
-    if sum(isinstance(check, AnswerCheck) for check in task.eval) > 1:
-        raise UserError(
-            f"{path}: task {task.task_id} has several AgentResponseEvaluators: keep one"
-        )
+        flaw = TaskFlaw("task_id", "two tasks have it: give each its own", task.task_id)
+    elif not _FOLDER_NAME.fullmatch(str(task.task_id)):
+        named = str(task.task_id)[:40]
+        problem = f"{named!r} names no folder: use letters, digits, dots, dashes and underscores"
+        flaw = TaskFlaw("task_id", problem, task.task_id)
+    elif not task.eval:
+        flaw = TaskFlaw("eval", "holds no check: give it at least one", [])
+    elif sum(isinstance(check, AnswerCheck) for check in task.eval) > 1:
+        flaw = TaskFlaw("eval", "holds several AgentResponseEvaluators: keep one")
+    return msgspec.structs.replace(task, eval=(), flaw=flaw) if flaw else task
 
 
 def task_record(task: Task) -> dict[str, Any]:
     """Return the task as a JSON object, defaults included, extensions where they are used."""
     record: dict[str, Any] = msgspec.to_builtins(task)
+    del record["flaw"]
     for check in record["eval"]:
         for name in _EXTENSIONS:
             if not check.get(name, True):

@@ -17,7 +17,16 @@ from msgspec import UNSET
 from trajudge.rules.errors import InvalidValue, Undecided
 from trajudge.rules.limits import slow_patterns_counted
 from trajudge.rules.values import Mode, equal
-from trajudge.rules.verdict import Assertion, Outcome, Verdict, checked, decided, shown, verdict_of
+from trajudge.rules.verdict import (
+    Assertion,
+    Outcome,
+    Verdict,
+    checked,
+    decided,
+    shown,
+    unknown,
+    verdict_of,
+)
 from trajudge.rules.verified import release
 from trajudge.rules.verified.answers import bound_data, normal_data, same_data
 from trajudge.rules.verified.backend import State, backend_assertions
@@ -55,6 +64,8 @@ class VerifiedEvaluator:
         state: Mapping[str, State] | None = None,
     ) -> Verdict:
         """Return the verdict on one run; ``state`` are the probes' replies. Raises nothing."""
+        if task.flaw:
+            return unknown(f"the task cannot be read: {task.flaw}")
         with slow_patterns_counted():
             if self.mode is Mode.RELEASE:
                 return verdict_of(self._release(task, answer, trace))

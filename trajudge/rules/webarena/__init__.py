@@ -1,7 +1,9 @@
-"""WebArena's original rules, offline: an answer, the last url and stored pages against a task.
+"""The rules of WebArena and its descendants, offline: an answer, the last url and stored pages
+against a task.
 
-``load_tasks`` reads the benchmark's file or your own in the same form (``rules/schema.md``),
-``load_runs`` reads agents' answers, ``WebArenaEvaluator`` gives a verdict of pass, fail or unknown.
+``load_tasks`` reads a benchmark's file or your own in the same form (``rules/schema.md``),
+``load_runs`` reads agents' answers, ``WebArenaEvaluator`` gives a verdict of pass, fail or unknown
+by the rules of each task's dialect.
 """
 
 from __future__ import annotations

@@ -1,73 +1,142 @@
-"""Task files and run files of WebArena: the benchmark's own, and the user's in the same form."""
+"""Task files and run files in WebArena's form: the benchmarks' own, and the user's."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from trajudge.rules.reading import decode, read_bytes
-from trajudge.rules.webarena.model import Run, Specification, Task
+from trajudge.rules.dialects import DIALECTS, Dialect, detected, dialect, raw_records
+from trajudge.rules.reading import TaskFlaw, decode, flaw_of, read_bytes, task_id_of
+from trajudge.rules.webarena.model import PageCheck, ReferenceAnswers, Run, Specification, Task
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
 
 _KNOWN = frozenset(Specification.__struct_encode_fields__) - {"_others"}
-# WebChoreArena's evaluator reads alternatives there; to pass over them would fail right runs.
-_DECISIVE = frozenset({"or"})
 
 
 class _Keys(msgspec.Struct):
     eval: dict[str, Any]
 
 
-def load_tasks(path: Path) -> tuple[Task, ...]:
+_TASK = msgspec.json.Decoder(Task)
+_KEYS = msgspec.json.Decoder(_Keys)
+
+
+def load_tasks(
+    path: Path, named: str | None = None, *, keep_flawed: bool = False
+) -> tuple[Task, ...]:
     """Return the tasks of a JSON list, of one JSON object, or of a folder of such files, in file
     order.
 
-    Raises UserError for a file that cannot be read, holds no task, or holds a task id twice.
+    ``named`` is the dialect, by default the one that the file is recognised to be of. Raises
+    UserError for a file that cannot be read or holds no task, and for a task with a flaw unless
+    ``keep_flawed``.
     """
-    data = DataFolder(path) if path.is_dir() else None
-    files = sorted(path.glob("*.json")) if data else [path]
-    tasks = tuple(task for file in files for task in _tasks_in(file, data))
+    row = dialect(named) if named else detected(path)
+    folder = DataFolder(path) if path.is_dir() else None
+    files = sorted(path.glob("*.json")) if folder else [path]
+    tasks: list[Task] = []
+    for file in files:
+        for raw in raw_records(read_bytes(file, folder=folder), file):
+            tasks.append(_task(bytes(raw), len(tasks) + 1, row))
     if not tasks:
         raise UserError(f"{path}: holds no task: name a file of tasks (see rules/schema.md)")
-    seen: set[str] = set()
-    for task in tasks:
-        if str(task.task_id) in seen:
-            raise UserError(f"{path}: task id {task.task_id!r} occurs twice: give each its own")
-        seen.add(str(task.task_id))
-    return tasks
+    counted = Counter(str(task.task_id) for task in tasks)
+    made = tuple(
+        _flawed(task, TaskFlaw("task_id", "occurs twice: give each task its own", task.task_id))
+        if counted[str(task.task_id)] > 1
+        else task
+        for task in tasks
+    )
+    flawed = [task for task in made if task.flaw]
+    if flawed and not keep_flawed:
+        first = flawed[0]
+        raise UserError(f"{path}: task {first.task_id!r}: {first.flaw}: correct it (see schema.md)")
+    return made
 
 
-def _tasks_in(file: Path, folder: DataFolder | None) -> Iterable[Task]:
-    data = read_bytes(file, folder=folder)
-    if data.lstrip().startswith(b"{"):
-        tasks: tuple[Task, ...] = (decode(data, Task, file),)
-        keys: tuple[_Keys, ...] = (decode(data, _Keys, file),)
-    else:
-        tasks, keys = decode(data, tuple[Task, ...], file), decode(data, tuple[_Keys, ...], file)
-    return [_with_others(task, each.eval, file) for task, each in zip(tasks, keys, strict=True)]
+def _task(data: bytes, position: int, row: Dialect) -> Task:
+    """Read one task; one that cannot be read has a flaw."""
+    try:
+        task = _TASK.decode(data)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        flaw, record = flaw_of(error, data)
+        named, intent = task_id_of(record, position), str(record.get("intent", ""))
+        flaw = _explained(flaw, row)
+        return Task(named, intent, Specification(()), dialect=row.name, flaw=flaw)
+    task = msgspec.structs.replace(task, dialect=row.name, flaw=None)
+    written = _KEYS.decode(data).eval
+    others = {name: one for name, one in written.items() if name not in _KNOWN}
+    if flaw_met := next(_flaws(task, others, row), None):
+        return _flawed(task, flaw_met)
+    if others:
+        spec = msgspec.structs.replace(task.eval, others=others)
+        task = msgspec.structs.replace(task, eval=spec)
+    return task
 
 
-def _with_others(task: Task, spec: dict[str, Any], file: Path) -> Task:
-    """Keep what other tools wrote into the specification. Raises UserError for a key that is a
-    misspelt one of ours, or that would change the verdict."""
-    others = {name: value for name, value in spec.items() if name not in _KNOWN}
-    for name in others:
-        close = get_close_matches(name, _KNOWN, n=1, cutoff=0.75)
-        if close or name in _DECISIVE:
-            mend = f"write {close[0]}" if close else "write the alternatives where they are read"
-            raise UserError(
-                f"{file}: task {task.task_id!r}: no rule reads eval.{name}: {mend} "
-                "(see rules/schema.md)"
-            )
-    if not others:
-        return task
-    return msgspec.structs.replace(task, eval=msgspec.structs.replace(task.eval, others=others))
+def _flawed(task: Task, flaw: TaskFlaw) -> Task:
+    return msgspec.structs.replace(task, eval=Specification(()), flaw=flaw)
+
+
+def _explained(flaw: TaskFlaw, row: Dialect) -> TaskFlaw:
+    """Name what the dialect's harness reads, where the field is none of them."""
+    _, found, name = flaw.problem.partition("unknown field `")
+    if not found:
+        return flaw
+    name = name.rstrip("`")
+    read = sorted({*row.harness.answers, *row.harness.contents})
+    close = get_close_matches(name, read, n=1, cutoff=0.75)
+    fix = f"write {close[0]}" if close else f"{row.name} reads {', '.join(read)}"
+    return TaskFlaw(flaw.field, f"no rule reads it: {fix}", flaw.value)
+
+
+def _flaws(task: Task, others: dict[str, Any], row: Dialect) -> Iterator[TaskFlaw]:
+    """Yield what the types cannot say: keys that are nearly ours, and what only another dialect's
+    harness reads, which would not be checked."""
+    for name, value in others.items():
+        if close := get_close_matches(name, _KNOWN, n=1, cutoff=0.75):
+            yield TaskFlaw(f"eval.{name}", f"no rule reads it: write {close[0]}", value)
+    spec, harness = task.eval, row.harness
+    for name in spec.eval_types:
+        if name not in harness.checks:
+            yield _of_others("eval.eval_types", name, "checks", row)
+    answers = spec.reference_answers or ReferenceAnswers()
+    for name in set(answers.__struct_fields__) - harness.answers:
+        if getattr(answers, name) is not msgspec.UNSET:
+            yield _of_others(f"eval.reference_answers.{name}", name, "answers", row)
+    for index, check in enumerate(spec.program_html):
+        yield from _page_flaws(check, f"eval.program_html[{index}]", row)
+    if spec.alternatives is not msgspec.UNSET and not harness.or_entries:
+        yield _of_others("eval.or", "or", "", row)
+
+
+def _page_flaws(check: PageCheck, place: str, row: Dialect) -> Iterator[TaskFlaw]:
+    for name in check.required_contents.given:
+        if name not in row.harness.contents:
+            yield _of_others(f"{place}.required_contents.{name}", name, "contents", row)
+    if check.alternatives is not msgspec.UNSET:
+        if not row.harness.or_entries:
+            yield _of_others(f"{place}.or", "or", "", row)
+        for index, other in enumerate(check.alternatives):
+            yield from _page_flaws(other, f"{place}.or[{index}]", row)
+
+
+def _of_others(field: str, name: str, part: str, row: Dialect) -> TaskFlaw:
+    """Return the flaw of a word that this dialect's harness does not read."""
+    readers = [
+        other.name
+        for other in DIALECTS.values()
+        if other.form == row.form
+        if (name in getattr(other.harness, part) if part else other.harness.or_entries)
+    ]
+    problem = f"{name} is not read in the dialect {row.name}: name --dialect {' or '.join(readers)}"
+    return TaskFlaw(field, problem, name)
 
 
 def unread_keys(tasks: Sequence[Task]) -> tuple[str, ...]:

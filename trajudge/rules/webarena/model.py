@@ -1,8 +1,8 @@
-"""A WebArena task as its authors write it, and what is kept of an agent's run.
+"""A task in WebArena's form as its authors write it, and what is kept of an agent's run.
 
 The parts of the specification (``eval``) refuse keys they do not know: a misspelt check would check
 nothing. Keys of other benchmarks beside them are kept and named (``files.load_tasks``); around the
-specification they are ignored.
+specification they are ignored. Which of the fields are read depends on the task's dialect.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trajudge.rules.reading import template_of
+from trajudge.rules.dialects import DIALECTS, Harness
+from trajudge.rules.reading import TaskFlaw, template_of
 
 TaskId = int | str
 UNACHIEVABLE = "N/A"
-Check = Literal["string_match", "url_match", "program_html"]
+Check = Literal["string_match", "url_match", "program_html", "page_image_query"]
 
 
 class ReferenceAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,17 +29,30 @@ class ReferenceAnswers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     exact_match: str | UnsetType = UNSET
     must_include: tuple[str, ...] | UnsetType = UNSET
+    must_exclude: tuple[str, ...] | UnsetType = UNSET
+    one_of: tuple[str, ...] | UnsetType = UNSET
+    required_values: tuple[str, ...] | UnsetType = UNSET
     fuzzy_match: str | tuple[str, ...] | UnsetType = UNSET
 
 
 class RequiredContents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a page must hold; where both are given, the harness reads ``exact_match`` only."""
+    """What a page must hold; where several are given, the harness reads the first of them only."""
 
     exact_match: str | UnsetType = UNSET
     must_include: tuple[str, ...] | UnsetType = UNSET
+    must_exclude: tuple[str, ...] | UnsetType = UNSET
+    required_values: tuple[str, ...] | UnsetType = UNSET
+    fuzzy_match: str | tuple[str, ...] | UnsetType = UNSET
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The names that are given, the one that is read first."""
+        return tuple(name for name in self.__struct_fields__ if getattr(self, name) is not UNSET)
 
 
-class PageCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PageCheck(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"alternatives": "or"}
+):
     """One entry of ``program_html``: a page, the part of it to read, what must be there.
 
     ``url`` is an address, ``last`` or ``func:...``; ``locator`` is blank for the whole page, a
@@ -49,10 +63,19 @@ class PageCheck(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     locator: str
     required_contents: RequiredContents
     prep_actions: tuple[str, ...] | UnsetType = UNSET
+    alternatives: tuple[PageCheck, ...] | UnsetType = UNSET
+
+
+class AddressAlternative(msgspec.Struct, frozen=True):
+    """One entry of WebChoreArena's ``eval.or``: another reference address."""
+
+    reference_url: str
 
 
 class Specification(
-    msgspec.Struct, frozen=True, rename={"answers": "reference_answers", "others": "_others"}
+    msgspec.Struct,
+    frozen=True,
+    rename={"answers": "reference_answers", "others": "_others", "alternatives": "or"},
 ):
     """How a task is judged: every check that ``eval_types`` names must pass.
 
@@ -63,10 +86,12 @@ class Specification(
     answers: ReferenceAnswers | Literal[""] | None = None
     reference_url: str | None = ""
     program_html: tuple[PageCheck, ...] = ()
+    page_image_query: tuple[dict[str, Any], ...] | UnsetType = UNSET
     string_note: str | UnsetType = UNSET
     url_note: str | UnsetType = UNSET
     annotation_note: str | UnsetType = UNSET
     reference_answer_raw_annotation: str | UnsetType = UNSET
+    alternatives: tuple[AddressAlternative, ...] | UnsetType = UNSET
     others: Mapping[str, Any] | UnsetType = UNSET
 
     @property
@@ -81,7 +106,10 @@ class Specification(
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A task: what the agent is asked, where, and how its run is judged."""
+    """A task: what the agent is asked, where, and how its run is judged.
+
+    ``dialect`` and ``flaw`` are set by ``files.load_tasks``: a task with a flaw checks nothing.
+    """
 
     task_id: TaskId
     intent: str
@@ -96,6 +124,13 @@ class Task(msgspec.Struct, frozen=True):
     intent_template_id: TaskId | None = None
     instantiation_dict: dict[str, Any] = {}
     string_note: str | UnsetType = UNSET
+    dialect: str = "webarena"
+    flaw: TaskFlaw | None = None
+
+    @property
+    def harness(self) -> Harness:
+        """How the harness of the task's dialect reads it."""
+        return DIALECTS[self.dialect].harness
 
     @property
     def template(self) -> str:
@@ -110,11 +145,12 @@ class Task(msgspec.Struct, frozen=True):
 
 
 class StoredPage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A page as it was when the run ended: its html, and the values of locators read in it."""
+    """A page as it was when the run ended: its html, and the values of locators read in it; None
+    for an element that was not there."""
 
     url: str
     html: str | None = None
-    values: dict[str, str] = {}
+    values: dict[str, str | None] = {}
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -126,7 +162,7 @@ class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     url: str | None = None
     pages: tuple[StoredPage, ...] = ()
-    results: dict[str, str] = {}
+    results: dict[str, str | None] = {}
 
 
 class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -13,12 +13,12 @@ import pytest
 
 from tests.command_words import instead
 from tests.rules.verified.tasks import answer, mutation, page, request
+from trajudge.rules.audit.verified.synthesis import SyntheticRun, synthesise
 from trajudge.rules.har.reading import read_raw
 from trajudge.rules.har.trimming import Kept, trimmed
 from trajudge.rules.har.writing import write_har
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.audit.synthesis import SyntheticRun, synthesise
 from trajudge.rules.verified.dataset import Task, load_tasks, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
 from trajudge.rules.verified.network.read import load_trace

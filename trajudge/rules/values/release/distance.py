@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.rules.errors import InvalidValue
-from trajudge.rules.values.quantities.distance import METRES
 from trajudge.rules.values.release.text import as_text
 
 if TYPE_CHECKING:
@@ -30,31 +29,62 @@ _REWRITTEN = (
     (re.compile(r"([\w.)])\s+(?=[\w(])"), r"\1*"),
 )
 _SIGNS = frozenset(("**", "*", "/", "+", "-", "(", ")"))
-_PREFIXES = {"kilo": 1e3, "hecto": 100, "deca": 10, "deka": 10, "deci": 0.1, "centi": 0.01}
-_PREFIXES |= {"milli": 1e-3, "micro": 1e-6, "nano": 1e-9, "mega": 1e6}
-_SHORT = {"h": 100, "da": 10, "d": 0.1, "c": 0.01, "m": 1e-3, "u": 1e-6, "n": 1e-9}
-_MORE = {"furlong": 201.168, "league": 4828.042, "parsec": 3.0857e16, "rod": 5.02921, "rd": 5.02921}
-_MORE |= {"furlongs": 201.168, "au": 1.495978707e11, "light_year": 9.4607e15}
+_FOOT = 0.3048
+_SURVEY = 1200 / 3937  # the foot of surveyors
+# Lengths that pint has by name, in metres; each takes a prefix and, but for two, a plural "s".
 _UNITS = {
-    name: float(size)
-    for name, size in METRES.items()
-    if name.isalpha() and name not in ("k", "kms")
+    **dict.fromkeys(("m", "meter", "metre"), 1.0),
+    **dict.fromkeys(("in", "inch", "inches", "international_inch"), 0.0254),
+    **dict.fromkeys(("ft", "foot", "feet", "international_foot", "international_feet"), _FOOT),
+    **dict.fromkeys(("yd", "yard", "international_yard"), 3 * _FOOT),
+    **dict.fromkeys(("mi", "mile", "international_mile"), 5280 * _FOOT),
+    **dict.fromkeys(("sft", "survey_foot"), _SURVEY),
+    **dict.fromkeys(("smi", "survey_mile", "us_statute_mile"), 5280 * _SURVEY),
+    **dict.fromkeys(("rd", "rod", "pole", "perch"), 16.5 * _SURVEY),
+    **dict.fromkeys(("li", "link", "survey_link"), 0.66 * _SURVEY),
+    **dict.fromkeys(("fur", "furlong"), 660 * _SURVEY),
+    **{"fathom": 6 * _SURVEY, "chain": 66 * _SURVEY, "cables_length": 720 * _SURVEY},
+    **{"league": 3 * 5280 * _SURVEY, "hand": _FOOT / 3},
+    **dict.fromkeys(("nmi", "nautical_mile"), 1852.0),
+    **dict.fromkeys(("th", "thou", "mil_length"), 2.54e-5),
+    **dict.fromkeys(("px", "css_pixel"), 0.0254 / 96),
+    **dict.fromkeys(("pp", "bp", "point", "printers_point", "big_point"), 0.0254 / 72),
+    **dict.fromkeys(("pica", "printers_pica"), 0.0254 / 6),
+    **{"micron": 1e-6, "angstrom": 1e-10, "fermi": 1e-15, "fm": 1e-15},
+    **dict.fromkeys(("au", "astronomical_unit"), 149597870700.0),
+    **dict.fromkeys(("ly", "lightyear", "light_year"), 9460730472580800.0),
+    **dict.fromkeys(("pc", "parsec"), 3.0856775814671916e16),
 }
-_UNITS |= _MORE
-_NO_PLURAL = ("m", "km", "cm", "mm")
-_UNITS |= {  # "rds", "fts", "feets": the release takes an s after any name of its own
-    f"{name}s": size
-    for name, size in _UNITS.items()
-    if not name.endswith("s") and name not in _NO_PLURAL
+_PREFIXES = {
+    **{"quecto": 1e-30, "q": 1e-30, "ronto": 1e-27, "r": 1e-27, "yocto": 1e-24, "y": 1e-24},
+    **{"zepto": 1e-21, "z": 1e-21, "atto": 1e-18, "a": 1e-18, "femto": 1e-15, "f": 1e-15},
+    **{"pico": 1e-12, "p": 1e-12, "nano": 1e-9, "n": 1e-9, "micro": 1e-6, "u": 1e-6, "mu": 1e-6},
+    **{"mc": 1e-6, "milli": 1e-3, "m": 1e-3, "centi": 0.01, "c": 0.01, "deci": 0.1, "d": 0.1},
+    **{"deca": 10.0, "da": 10.0, "deka": 10.0, "hecto": 100.0, "h": 100.0, "kilo": 1e3, "k": 1e3},
+    **{"mega": 1e6, "giga": 1e9, "tera": 1e12, "peta": 1e15, "exa": 1e18, "zetta": 1e21},
+    **{"yotta": 1e24, "semi": 0.5, "demi": 0.5, "sesqui": 1.5},
 }
-_UNITS |= {
-    prefix + unit: size
-    for prefix, size in _PREFIXES.items()
-    for unit in ("meter", "meters", "metre", "metres")
-}
-_UNITS |= {f"{prefix}m": size for prefix, size in _SHORT.items()}
+_NO_PLURAL = ("m", "bp")
+_OF_TIME = ("min", "mins")
 _PURE = {"dimensionless": 1.0, "percent": 0.01, "inf": float("inf"), "infinity": float("inf")}
 _CHARS = 100
+
+
+def _length(name: str) -> float | None:
+    """Return the metres of a unit, with or without prefix and plural; None for no length."""
+    if name in _UNITS:
+        return _UNITS[name]
+    if name in _OF_TIME:
+        return None
+    stems = [name[:-1], name] if name.endswith("s") else [name]
+    for stem in stems:
+        if stem != name and stem in _UNITS and stem not in _NO_PLURAL:
+            return _UNITS[stem]
+        for prefix, factor in _PREFIXES.items():
+            unit = stem.removeprefix(prefix)
+            if unit != stem and unit in _UNITS and (stem == name or unit not in _NO_PLURAL):
+                return factor * _UNITS[unit]
+    return None
 
 
 class _Value(NamedTuple):
@@ -152,8 +182,8 @@ class _Reader:
             return value
         if token in _PURE:
             return _Value(_PURE[token], 0)
-        if token in _UNITS:
-            return _Value(_UNITS[token], 1)
+        if (metres := _length(token)) is not None:
+            return _Value(metres, 1)
         if token[:1].isdigit() or token[:1] == ".":
             return _Value(float(token), 0)
         raise InvalidValue("not a distance")

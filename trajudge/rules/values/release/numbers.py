@@ -92,7 +92,8 @@ def currency(raw: JsonValue) -> Decimal:
         if "free" in text.lower():
             return Decimal(0)
         raise InvalidValue("not a price")
-    digits = "".join(found[0].replace("'", "").split()).rstrip(",.")
+    # A stop before a space stays, and makes the price none.
+    digits = "".join(found[0].rstrip(",.").replace("'", "").split())
     digits = digits if digits.count(".") == 1 else digits.lstrip(",.")
     decimal_point = text.rfind(".") > text.rfind(",")
     plain = digits.replace("," if decimal_point else ".", "").replace(",", ".")

@@ -29,14 +29,53 @@ _HYPHEN = "[-\u00ad‐‑‒–—―−]"
 _AT_LETTER = re.compile(rf"(?<=[A-Za-z]){_HYPHEN}|{_HYPHEN}(?=[A-Za-z])")
 _BREAKS = re.compile(r"[\t\n\r]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+# How the release spells signs, and letters of the scripts that are written letter by letter, in
+# ASCII; "char=spelling". Other signs and marks are dropped; letters of other scripts stay.
+_SPELT = (
+    "ø=o Ø=O ł=l Ł=L đ=d Đ=D æ=ae Æ=AE œ=oe Œ=OE ı=i ð=d Ð=D þ=th Þ=Th ß=ss ħ=h Ħ=H ĸ=k ŋ=ng "
+    "Ŋ=NG ŧ=t Ŧ=T ƒ=f ə=@ Ə=@ ǝ=@ ȷ=j ǽ=ae Ǽ=AE ǿ=o Ǿ=O €=EUR £=PS ¥=Y= ¢=C/ ¤=$? ₠=ECU ₡=CL "
+    "₢=Cr ₣=FF ₤=L ₥=mil ₦=N ₧=Pts ₩=W ₪=NS ₫=D ₭=K ₮=T ₯=Dr ₰=Pf ₱=P ₲=G ₳=A ₴=UAH ₵=C| ₶=L "
+    "₷=Sm ₸=T ₹=Rs ₺=L ₻=M ₼=m ₽=R ₾=l ₿=BTC ฿=Bh. ៛=KR ×=x ÷=/ ·=* °=deg ±=+- ¬=! ¦=| §=SS "
+    "¶=P ¡=! ¿=? ⁄=/ ∕=/ ∖=\\ ∗=* ∣=| ∶=: ∼=~ ≤=<= ≥=>= ≦=<= ≧=>= −=- ‖=|| †=+ ‡=++ •=* ‣=*> "
+    "‧=. …=... ‰=%0 ‱=%00 ‵=` ‸=^ ‹=< ›=> ※=* ‽=!? ‿=_ ⁀=- ⁁=^ ⁂=*** ⁎=* ⁓=~ ⁒=% ⁊=& ⁋=PP "
+    "⁅=-[ ⁆=]- ℗=(p) ℣=V/ ℟=R/ ℮=e ⅍=A/S ♯=# ♠=spades ♡=hearts ♢=diamonds ♣=clubs ♤=spades "
+    '♥=hearts ♦=diamonds ♧=clubs ✱=* ❘=| ❜=\' ❝=" ❞=" ❟=, ❠=,, ❢=! ⟦=[ ⟨=< ⟩=> ⦃={ ⦄=} ⹀== '
+    '、=,_ 。=._ 〃=" 〈=< 〉=>_ 《=<< 》=>>_ 「=[ 」=]_ 『={ 』=}_ 【=[( 】=)]_ 〔=[ 〕=]_ '
+    "〖=[[ 〗=]]_ 〘=(( 〙=))_ 〚=[[ 〛=]]_ 〜=~_ 〝=`` 〞='' 〟=,, 〰=~ ゠== ・=* 〇=0 ،=, "
+    "؛=; ؟=? ٪=% ٫=. ٬=, ٭=* ۔=. ՚=' ՛=/ ՜=! ՝=, ՞=? ՟=. ։=: ֊=- ־=- ׀=| ׃=. ׳=' ״=\" ⓿=0 "
+    "⓫=11 ⓬=12 ⓭=13 ⓮=14 ⓯=15 ⓰=16 ⓱=17 ⓲=18 ⓳=19 ⓴=20 ⓵=1 ⓶=2 ⓷=3 ⓸=4 ⓹=5 ⓺=6 ⓻=7 ⓼=8 ⓽=9 "
+    "⓾=10 ˂=< ˃=> ˄=^ ˅=V ˖=+ ˗=- ˭== α=a β=b γ=g δ=d ε=e ζ=z η=e θ=th ι=i κ=k λ=l μ=m ν=n "
+    "ξ=x Ξ=Ks ο=o π=p ρ=r ς=s σ=s τ=t υ=u φ=ph χ=kh ψ=ps ω=o ϗ=& ϛ=st ϝ=w ϟ=q ϡ=sp ϳ=j а=a "
+    "б=b в=v г=g д=d е=e ж=zh з=z и=i к=k л=l м=m н=n о=o п=p р=r с=s т=t у=u ф=f х=kh ц=ts "
+    "ч=ch ш=sh щ=shch ъ=' ы=y ь=' э=e ю=iu я=ia ѐ=ie ё=io ђ=dj ѓ=gj є=ie ѕ=dz і=i ї=yi ј=j "
+    "љ=lj њ=nj ћ=tsh ќ=kj џ=dzh ґ=g' ғ=g' қ=k' ң=n' ү=u ұ=u' һ=h ә=@ ө=o ӏ= Ӏ=` ‘=' ’=' ‚=, "
+    "‛=' ′=' ʹ=' ʼ=' ´=' “=\" ”=\" „=,, ‟=\" ″=\" «=<< »=>> ‐=- ‑=- ‒=- –=- ﹣=- －=- —=-- "
+    "―=-- ﹘=-- ⁃=--"
+)
+# Arrows, lines, boxes and other shapes; of a char that is named twice the last counts.
+_SHAPES = {
+    "=": "⇄⇆⇇⇉⇋⇌⇍⇎⇏⇐⇒⇔⇚⇛↹",
+    "/": "↗↙⇗⇙╱",
+    "\\": "↖↘⇖⇘↸╲",
+    "~": "↜↝⇜⇝",
+    "^": "↶↻▲△▴▵◬◭◮",
+    "V": "↷↺▼▽▾▿",
+    ">": "▶▷▸▹►▻",
+    "<": "◀◁◂◃◄◅",
+    "+": "".join(map(chr, [*range(0x250C, 0x254C), *range(0x2552, 0x2571)])),
+    "X": "╳",
+    "#": "▀▁▂▃▄▅▆▇█▉▊▋▌▍▎▏▐░▒▓■□▢▣▤▥▦▧▨▩▪▫▬▭▮▯▰▱◧◨◩◪◫" + "".join(map(chr, range(0x25F0, 0x25F8))),
+    "*": "◦" + "".join(map(chr, [*range(0x25C6, 0x25D0), *range(0x25D0, 0x25E6)])),
+    "O": "◯",
+    "-": "─━┄┅┈┉╌╍═╴╶╸╺╼╾▔←→↔↚↛↞↠↢↣↤↦↩↪↫↬↭↮↼↽⇀⇁⇠⇢⇤⇥",
+    "|": "│┃┆┇┊┋╎╏║╵╷╹╻╽╿▕↑↓↕↟↡↥↧↨↯↰↱↲↳↴↵↾↿⇂⇃⇅⇈⇊⇑⇓⇕⇞⇟⇡⇣",
+}
 _ASCII = str.maketrans(
-    dict.fromkeys("‘’‚‛′ʹʼ´", "'")
-    | dict.fromkeys("“”„‟″«»", '"')
-    | dict.fromkeys("‐‑‒–−﹣－", "-")
-    | dict.fromkeys("—―﹘⁃", "--")
-    | {"ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "æ": "ae", "Æ": "AE"}
-    | {"œ": "oe", "Œ": "OE", "ı": "i", "ð": "d", "Ð": "D", "þ": "th", "Þ": "Th", "ß": "ss"}
-    | {"€": "EUR", "£": "PS", "¥": "Y=", "×": "x", "·": "*", "°": "deg", "⁄": "/", "…": "..."}
+    {
+        char: spelt.replace("_", " ") if char != "‿" else "_"
+        for char, _, spelt in (pair.partition("=") for pair in _SPELT.split())
+    }
+    | {char: spelt for spelt, chars in _SHAPES.items() for char in chars}
 )
 _EDGES = "'\"`.,;:!?"
 
@@ -44,14 +83,32 @@ _EDGES = "'\"`.,;:!?"
 def _latin(text: str) -> str:
     if text.isascii():
         return text
-    text = unicodedata.normalize("NFD", text.translate(_ASCII))
-    return text.translate({ord(char): _digit_or_letter(char) for char in set(text)})
+    text = _spelt(text)
+    # A sign that is made of two, such as that of inequality, is dropped as one.
+    signs = [
+        char for char in set(text) if not char.isascii() and unicodedata.category(char) == "Sm"
+    ]
+    text = text.translate(dict.fromkeys(map(ord, signs)))
+    text = _spelt(unicodedata.normalize("NFD", text))
+    return text.translate({ord(char): _plain(char) for char in set(text) if not char.isascii()})
 
 
-def _digit_or_letter(char: str) -> str:
-    """Return the Latin digit for a digit, nothing for a mark, and a letter as it is."""
-    plain = str(unicodedata.decimal(char, char))
-    return "" if unicodedata.combining(plain) else plain
+def _spelt(text: str) -> str:
+    """Spell what the table has, capitals too."""
+    text = text.translate(_ASCII)
+    others = [char for char in set(text) if not char.isascii() and char != char.lower()]
+    return text.translate(
+        {ord(char): _ASCII[ord(low)] for char in others if ord(low := char.lower()[0]) in _ASCII}
+    )
+
+
+def _plain(char: str) -> str:
+    """Return the Latin digit for a digit, nothing for a mark or a sign, and a letter as it is."""
+    digit = unicodedata.decimal(char, None)
+    if digit is not None:
+        return str(digit)
+    category = unicodedata.category(char)
+    return "" if category[0] in "MSP" or category in ("Nl", "No") else char
 
 
 def treated(text: str) -> str:

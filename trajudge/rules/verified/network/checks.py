@@ -1,11 +1,11 @@
 """Holding a run's requests to a specification, in the sound mode.
 
-Which requests a check is about: in a task that asks to navigate, what the tab showed last (see
-``final_page``; the last two where the task names two); otherwise the requests with the method, base
-address and referring page that it names, of those the last (any of them for a check that leaves
-further changes open, see ``others``). Checks that name the same requests (two
-members are invited one after the other) are about the last of them together and are paired with
-them one to one, in any order.
+Which requests a check is about: in a task that asks to navigate, what the tabs showed last (see
+``final_page``; where the task names two pages, the last two, of two tabs first); otherwise the
+requests with the method, base address and referring page that it names, of those the last (any of
+them for a check that leaves further changes open, see ``others``). Checks that name the same
+requests (two members are invited one after the other) are about the last of them together and are
+paired with them one to one, in any order.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _of_group(
     first = checks[positions[0]]
     names = {index: f"network.{index + 1}" for index in positions}
     try:
-        events = list(_candidates(run, first))
+        events = list(_candidates(run, first, len(positions)))
         if first.should_not_exist:
             return {positions[0]: [_absence(run, first, events, names[positions[0]])]}
         if not events:
@@ -168,7 +168,7 @@ def decisive_events(task: Task, trace: Trace, hosts: Hosts) -> tuple[Decisive, .
         if checks[positions[0]].should_not_exist:
             continue
         try:
-            events = list(_candidates(run, checks[positions[0]]))
+            events = list(_candidates(run, checks[positions[0]], len(positions)))
             pairs = _meeting(run, checks, events)
         except InvalidValue:
             continue
@@ -222,12 +222,13 @@ def _failures(assertions: list[Assertion]) -> int:
     return sum(assertion.outcome is not Outcome.PASS for assertion in assertions)
 
 
-def _candidates(run: Run, check: NetworkCheck) -> Iterator[Event]:
-    """Yield the requests that a check is about, first to last. Raises Undecided."""
+def _candidates(run: Run, check: NetworkCheck, count: int) -> Iterator[Event]:
+    """Yield the requests that ``count`` checks of a group are about, first to last. Raises
+    Undecided."""
     if not is_final_page(run.task, check):
         yield from fitting(run, check, run.trace.relevant)
         return
-    yield from final_events(run, check)
+    yield from final_events(run, check, count)
 
 
 def is_final_page(task: Task, check: NetworkCheck) -> bool:

@@ -15,6 +15,7 @@ from trajudge.rules.har.records import (
     Entry,
     Pair,
     Resources,
+    in_time_order,
     is_static,
     pairs_of,
     whole_body,
@@ -138,16 +139,34 @@ class Event(Struct, dict=True):
 
 
 class Trace(Struct, dict=True):
-    """The events of a run, in the order in which they were sent; and what cannot be read."""
+    """The events of a run, in the order of its file; and what cannot be read.
+
+    What the sound mode asks for (``relevant``, ``documents``, ``tabs``) is in the order in which
+    the requests were sent; the released package reads the order of the file (``filed``).
+    """
 
     events: tuple[Event, ...]
     source: str = "trace"
     flaws: tuple[Flaw, ...] = ()
 
     @cached_property
-    def relevant(self) -> tuple[Event, ...]:
-        """Without styles, scripts, pictures and fonts."""
+    def filed(self) -> tuple[Event, ...]:
+        """Without styles, scripts, pictures and fonts, in the order of the file."""
         return tuple(event for event in self.events if not is_static(event.entry.request.url))
+
+    @cached_property
+    def relevant(self) -> tuple[Event, ...]:
+        """Without styles, scripts, pictures and fonts, in the order in which they were sent."""
+        order = in_time_order([event.entry for event in self.filed])
+        return tuple(self.filed[at] for at in order)
+
+    @cached_property
+    def tabs(self) -> tuple[tuple[Event, ...], ...]:
+        """``relevant`` by the tab that sent it. A trace that names at most one tab has one."""
+        tabs: dict[str, list[Event]] = {}
+        for event in self.relevant:
+            tabs.setdefault(str(event.entry.page or ""), []).append(event)
+        return tuple(map(tuple, tabs.values())) if len(tabs.keys() - {""}) > 1 else (self.relevant,)
 
     @cached_property
     def documents(self) -> tuple[Event, ...]:
@@ -157,7 +176,7 @@ class Trace(Struct, dict=True):
     @cached_property
     def release_navigations(self) -> tuple[Event, ...]:
         """The loads of pages, as the released package sees them."""
-        return tuple(event for event in self.relevant if event.is_release_navigation())
+        return tuple(event for event in self.filed if event.is_release_navigation())
 
     @cached_property
     def memory(self) -> dict[Any, Any]:

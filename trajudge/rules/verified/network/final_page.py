@@ -1,4 +1,4 @@
-"""What the tab showed last, by the kind of request that shows an address (``network.kinds``).
+"""What each tab showed last, by the kind of request that shows an address (``network.kinds``).
 
 An address that is a document is shown by the load of a page; one that a script may fetch into the
 page in its place, by either; and what only a script asks for, such as the rows of a list or a
@@ -49,18 +49,38 @@ def _declared(check: NetworkCheck) -> Declaration | None:
     return declared(check.expected.http_method, check.expected.urls[0])
 
 
-def final_events(run: Run, check: NetworkCheck) -> Iterator[Event]:
-    """Yield the requests of which the last shows the final page, first to last. Raises
-    Undecided."""
+def final_events(run: Run, check: NetworkCheck, count: int) -> list[Event]:
+    """Return the requests that showed a page, so that the last ``count`` show the final pages.
+
+    These are looked for in as many tabs, those in which a page was shown last. The last of each tab
+    stand behind all others; both parts are in the order in which they were sent. Raises Undecided.
+    """
+    if len(run.trace.tabs) == 1:
+        return list(_shown_in(run.trace.tabs[0], run, check))
+    order = {id(event): at for at, event in enumerate(run.trace.relevant)}
+
+    def last_view(tab: tuple[Event, ...]) -> int:
+        return max((order[id(event)] for event in tab if _shows_page(run, event)), default=-1)
+
+    tabs = sorted(run.trace.tabs, key=last_view)[-count:]
+    shown = [list(_shown_in(tab, run, check)) for tab in tabs]
+    earlier = [event for events in shown for event in events[:-1]]
+    last = [event for events in shown for event in events[-1:]]
+    return [
+        event for part in (earlier, last) for event in sorted(part, key=lambda one: order[id(one)])
+    ]
+
+
+def _shown_in(made: tuple[Event, ...], run: Run, check: NetworkCheck) -> Iterator[Event]:
+    """Yield the requests of one tab that showed a page, first to last. Raises Undecided."""
     way = shown_by(check)
     if way is ShownBy.LOAD:
-        yield from run.trace.documents
+        yield from (event for event in made if event.is_document())
         return
-    views = [event for event in run.trace.relevant if _shows_page(run, event)]
+    views = [event for event in made if _shows_page(run, event)]
     if way is ShownBy.PLACE:
         yield from views
         return
-    made = run.trace.relevant
     if views:
         made = made[_position(made, views[-1]) + 1 :]
     for event in fitting(run, check, made):

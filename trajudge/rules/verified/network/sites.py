@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import msgspec
 from msgspec import Struct, field
 
 from trajudge.rules.reading import decode, read_bytes
-from trajudge.rules.verified.dataset import placeholder
+from trajudge.rules.verified.dataset import placeholder, placeholders
 from trajudge.trajectories.util.errors import UserError
 
 Hosts = Mapping[str, tuple[str, ...]]
@@ -174,6 +175,29 @@ def load_hosts(path: Path) -> dict[str, tuple[str, ...]]:
         _named(name, path): tuple(_address(url, path) for url in environment.urls)
         for name, environment in configuration.environments.items()
     }
+
+
+def given_hosts(file: Path | None, given: Sequence[str], tasks: Iterable[object]) -> Hosts:
+    """Read the addresses of ``--sites`` and ``--site``. Raises UserError, also for a site that
+    neither the benchmark nor ``--sites`` nor a task has: its address would be ignored."""
+    hosts = load_hosts(file) if file else {}
+    known = {*hosts, *_sites_named(tasks)} if given else set()
+    for text in given:
+        name, url = parse_host(text)
+        if name not in known:
+            sites = ", ".join(sorted(map(named, known)))
+            raise UserError(f"--site {text}: no task has such a site: use one of {sites}")
+        hosts[name] = (*hosts.get(name, ()), url)
+    return hosts
+
+
+def _sites_named(tasks: Iterable[object]) -> set[str]:
+    """Return the placeholders of the benchmark's sites, and of those that the tasks name."""
+    names = set(DEFAULT_PORTS)
+    for task in tasks:
+        names.update(map(placeholder, getattr(task, "sites", ())))
+        names |= placeholders(msgspec.json.encode(task).decode())
+    return names
 
 
 def parse_host(text: str) -> tuple[str, str]:

@@ -48,7 +48,7 @@ def binding_of(task: Task, trace: Trace, hosts: Hosts) -> Binding:
 
 
 def _hosts_of(names: list[str], trace: Trace) -> dict[str, tuple[str, ...]]:
-    events = trace.relevant
+    events = trace.filed
     if not events:
         raise ReleaseError("no event of the trace counts")
     hosts: dict[str, tuple[str, ...]] = {}

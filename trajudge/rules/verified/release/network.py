@@ -94,7 +94,7 @@ def _candidates(task: Task, check: NetworkCheck, trace: Trace, binding: Binding)
     if any(flaw.lost for flaw in trace.flaws):
         raise ReleaseError(f"the trace's {trace.flaws[0]}")
     if navigates and check.expected.http_method == "GET":
-        for event in trace.relevant:
+        for event in trace.filed:
             if event.entry.request.method == "GET":
                 _written_headers(event)
         return trace.release_navigations[-1:]
@@ -102,7 +102,7 @@ def _candidates(task: Task, check: NetworkCheck, trace: Trace, binding: Binding)
     wanted = _expected(check, binding)
     return [
         event
-        for event in trace.relevant
+        for event in trace.filed
         if event.method == method and _fits(check, event, wanted, binding)
     ]
 

@@ -38,7 +38,8 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     ``notes`` are what was taken for granted. ``failure_modes`` are the names of what did not hold,
     without positions; ``parse_failure`` is the class of an unreadable response. ``steps`` are the
     run's; ``run`` tells it from others of its task. ``exploration`` is R = steps over the site's
-    median of successes at tasks that can be done, for tasks that cannot be done.
+    median of successes at tasks that can be done, for tasks that cannot be done. ``partial_score``
+    is that of a dialect which gives one for a part (WebChoreArena).
     """
 
     task_id: TaskId
@@ -55,6 +56,7 @@ class TaskResult(Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
     assertions: tuple[Assertion, ...] = ()
     run: str = ""
+    partial_score: float | None = None
 
     @property
     def file_name(self) -> str:
@@ -104,6 +106,7 @@ def result_of(
         steps=steps,
         seconds=round(seconds, 6),
         assertions=verdict.assertions,
+        partial_score=verdict.score,
     )
 
 

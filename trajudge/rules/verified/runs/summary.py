@@ -41,6 +41,14 @@ class SiteMacro(Struct, frozen=True, kw_only=True):
     half_width: float | None
 
 
+class PartialScores(Struct, frozen=True, kw_only=True):
+    """The mean of the scores that a dialect gives for a part (WebChoreArena), over the runs that
+    have one: what is unknown leaves a run without."""
+
+    runs: int
+    mean: float | None
+
+
 class Summary(Struct, frozen=True, kw_only=True):
     """A batch under one mode. ``missing`` are tasks without a run, which count in no rate;
     ``notes`` are what was taken for granted, by how many runs;
@@ -61,6 +69,7 @@ class Summary(Struct, frozen=True, kw_only=True):
     premature: tuple[str, ...]
     notes: Mapping[str, int]
     missing: int
+    partial: PartialScores
     not_judged: tuple[str, ...]
     seconds: float
 
@@ -74,6 +83,7 @@ def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds
     parse = Counter(result.parse_failure for result in results if result.parse_failure)
     claims = [result for result in results if not result.achievable]
     early = [result for result in claims if result.outcome is Outcome.PASS and premature(result)]
+    parts = [result.partial_score for result in results if result.partial_score is not None]
     return Summary(
         mode=mode,
         overall=macro(results),
@@ -86,6 +96,7 @@ def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds
         premature=tuple(str(result.task_id) for result in early),
         notes=_by_count(Counter(note for result in results for note in result.notes)),
         missing=missing,
+        partial=PartialScores(runs=len(parts), mean=fmean(parts) if parts else None),
         not_judged=tuple(str(result.task_id) for result in results if not result.judged),
         seconds=round(seconds, 3),
     )

@@ -96,6 +96,9 @@ def _limits(mean: float | None, half_width: float | None) -> tuple[float, float]
 
 def _notes(summary: Summary) -> Iterator[str]:
     """Yield what the table does not say, one line each."""
+    if summary.partial.mean is not None:
+        mean, runs = summary.partial.mean, summary.partial.runs
+        yield f"mean score, parts counted: {100 * mean:.1f} % of {runs} runs that have one"
     macro = summary.site_macro
     if macro.mean is not None and macro.sites > 1:
         limits = _limits(macro.mean, macro.half_width)

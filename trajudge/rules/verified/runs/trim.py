@@ -34,12 +34,12 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Trim the traces and say how much smaller they are; return 1 if one could not be read."""
-    from trajudge.rules.options import sites_of  # noqa: PLC0415 - --help needs none of these
     from trajudge.rules.verified.dataset import load_tasks  # noqa: PLC0415
+    from trajudge.rules.verified.network.sites import given_hosts  # noqa: PLC0415
     from trajudge.rules.verified.runs.trimming import trim_runs  # noqa: PLC0415
 
     tasks = load_tasks(options.tasks) if options.site else ()
-    hosts = sites_of(options.sites, options.site, tasks)
+    hosts = given_hosts(options.sites, options.site, tasks)
     report = trim_runs(options.tasks, options.runs, options.out, options.task, hosts)
     for failure in report.failures:
         sys.stderr.write(f"warning: {one_line(failure)}\n")

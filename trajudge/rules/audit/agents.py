@@ -1,0 +1,181 @@
+"""Agents that look at nothing: what they score is what a rule gives away.
+
+Source: WebArena Verified, Tables 13 and 16, for ``empty`` to ``numbers_only``; the others are ours.
+An agent answers a task: with text for rules that read text, with a response object for rules
+that read one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from trajudge.rules.verified.response import STATUSES
+from trajudge.trajectories.util.errors import UserError
+
+TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
+PATTERNS = (".*", "^.*$", "^[\\s\\S]*$", "*")
+_LONGEST = 1_000
+
+
+class AuditedTask(Protocol):
+    """What the auditors ask of a task of any dialect."""
+
+    @property
+    def task_id(self) -> int | str:
+        """Unique in its file."""
+        ...
+
+    @property
+    def intent(self) -> str:
+        """What the agent is asked."""
+        ...
+
+
+class NoAnswer(Exception):
+    """An agent's answer was not obtained: what it would have scored is unknown."""
+
+
+class BlindAgent(msgspec.Struct, frozen=True):
+    """A name, and the answer to a task: text, a JSON value, or None for none.
+
+    ``answer`` raises NoAnswer. An agent that ``opens_start_page`` loads the pages that the task
+    starts on and looks at none of them; any other leaves the browser as it is.
+    """
+
+    name: str
+    answer: Callable[[AuditedTask], object]
+    opens_start_page: bool = False
+
+
+def constant(name: str, answer: object) -> BlindAgent:
+    """Return an agent that always says the same."""
+    return BlindAgent(name, lambda task: answer)
+
+
+def knowledge(name: str, answer: Callable[[str], object]) -> BlindAgent:
+    """Return an agent that answers from the intent alone, such as a model without a browser."""
+    return BlindAgent(name, lambda task: answer(task.intent))
+
+
+def recorded(name: str, answers: Mapping[str, object]) -> BlindAgent:
+    """Return an agent whose answers were recorded, by task id. Raises UserError for a task without
+    one."""
+
+    def answer(task: AuditedTask) -> object:
+        if str(task.task_id) not in answers:
+            raise UserError(
+                f"the answers of {name} hold none for task {task.task_id}: add it, null for none"
+            )
+        return answers[str(task.task_id)]
+
+    return BlindAgent(name, answer)
+
+
+def opening(agent: BlindAgent) -> BlindAgent:
+    """Return an agent that answers the same after it has opened the start page."""
+    name = f"start_page:{agent.name.removeprefix('status:')}"
+    return BlindAgent(name, agent.answer, opens_start_page=True)
+
+
+def numbers_of(intent: str) -> list[str]:
+    """Return every run of digits in the intent, or "0" where there is none."""
+    return re.findall(r"\d+", intent) or ["0"]
+
+
+def quoted(intent: str) -> list[str]:
+    """Return what the intent puts in double quotes, such as the keys of the objects that it asks
+    for."""
+    return list(dict.fromkeys(re.findall(r'"([^"\n]{1,60})"', intent)))
+
+
+def _everything(intent: str) -> str:
+    """Return one answer that holds as much as fits: yes, no, the intent, and the numbers up to
+    1,000."""
+    numbers = ", ".join(map(str, range(_LONGEST + 1)))
+    return f"Yes, no, N/A, none, true, false, {intent}, {numbers}"
+
+
+PUBLISHED_AGENTS = (
+    constant("empty", ""),
+    constant("na", "N/A"),
+    constant("yes_no", "Yes/No"),
+    constant("zero", "0"),
+    constant("yes", "Yes"),
+    constant("no", "No"),
+    knowledge("echo_intent", lambda intent: intent),
+    knowledge("numbers_only", lambda intent: " ".join(numbers_of(intent))),
+)
+
+TEXT_AGENTS = (
+    *PUBLISHED_AGENTS,
+    *(constant(f"status:{status}", status) for status in STATUSES),
+    *(constant(f"pattern:{pattern}", pattern) for pattern in PATTERNS),
+    constant("wildcard_object", '{"*": "*"}'),
+    knowledge("long_list", _everything),
+    opening(constant("empty", "")),
+)
+
+
+def response(task_type: str, status: str, data: object) -> dict[str, Any]:
+    """Return a response object of WebArena Verified's protocol."""
+    return {"task_type": task_type, "status": status, "retrieved_data": data, "error_details": None}
+
+
+def _retrieves(name: str, data: Callable[[str], object]) -> BlindAgent:
+    return knowledge(name, lambda intent: response("RETRIEVE", "SUCCESS", data(intent)))
+
+
+def _wildcard_object(pattern: str) -> Callable[[str], object]:
+    return lambda intent: [dict.fromkeys(quoted(intent), pattern)]
+
+
+def _response_agents() -> Iterator[BlindAgent]:
+    for task_type in TASK_TYPES:
+        for status in STATUSES:
+            name = f"status:{task_type.lower()}:{status}"
+            yield constant(name, response(task_type, status, None))
+    constants: dict[str, object] = {
+        "nothing": [],
+        "empty": [""],
+        "na": ["N/A"],
+        "zero": [0],
+        "yes": ["yes"],
+        "no": ["no"],
+        "true": [True],
+        "false": [False],
+        "infinity": ["inf m"],
+        "alternatives": [[str(number) for number in range(_LONGEST + 1)]],
+        "long_list": list(range(_LONGEST + 1)),
+    }
+    for name, data in constants.items():
+        yield constant(name, response("RETRIEVE", "SUCCESS", data))
+    yield _retrieves("echo_intent", lambda intent: [intent])
+    yield _retrieves("numbers_only", numbers_of)
+    yield _retrieves("numbers_as_numbers", lambda intent: [float(n) for n in numbers_of(intent)])
+    yield _retrieves("quoted_words", quoted)
+    for pattern in PATTERNS:
+        yield from _patterns(pattern)
+
+
+def _patterns(pattern: str) -> Iterator[BlindAgent]:
+    for items in (1, 2, 3, 5):
+        name = f"pattern:{pattern}:{items}"
+        yield constant(name, response("RETRIEVE", "SUCCESS", [pattern] * items))
+    yield constant(f"pattern:{pattern}:status", response("RETRIEVE", pattern, None))
+    yield constant(f"pattern:{pattern}:everywhere", response(pattern, pattern, [pattern]))
+    yield _retrieves(f"wildcard_object:{pattern}", _wildcard_object(pattern))
+
+
+# Patterns win nothing by a visit that the plain answers do not win by it.
+RESPONSE_AGENTS = (
+    *_response_agents(),
+    *(
+        opening(agent)
+        for agent in _response_agents()
+        if not agent.name.startswith(("pattern:", "wildcard_object:"))
+    ),
+)

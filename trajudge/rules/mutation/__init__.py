@@ -1,1 +1,0 @@
-"""Changes to correct runs, and whether a rule notices them."""
