@@ -64,6 +64,7 @@ MEANINGS = {
     "--judgments": "DIR Path",  # in the published layout
     "--kind": "choice str",  # of a task file
     "--keys": "FILE Path",  # that gives pages other keys
+    "--labels-by": "choice str",  # of several annotators' labels
     "--limit": "N count",  # trajectories, or tasks, that are judged
     "--max-cost": "DOLLARS amount",
     "--max-tokens": "N count",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
+from trajudge.annotations import LabelsBy
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
@@ -156,6 +157,7 @@ def select(
     runs: Runs,
     *,
     annotations: str | None = None,
+    labels_by: LabelsBy | None = None,
     out: str | Path | None = None,
     candidates: str | Path | None = None,
     robustness: Sequence[str | Path] = (),
@@ -173,6 +175,7 @@ def select(
     given = {
         "runs": _folders("select", runs),
         "annotations": annotations,
+        "labels_by": labels_by,
         "out": out,
         "candidates": candidates,
         "robustness": robustness,
@@ -235,6 +238,7 @@ def audit(
     runs: Runs,
     *,
     annotations: str | None = None,
+    labels_by: LabelsBy | None = None,
     split: Split = "all",
     evaluator: str | None = None,
     data: str | None = None,
@@ -248,6 +252,7 @@ def audit(
     given = {
         "runs": _folders("audit", runs),
         "annotations": annotations,
+        "labels_by": labels_by,
         "split": split,
         "evaluator": evaluator,
         "data": data,

@@ -124,7 +124,9 @@ def _observed(
     columns = columns.at(last_of_each(columns))
     verdicts = np.full((len(VERDICTS), len(experts)), UNKNOWN, dtype=np.int8)
     verdicts[VERDICTS.index("success")] = [said for _, said in experts.values()]
-    labels = LabelColumns(KeyColumns.of(key for key, _ in experts.values()), verdicts)
+    labels = LabelColumns(
+        KeyColumns.of(key for key, _ in experts.values()), verdicts, np.full(len(experts), np.nan)
+    )
     reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
     observed = []
     for name in names:

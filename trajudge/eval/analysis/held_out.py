@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations import primary_labels
+from trajudge.annotations import LabelsBy, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.eval.data.inputs import find_source, open_spec
 from trajudge.eval.reporting.formatting import benchmark_name, percent, with_limits
@@ -83,9 +83,11 @@ class HeldOutResult(NamedTuple):
     empty: int = 0
 
 
-def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
+def read_labelled(
+    spec: str | None, annotations: str | None, by: LabelsBy | None = None
+) -> FeatureTable:
     """Read every run that has an action and a label. Raises UserError if there is none."""
-    source = find_source(spec, annotations)
+    source = find_source(spec, annotations, by=by)
     labels = primary_labels(source.annotations)
     rows = []
     for trajectory in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from trajudge.trajectories.model import Record
+from trajudge.annotations import LabelConfig
 
 
-class AuditConfig(Record):
+class AuditConfig(LabelConfig):
     """What is audited, against which labels, and where it is written.
 
     ``evaluator`` names a judge that is audited instead of the official reward (None),
@@ -18,7 +18,6 @@ class AuditConfig(Record):
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
-    annotations: str | None = None
     split: Literal["dev", "test", "all"] = "all"
     evaluator: str | None = None
     data: str | None = None

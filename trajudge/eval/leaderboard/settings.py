@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trajudge.annotations import LabelConfig
 from trajudge.eval.runs.settings import Split
-from trajudge.trajectories.model import Record
 
 
-class LeaderboardConfig(Record):
+class LeaderboardConfig(LabelConfig):
     """``runs`` are folders of runs, ``published`` a folder of published verdicts; on ``data`` the
     judges that need no model are run.
 
@@ -19,6 +19,5 @@ class LeaderboardConfig(Record):
     runs: tuple[Path, ...] = ()
     published: Path | None = None
     data: tuple[str, ...] = ()
-    annotations: str | None = None
     split: Split = "test"
     out: Path = Path("board")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 
+from trajudge.annotations.model import SampleFrame
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.label_conflicts import refuse_conflicts
@@ -57,10 +59,11 @@ def read_sources(config: ScoreConfig) -> Source:
 def _take_labels(combined: Source, annotations: str) -> None:
     """Put the labels that the user names in the place of those of the runs, and say which policy
     made them. Raises UserError."""
-    from trajudge.annotations import open_labels, parse_labels  # noqa: PLC0415
+    from trajudge.annotations import frame_of, open_labels, parse_labels  # noqa: PLC0415
     from trajudge.annotations.policies import policy_note  # noqa: PLC0415
 
-    combined.labels = open_labels(annotations)
+    combined.labels, frame = open_labels(annotations), frame_of(annotations)
+    combined.frames = set() if frame is None else {frame}
     named = parse_labels(annotations)
     combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
     if note := policy_note(annotations):
@@ -97,11 +100,25 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     if source.policies:
         report = report.model_copy(update={"label_policy": policy_name(source.policies)})
     more = {
-        "remarks": (*mixed_versions(source.versions), *report.remarks),
+        "remarks": (
+            *mixed_versions(source.versions),
+            *report.remarks,
+            *frame_notes(source.frames),
+        ),
         "beside": source.beside,
         "unfinished": tuple(source.unfinished),
     }
     return report.model_copy(update=more)
+
+
+def frame_notes(frames: Iterable[SampleFrame]) -> Iterator[str]:
+    """Say of labels that were drawn from a part of the trajectories what rates hold for."""
+    for frame in frames:
+        if frame.filter:
+            yield (
+                f"labels: drawn from {frame.size:,} trajectories alone ({frame.filter}): rates "
+                "hold for these"
+            )
 
 
 def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from trajudge.annotations import frame_of
 from trajudge.eval.data.call_log import RunDollars, dollars_in_all, in_all, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
@@ -161,7 +162,7 @@ class RunSession:
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
-        write_labels(plan.folder, plan.annotations)
+        write_labels(plan.folder, plan.annotations, frame_of(plan.source.labels))
         write_unreadable(plan.folder, plan.unreadable)
         written = read_rewards(plan.folder) if (plan.folder / REWARDS).is_file() else None
         with JudgmentJournal(plan.folder) as journal:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from trajudge.annotations import LabelConfig, LabelsBy
 from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
@@ -56,6 +57,7 @@ class DataConfig(Record):
 
     data: str | None = None
     annotations: str | None = None
+    labels_by: LabelsBy | None = None
     goals: Path | None = None
     split: Split | None = None
     benchmark: tuple[str, ...] = ()
@@ -96,7 +98,7 @@ class RunRequest(Record):
     full: bool = False
 
 
-class ScoreConfig(Record):
+class ScoreConfig(LabelConfig):
     """What is scored, how, and what is written of it.
 
     ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
@@ -111,7 +113,6 @@ class ScoreConfig(Record):
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
     no_index: bool = False
-    annotations: str | None = None
     split: Split = "all"
     question: Literal["success", "process"] | None = None
     missing: Literal["negative", "exclude", "agentrewardbench"] | None = None

@@ -34,7 +34,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.runs()
     add.folder("--judgments", "in AgentRewardBench's published layout")
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add.labels("expert labels (default: those of the data)")
     add.output_folder("--out", "default: selections/, named by the plan")
     add.switch("--freeze", "only write the plan; no label is read")
     add.file("--candidates", "a frozen plan, instead of what follows")

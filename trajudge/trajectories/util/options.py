@@ -135,6 +135,17 @@ class OptionAdder(NamedTuple):
         """Add an option with a value: text, or what its ``type`` reads."""
         self(name, metavar=metavar, help=about, **details)
 
+    def labels(self, about: str) -> None:
+        """Add the two options that say which labels count."""
+        self.value("--annotations", "KIND:PATH", about)
+        self.choice(
+            "--labels-by",
+            ("primary", "majority", "unanimous", "any"),  # as LabelsBy, which is slow to import
+            "primary, majority, unanimous or any: of several annotators' labels (default: refuse "
+            "those that differ)",
+            metavar="POLICY",
+        )
+
     def number(
         self, name: str, about: str, read: Callable[[str], int] = count, **details: Any
     ) -> None:
