@@ -113,6 +113,7 @@ MEANINGS = {
     "--split": "choice str",  # of the annotations
     "--shared": "STORE str",  # a folder or address that several workers share
     "--target-precision": "RATE float",
+    "--task-id": "choice str",  # whether goals or recorded ids are tasks
     "--task": "ID str",
     "--task-signature": "REGEX str",
     "--tasks": "FILE Path",  # a task file

@@ -16,6 +16,7 @@ from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
@@ -158,6 +159,7 @@ def select(
     *,
     annotations: str | None = None,
     labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     out: str | Path | None = None,
     candidates: str | Path | None = None,
     robustness: Sequence[str | Path] = (),
@@ -176,6 +178,7 @@ def select(
         "runs": _folders("select", runs),
         "annotations": annotations,
         "labels_by": labels_by,
+        "task_id": task_id,
         "out": out,
         "candidates": candidates,
         "robustness": robustness,
@@ -239,6 +242,7 @@ def audit(
     *,
     annotations: str | None = None,
     labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     split: Split = "all",
     evaluator: str | None = None,
     data: str | None = None,
@@ -253,6 +257,7 @@ def audit(
         "runs": _folders("audit", runs),
         "annotations": annotations,
         "labels_by": labels_by,
+        "task_id": task_id,
         "split": split,
         "evaluator": evaluator,
         "data": data,

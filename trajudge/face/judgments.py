@@ -13,6 +13,7 @@ from trajudge.annotations.model import Annotation, Labels, LabelsBy
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
 from trajudge.eval.data.label_conflicts import refuse_conflicts
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.rescoring.sources import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
@@ -148,6 +149,7 @@ def score(
     by: Literal["agent"] | None = None,
     split: Split = "all",
     labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     training_set: Literal["exclude", "include"] = "exclude",
 ) -> Scores:
     """Score judgments and the rule-based baseline against expert labels.
@@ -156,10 +158,12 @@ def score(
     whose labels are read (None: those of the judgments' runs); ``runs`` are the trajectories whose
     official rewards are the baseline (None: those of the judgments' runs). ``missing`` says how
     failed judgments count (None: by the protocol), ``split`` which part of the annotations is
-    scored, ``labels_by`` makes one label of several annotators'. Raises UserError.
+    scored, ``labels_by`` makes one label of several annotators', and ``task_id="goal"``
+    takes runs of one goal for one task. Raises UserError.
     """
     given = {"missing": missing, "protocol": protocol, "by": by, "split": split}
-    config = settings(ScoreConfig, "score", {**given, "training_set": training_set})
+    more = {"training_set": training_set, "task_id": task_id}
+    config = settings(ScoreConfig, "score", {**given, **more})
     source = _source("score", judgments, labels, runs, split=split, by=labels_by)
     return Scores.of(score_source(source, config))
 

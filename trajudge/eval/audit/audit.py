@@ -19,6 +19,7 @@ from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, read_runs
+from trajudge.eval.data.task_goals import shared_goals, shared_sentence, task_units
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source, parse_source
@@ -38,6 +39,11 @@ def audit(config: AuditConfig) -> Audit:
         raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
     task_folder = _task_folder(config)
     source = _source(config)
+    with task_units(source.goals, config.task_id):
+        return _audit(config, source, task_folder)
+
+
+def _audit(config: AuditConfig, source: Source, task_folder: Path | None) -> Audit:
     judges = _by_judge(source.judgments)
     rule_name, rule = _rule(config.evaluator, source, judges)
     expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
@@ -63,7 +69,13 @@ def audit(config: AuditConfig) -> Audit:
         cases=tuple(_evidence(cases, _data(config.data, source))),
         unfinished=tuple(source.unfinished),
         weighted=weights is not None,
+        shared_goals=_shared(config, source),
     )
+
+
+def _shared(config: AuditConfig, source: Source) -> str:
+    """Say which task ids have one goal, where they count as several tasks."""
+    return "" if config.task_id == "goal" else shared_sentence(shared_goals(source.goals))
 
 
 def _named_labels(config: AuditConfig) -> str:

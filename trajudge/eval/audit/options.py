@@ -30,6 +30,7 @@ def parser() -> argparse.ArgumentParser:
     add.folder("--judgments", "judgments in the published layout")
     add.labels("expert labels (default: those of the run)")
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
     add.value("--evaluator", "NAME", "audit this judge instead of the official reward")
     add.value(
         "--data",

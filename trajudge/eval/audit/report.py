@@ -35,7 +35,7 @@ _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evalu
 class Audit(Record):
     """Everything that the audit found; ``rule`` names the evaluator that is audited, ``unfinished``
     the runs that lack judgments, ``weighted`` whether labels were drawn with unequal
-    probabilities."""
+    probabilities; ``shared_goals`` says which task ids have one goal."""
 
     rule: str
     n: int
@@ -45,6 +45,7 @@ class Audit(Record):
     cases: tuple[Disagreement, ...]
     unfinished: tuple[UnfinishedRun, ...] = ()
     weighted: bool = False
+    shared_goals: str = ""
 
 
 def tables(audit: Audit) -> list[Table]:
@@ -119,6 +120,8 @@ def _counts(audit: Audit) -> list[str]:
     for kind, name in (("rule", audit.rule), ("annotation", "the annotation")):
         count = sum(case.suspect == kind for case in audit.cases)
         lines.append(f"{count} trajectories on which all others disagree with {name}")
+    if audit.shared_goals:
+        lines.append(f"warning: {audit.shared_goals}: count goals with --task-id goal")
     if audit.weighted:
         lines.append(WEIGHTED)
     if audit.without_verdict:

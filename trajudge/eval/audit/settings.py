@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.annotations import LabelConfig
+from trajudge.eval.data.task_goals import TaskId
 
 
 class AuditConfig(LabelConfig):
@@ -19,6 +20,7 @@ class AuditConfig(LabelConfig):
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
     split: Literal["dev", "test", "all"] = "all"
+    task_id: TaskId = "recorded"
     evaluator: str | None = None
     data: str | None = None
     task_tables: Path | None = None

@@ -25,6 +25,7 @@ from trajudge.eval.data.run_folder import (
     read_rewards,
     unreadable_note,
 )
+from trajudge.eval.data.task_goals import Task, read_goals
 from trajudge.eval.scoring.paid_beside import paid_beside, paid_in_all
 from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
 from trajudge.eval.scoring.stability import repeated_note
@@ -54,7 +55,7 @@ class Source:
     cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
     ``policies`` by which the labels were made, of sources that have several; ``beside`` what runs
     paid beside their judgments' cost; ``unfinished`` the runs that lack judgments;
-    ``frames`` what the labels were drawn from.
+    ``frames`` what the labels were drawn from; ``goals`` digests of the tasks' goals.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Source:
     beside: PaidBeside = field(default_factory=PaidBeside)
     unfinished: list[UnfinishedRun] = field(default_factory=list)
     frames: set[SampleFrame] = field(default_factory=set)
+    goals: dict[Task, int] = field(default_factory=dict)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -118,6 +120,7 @@ def read_run(folder: Path) -> Source:
         beside=beside,
         unfinished=unfinished_runs(manifest, len(judgments)),
         frames=frames_of(folder / LABELS),
+        goals=read_goals(folder),
     )
 
 
@@ -268,6 +271,7 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.protocols |= source.protocols
         whole.policies |= source.policies
         whole.frames |= source.frames
+        whole.goals |= source.goals
         for run in source.unfinished:
             name = names.get(run.judge, run.judge)
             whole.unfinished.append(run.model_copy(update={"judge": name}))

@@ -49,6 +49,7 @@ def scored_options(group: Any) -> None:
         "package agent-reward-bench)",
     )
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
     add.choice(
         "--question",
         ("success", "process"),

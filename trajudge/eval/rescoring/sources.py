@@ -11,8 +11,10 @@ from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_said
+from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
+from trajudge.eval.reporting.goals import goal_notes
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -80,6 +82,20 @@ def warn_of_strangers(source: Source, annotations: str) -> None:
 def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     """Score what was read, as ``config`` says. Raises UserError where it leaves the protocol of
     several runs open."""
+    with task_units(source.goals, config.task_id):
+        report = _score_source(source, config)
+    if config.task_id == "goal":
+        return report
+
+    def by_goal() -> ScoreReport:
+        whole = config.model_copy(update={"resamples": 0, "baselines": "off"})
+        return _score_source(source, whole)
+
+    notes = goal_notes(report, source.goals, by_goal)
+    return report.model_copy(update={"remarks": (*report.remarks, *notes)})
+
+
+def _score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     if config.training_set == "include":
         sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
         source.training = {}

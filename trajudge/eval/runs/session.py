@@ -25,6 +25,7 @@ from trajudge.eval.data.run_folder import (
     write_unreadable,
 )
 from trajudge.eval.data.run_log import run_log
+from trajudge.eval.data.task_goals import write_goals
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
@@ -179,6 +180,7 @@ class RunSession:
                     rewards = with_unreached(rewards, plan.keys, journal.judgments().columns.keys)
                 if rewards is not written:
                     write_rewards(plan.folder, rewards)
+                write_goals(plan.folder, *self.report.goals(plan.keys))
             return journal.finish(plan.keys), rewards
 
     def _rewards(self) -> Rewards:

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from trajudge.annotations import LabelConfig, LabelsBy
 from trajudge.eval.batches.settings import BatchConfig, check_batch
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import check_folder
@@ -103,8 +104,9 @@ class ScoreConfig(LabelConfig):
 
     ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
     arithmetic is used (None: the runs'), ``resamples`` of the bootstrap over tasks (0: none).
-    ``question``: what is scored, success or the soundness of the process (None: success unless the
-    judges answer the other alone). ``training_set``: whether what a judge was trained on is scored.
+    ``task_id``: whether equal goals under several task ids are one task (goal). ``question``: what
+    is scored, success or the soundness of the process (None: success unless the judges answer the
+    other alone). ``training_set``: whether what a judge was trained on is scored.
     ``baselines``: whether trivial baselines are scored beside the judges (auto: where that reads
     little, and nothing is fetched). ``transfer``: each benchmark by what the others teach, instead.
     ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
@@ -114,6 +116,7 @@ class ScoreConfig(LabelConfig):
     judgments: Path | None = None
     no_index: bool = False
     split: Split = "all"
+    task_id: TaskId = "recorded"
     question: Literal["success", "process"] | None = None
     missing: Literal["negative", "exclude", "agentrewardbench"] | None = None
     protocol: Literal["default", "agentrewardbench"] | None = None

@@ -35,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     add.runs()
     add.folder("--judgments", "in AgentRewardBench's published layout")
     add.labels("expert labels (default: those of the data)")
+    add.task_id()
     add.output_folder("--out", "default: selections/, named by the plan")
     add.switch("--freeze", "only write the plan; no label is read")
     add.file("--candidates", "a frozen plan, instead of what follows")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.annotations import LabelConfig
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.trajectories.model import Record, Seed
 
@@ -46,6 +47,7 @@ class SelectConfig(LabelConfig):
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
+    task_id: TaskId = "recorded"
     out: Path | None = None
     candidates: Path | None = None
     robustness: tuple[Path, ...] = ()

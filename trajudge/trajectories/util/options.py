@@ -146,6 +146,15 @@ class OptionAdder(NamedTuple):
             metavar="POLICY",
         )
 
+    def task_id(self) -> None:
+        """Add the option that says what a task is."""
+        self.choice(
+            "--task-id",
+            ("recorded", "goal"),
+            "goal: runs of one goal and start page are of one task, whatever their task ids",
+            default="recorded",
+        )
+
     def number(
         self, name: str, about: str, read: Callable[[str], int] = count, **details: Any
     ) -> None:
