@@ -161,10 +161,10 @@ class LabelConfig(Record):
 
     @model_validator(mode="before")
     @classmethod
-    def _name_policy(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or (by := given.get("labels_by")) not in LABELS_BY:
-            return given
-        return {**given, "annotations": labels_by(given.get("annotations"), by)}
+    def _name_policy(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
+            return values
+        return {**values, "annotations": labels_by(values.get("annotations"), by)}
 
 
 def open_labels(spec: str, option: str = "--annotations") -> Labels:

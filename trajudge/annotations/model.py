@@ -141,10 +141,10 @@ def opinions_by_trajectory(
 ) -> dict[TrajectoryKey, list[Annotation]]:
     """Return every trajectory's annotations, one an annotator and role: the last of each, at the
     position of the first."""
-    found: dict[TrajectoryKey, dict[tuple[str, Role], Annotation]] = {}
+    latest: dict[TrajectoryKey, dict[tuple[str, Role], Annotation]] = {}
     for annotation in annotations:
-        found.setdefault(annotation.key, {})[annotation.annotator, annotation.role] = annotation
-    return {key: [*several.values()] for key, several in found.items()}
+        latest.setdefault(annotation.key, {})[annotation.annotator, annotation.role] = annotation
+    return {key: [*several.values()] for key, several in latest.items()}
 
 
 def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> LabelConflicts:
@@ -168,10 +168,10 @@ def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> L
 
 def corrected_trajectories(annotations: Iterable[Annotation]) -> int:
     """Count the trajectories on which one annotator, in one role, gave different verdicts."""
-    given: dict[tuple[TrajectoryKey, str, Role], set[tuple[bool | None, ...]]] = {}
+    by_person: dict[tuple[TrajectoryKey, str, Role], set[tuple[bool | None, ...]]] = {}
     for each in annotations:
-        given.setdefault((each.key, each.annotator, each.role), set()).add(verdicts_of(each))
-    return len({key for (key, _, _), verdicts in given.items() if len(verdicts) > 1})
+        by_person.setdefault((each.key, each.annotator, each.role), set()).add(verdicts_of(each))
+    return len({key for (key, _, _), verdicts in by_person.items() if len(verdicts) > 1})
 
 
 def verdicts_of(annotation: Annotation) -> tuple[bool | None, ...]:

@@ -14,14 +14,14 @@ def goal_notes(
 ) -> Iterator[str]:
     """Say which task ids of a report share a goal, with the interval of the first judge's precision
     by task ids and as ``by_goal``, which scores the same again, has it by goals."""
-    if not (said := shared_sentence(shared_goals(goals))):
+    if not (sentence := shared_sentence(shared_goals(goals))):
         return
     with task_units(goals, "goal"):
         one, other = _precision(report), _precision(by_goal())
     if one is None or other is None or one.tasks == other.tasks:
         return
     yield (
-        f"warning: {said}: {one.judge}: precision {_shown(one)} counts {one.tasks:,} tasks, "
+        f"warning: {sentence}: {one.judge}: precision {_shown(one)} counts {one.tasks:,} tasks, "
         f"{_shown(other)} {other.tasks:,} goals: count goals with --task-id goal"
     )
 

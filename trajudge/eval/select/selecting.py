@@ -76,8 +76,8 @@ def select(config: SelectConfig) -> Selection:
     # Nothing above this line has seen a label.
     labels = read_all_labels(config.runs, config.judgments, config.annotations)
     goals = {task: goal for run in config.runs for task, goal in read_goals(run).items()}
-    if config.task_id == "recorded" and (said := shared_sentence(shared_goals(goals))):
-        sys.stderr.write(f"warning: {said}: count goals with --task-id goal\n")
+    if config.task_id == "recorded" and (sentence := shared_sentence(shared_goals(goals))):
+        sys.stderr.write(f"warning: {sentence}: count goals with --task-id goal\n")
     with task_units(goals, config.task_id):
         evidence = gather(frozen.plan, frozen.judgments, labels)
         decision = decide(frozen.plan, evidence, frozen.configurations, attacked)

@@ -62,7 +62,7 @@ class LabelColumns:
             )
         if self.inclusion.max() <= EQUAL * self.inclusion.min():
             return np.ones(len(known))
-        return (1 / self.inclusion) / (1 / self.inclusion).mean()
+        return np.asarray((1 / self.inclusion) / (1 / self.inclusion).mean())
 
 
 EQUAL = 1.001  # inclusion probabilities within this ratio are equal but for rounding
