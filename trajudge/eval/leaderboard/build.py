@@ -24,7 +24,7 @@ from trajudge.eval.leaderboard.sources.entries import BoardEntry, JudgeVerdicts,
 from trajudge.eval.leaderboard.sources.questions import asked
 from trajudge.eval.leaderboard.sources.suites import EntrySuite, suites_of
 from trajudge.eval.reporting.caveats import warnings_of
-from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.compute import WEIGHTED, score
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, RULE_BASED, Score, ScoreReport
 from trajudge.eval.scoring.usage import judge_usage
 from trajudge.judges.model import Judgment, Status
@@ -95,6 +95,7 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
         tables=tuple(_tables(_Scored(report, rows, labelled))),
         remarks=(
             *_notes(suite.entries),
+            *(line for line in report.remarks if line == WEIGHTED),
             *conflicts,
             *mixed_versions(versions),
             *_warnings(report, question),

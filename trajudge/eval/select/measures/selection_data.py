@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Labels
-from trajudge.eval.data.index.labels import refuse_unequal
 from trajudge.eval.select.measures.rates import cluster_sums
 from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
 from trajudge.eval.select.plan import SelectionPlan, Target
@@ -69,7 +68,6 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
 
     Raises UserError if none of them is labelled.
     """
-    refuse_unequal(labels, "trajudge select")
     scored = {use: judge_scores(judgments, use) for use in {f.rule.use for f in plan.families}}
     named = {judge for family in plan.families for judge in family.rule.judges}
     split = {k for k, a in labels.items() if plan.split in ("all", a.split)}

@@ -122,7 +122,7 @@ def _balanced_accuracy(
     of_trials = None
     if squares is not None:
         of_trials = np.stack([squares[..., list(part[1])].sum(axis=-1) for part in parts])
-    interval = difference_limits(hits, trials, sizes, confidence, of_trials)
+    interval = difference_limits(hits, trials, sizes, confidence, squares=of_trials)
     low, high = (1 + interval.low) / 2, (1 + interval.high) / 2
     undefined = np.isnan(interval.estimate)
     return Limited(low, high, _choose(low, [(undefined, "")], ONE_TASK))
