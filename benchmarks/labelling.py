@@ -1,9 +1,9 @@
 """Labels that are acknowledged are there: 8 annotators in two processes, killed at random moments.
 
 ``python -m benchmarks.labelling [--submissions 500] [--kills 100]`` prints submissions that were
-acknowledged and lost, events that are there twice, items above their wanted count, "database is
-locked" errors. Each annotator drafts and submits; a
-process that is killed (SIGKILL) is started again and its annotators go on.
+acknowledged and lost, events that are there twice, items above their wanted count, and "database
+is locked" errors. Each annotator drafts and submits; a process that is killed (SIGKILL) is started
+again and its annotators go on.
 """
 
 from __future__ import annotations

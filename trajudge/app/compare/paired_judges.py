@@ -61,8 +61,7 @@ class PairedJudges(NamedTuple):
         sizes = ((counts.failed_first, "A"), (counts.failed_second, "B"))
         failed = " and ".join(f"{size:,} of {name}" for size, name in sizes if size)
         said = f"; judgments without an answer ({failed}) {FAILED[self.missing]}" if failed else ""
-        drawn = "; labels drawn with unequal probabilities: no test" if self.weighted else ""
-        return f"{count_of(counts.n, 'trajectory')}{said}, as in trajudge score{drawn}."
+        return f"{count_of(counts.n, 'trajectory')}{said}, as in trajudge score."
 
 
 class PairedTables:
