@@ -1,9 +1,9 @@
 """Labels that are acknowledged are there: 8 annotators in two processes, killed at random moments.
 
 ``python -m benchmarks.labelling [--submissions 500] [--kills 100]`` prints submissions that were
-acknowledged and lost, events that are there twice, items above their wanted count, "database is
-locked" errors, and whether the chain of hashes verifies. Each annotator drafts and submits; a
-process that is killed (SIGKILL) is started again and its annotators go on.
+acknowledged and lost, events that are there twice, items above their wanted count, and "database
+is locked" errors. Each annotator drafts and submits; a process that is killed (SIGKILL) is started
+again and its annotators go on.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.annotations.labelling.chain import check_chain, read_events
-from trajudge.annotations.labelling.database import LabelStore, create_queue
+from trajudge.annotations.labelling.database import LabelStore, create_queue, read_events
 from trajudge.annotations.labelling.people import add_person
 from trajudge.annotations.labelling.records import QueueItem, QueueSettings
 from trajudge.trajectories.model import TrajectoryKey
@@ -118,7 +117,6 @@ def _print(
     submitted = [(e.id, e.person, e.item) for e in events if e.kind == "submitted"]
     pairs = Counter((person, item) for _, person, item in submitted)
     of_item = Counter(item for item, _ in {(item, person) for _, person, item in submitted})
-    check = check_chain(events)
     figures = {
         "submissions wanted": labels,
         "submissions in the log": len(submitted),
@@ -129,8 +127,6 @@ def _print(
         "kills": kills,
         '"database is locked"': errors.count(b"locked"),
         "other errors": errors.count(b"Traceback") - errors.count(b"locked"),
-        "events in the chain": check.events,
-        "chain": "verifies" if check.broken_at is None else f"broken at {check.broken_at}",
         "seconds": f"{seconds:.0f}",
     }
     for name, value in figures.items():

@@ -15,7 +15,6 @@ from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.released import test_answers, test_toolcalls
 from trajudge.annotations import open_annotations
-from trajudge.annotations.labelling.transfer import read_event_file
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
@@ -91,7 +90,6 @@ READERS = [
         "trajectory_side_effect,trajectory_optimality,trajectory_looping\n",
     ),
     Reader("human_label.json", lambda file: open_annotations(f"online-mind2web:{file}"), "[]"),
-    Reader("events.jsonl", read_event_file, '{"format": "trajudge-label-events"}'),
     Reader("calibration.json", lambda file: read_calibration(file, "judge")),
     Reader("telemetry.json", read_model),
     Reader("record.json", lambda file: read_record(file, Words), '{"words": "Käse"}'),

@@ -40,9 +40,9 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
         monkeypatch.syspath_prepend(str(site))
 
     monkeypatch.chdir(tmp_path)
-    plugins._warn_once.cache_clear()
+    plugins.warn_once.cache_clear()
     yield installed
-    plugins._warn_once.cache_clear()
+    plugins.warn_once.cache_clear()
 
 
 def test_a_judge_and_an_adapter_of_a_name_of_ours_are_refused(

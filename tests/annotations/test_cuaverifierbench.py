@@ -77,7 +77,7 @@ def test_the_note_names_the_policy_and_what_another_would_change(tmp_path: Path)
 def test_an_unknown_policy_is_named(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no label policy 'primary' of cuaverifierbench: use one"):
         open_annotations(f"cuaverifierbench/primary:{tmp_path}")
-    with pytest.raises(UserError, match="it has none; write trajudge:PATH"):
+    with pytest.raises(UserError, match="use one of primary, majority, unanimous, any"):
         open_annotations(f"trajudge/each:{tmp_path}")
     release(tmp_path)
     for file in (tmp_path / "annotations").iterdir():

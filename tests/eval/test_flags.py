@@ -63,6 +63,7 @@ MEANINGS = {
     "--judgments": "DIR Path",  # in the published layout
     "--kind": "choice str",  # of a task file
     "--keys": "FILE Path",  # that gives pages other keys
+    "--labels-by": "choice str",  # of several annotators' labels
     "--limit": "N count",  # trajectories, or tasks, that are judged
     "--max-cost": "DOLLARS amount",
     "--max-tokens": "N count",
@@ -111,6 +112,7 @@ MEANINGS = {
     "--split": "choice str",  # of the annotations
     "--shared": "STORE str",  # a folder or address that several workers share
     "--target-precision": "RATE float",
+    "--task-id": "choice str",  # whether goals or recorded ids are tasks
     "--task": "ID str",
     "--task-signature": "REGEX str",
     "--tasks": "FILE Path",  # a task file

@@ -7,8 +7,11 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from trajudge.annotations.model import Annotation, Role
@@ -33,6 +36,8 @@ BENCHMARKS = {
 # Site--12, find_tea_12
 _VARIANT = re.compile(r"(?:--|_)\d+\Z")
 _MAX_BYTES = 256 * 2**20
+_NO_GROUPS: Mapping[tuple[str, str], str] = MappingProxyType({})
+_GROUPS = ContextVar("groups", default=_NO_GROUPS)
 _ANNOTATIONS = "annotations.csv"
 _SPLITS = "splits.csv"
 _SUCCESS = {"Successful": True, "Unsuccessful": False, "Unsure": None}
@@ -71,8 +76,22 @@ def benchmark_of(key: TrajectoryKey) -> str:
 
 def family_of(key: TrajectoryKey) -> str:
     """Name the family of tasks within which verdicts are no independent ones: of CUAVerifierBench
-    a site, or a task that was made in several forms; elsewhere the task itself."""
+    a site, or a task that was made in several forms; elsewhere the task itself, or inside
+    ``grouped_tasks`` its group."""
+    if group := _GROUPS.get().get((key.benchmark, key.task_id)):
+        return group
     return _VARIANT.sub("", key.task_id) if key.benchmark == "cuaverifierbench" else key.task_id
+
+
+@contextmanager
+def grouped_tasks(groups: Mapping[tuple[str, str], str]) -> Iterator[None]:
+    """Inside the block, take tasks (benchmark and task id) with one name in ``groups`` for one
+    family."""
+    token = _GROUPS.set(groups)
+    try:
+        yield
+    finally:
+        _GROUPS.reset(token)
 
 
 def detect(path: Path) -> bool:

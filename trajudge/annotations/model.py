@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.terminal import count_of, listed
+
+LabelsBy = Literal["primary", "majority", "unanimous", "any"]
+LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)
+VERDICT_FIELDS = ("success", "side_effect", "repetition", "process")
 
 
 class Role(StrEnum):
@@ -45,6 +52,10 @@ class Annotation(Record):
     The labelling application adds: ``unsure_why`` gives the reason for each question whose answer
     is unsure, ``seconds`` is the time that the page was visible, ``confidence`` goes from 1 to 3,
     and ``blind`` tells whether no verdict was visible; otherwise ``seen`` names the visible ones.
+
+    ``inclusion_probability`` is the probability with which the trajectory was drawn for labelling
+    from the frame of its file, None where every trajectory had the same or nothing was drawn;
+    ``stratum`` names the part of the frame that it was drawn within.
     """
 
     key: TrajectoryKey
@@ -68,28 +79,134 @@ class Annotation(Record):
     guideline_version: str | None = added(None)
     blind: bool | None = added(None)
     seen: tuple[str, ...] = added(())
+    inclusion_probability: float | None = added(None, gt=0, le=1)
+    stratum: str | None = added(None)
+
+
+class SampleFrame(Record):
+    """What the labels of a file were drawn from: ``size`` trajectories, by which ``strategy``, and
+    the ``filter`` that kept them, "" for all trajectories of the runs."""
+
+    size: int = Field(ge=1)
+    strategy: str = "random"
+    filter: str = ""
 
 
 Labels = Mapping[TrajectoryKey, Annotation]
 
 
-def primary_labels(annotations: Iterable[Annotation]) -> Labels:
-    """Return the label of every trajectory, in the order given: its first primary annotation, or
-    the adjudicated one where there is one. A later annotation by the same annotator corrects the
-    earlier one; one by somebody else is a second opinion, whatever its role."""
-    labels: dict[TrajectoryKey, Annotation] = {}
+class LabelConflicts(NamedTuple):
+    """How annotators contradict each other: ``differing`` of the ``several`` trajectories that more
+    than one of them labelled have different verdicts and no adjudicated label; of ``undeclared``
+    ones the roles do not say whose label counts, which ``annotators`` gave."""
+
+    several: int
+    differing: int
+    undeclared: int
+    annotators: tuple[str, ...]
+
+
+def primary_labels(annotations: Iterable[Annotation], by: LabelsBy | None = None) -> Labels:
+    """Return the label of every trajectory, in the order given.
+
+    Of several annotations by one annotator the last counts. ``by`` makes one label of several
+    annotators' opinions: ``primary``, the adjudicated annotation, or else the one whose role is
+    primary, of several that of the annotator with most such labels (ties by name); ``majority``,
+    each verdict that more than half of those who decided gave; ``unanimous``, each verdict that all
+    gave; ``any``, true where one of them says so. A verdict that no rule gives is None (unsure).
+    Raises UserError without ``by`` where two primary
+    annotators of a trajectory differ and none was adjudicated.
+    """
+    opinions = opinions_by_trajectory(annotations)
+    if by is None and (conflicts := label_conflicts(opinions)).undeclared:
+        raise UserError(
+            f"the annotators {listed(conflicts.annotators, 4)} differ on {conflicts.undeclared} of "
+            f"{count_of(conflicts.several, 'trajectory')} that more than one of them labelled: say "
+            f"which label counts with --labels-by {'|'.join(LABELS_BY)}"
+        )
+    if by is None or by == "primary":
+        counts = Counter(
+            each.annotator
+            for several in opinions.values()
+            for each in several
+            if each.role is Role.PRIMARY
+        )
+        chosen = {key: _primary(several, counts) for key, several in opinions.items()}
+        return {key: label for key, label in chosen.items() if label is not None}
+    return {key: _voted(several, by) for key, several in opinions.items()}
+
+
+def opinions_by_trajectory(
+    annotations: Iterable[Annotation],
+) -> dict[TrajectoryKey, list[Annotation]]:
+    """Return every trajectory's annotations, one an annotator and role: the last of each, at the
+    position of the first."""
+    latest: dict[TrajectoryKey, dict[tuple[str, Role], Annotation]] = {}
     for annotation in annotations:
-        if annotation.role is Role.ADJUDICATED or _counts(annotation, labels.get(annotation.key)):
-            labels[annotation.key] = annotation
-    return labels
+        latest.setdefault(annotation.key, {})[annotation.annotator, annotation.role] = annotation
+    return {key: [*several.values()] for key, several in latest.items()}
 
 
-def _counts(later: Annotation, earlier: Annotation | None) -> bool:
-    if later.role is not Role.PRIMARY or earlier is None:
-        return later.role is Role.PRIMARY
-    return is_correction(later, earlier)
+def label_conflicts(opinions: Mapping[TrajectoryKey, Sequence[Annotation]]) -> LabelConflicts:
+    """Count how the opinions on each trajectory differ; adjudicated ones settle a difference."""
+    several = differing = undeclared = 0
+    names: dict[str, None] = {}
+    for of_one in opinions.values():
+        if len(of_one) < 2:
+            continue
+        people = [each for each in of_one if each.role is not Role.ADJUDICATED]
+        several += len(people) > 1
+        if len(people) < len(of_one) or len({verdicts_of(each) for each in people}) < 2:
+            continue
+        differing += 1
+        first = [each for each in people if each.role is Role.PRIMARY]
+        if len({verdicts_of(each) for each in first}) > 1:
+            undeclared += 1
+            names |= dict.fromkeys(each.annotator for each in first)
+    return LabelConflicts(several, differing, undeclared, tuple(sorted(names)))
 
 
-def is_correction(later: Annotation, earlier: Annotation) -> bool:
-    """Tell whether an annotator's primary annotation takes the place of an earlier one."""
-    return later.role is earlier.role is Role.PRIMARY and later.annotator == earlier.annotator
+def corrected_trajectories(annotations: Iterable[Annotation]) -> int:
+    """Count the trajectories on which one annotator, in one role, gave different verdicts."""
+    by_person: dict[tuple[TrajectoryKey, str, Role], set[tuple[bool | None, ...]]] = {}
+    for each in annotations:
+        by_person.setdefault((each.key, each.annotator, each.role), set()).add(verdicts_of(each))
+    return len({key for (key, _, _), verdicts in by_person.items() if len(verdicts) > 1})
+
+
+def verdicts_of(annotation: Annotation) -> tuple[bool | None, ...]:
+    """Return what an annotation says of success, side effect, repetition and process."""
+    return tuple(getattr(annotation, name) for name in VERDICT_FIELDS)
+
+
+def _primary(opinions: Sequence[Annotation], counts: Mapping[str, int]) -> Annotation | None:
+    """Return the adjudicated opinion, or else the primary one of the annotator with most labels
+    (``counts``), whatever their order; None without either."""
+    for role in (Role.ADJUDICATED, Role.PRIMARY):
+        of_role = [each for each in opinions if each.role is role]
+        if of_role:
+            return min(of_role, key=lambda each: (-counts.get(each.annotator, 0), each.annotator))
+    return None
+
+
+def _voted(opinions: Sequence[Annotation], by: LabelsBy) -> Annotation:
+    """Make one label of what annotators say; adjudicated annotations are no vote of their own."""
+    people = [each for each in opinions if each.role is not Role.ADJUDICATED] or [*opinions]
+    if len(people) == 1:
+        return people[0].model_copy(update={"role": Role.PRIMARY})
+    voted: dict[str, Any] = {
+        name: _vote([getattr(each, name) for each in people], by)
+        for name in (*VERDICT_FIELDS, "optimality", "failure_step", "failure_type")
+    }
+    names = {"annotator": f"{by} of {len(people)}", "role": Role.PRIMARY}
+    return people[0].model_copy(update=voted | names)
+
+
+def _vote(values: Sequence[Any], by: LabelsBy) -> Any:
+    decided = [value for value in values if value is not None]
+    if by == "any" and any(value is True for value in decided):
+        return True
+    if by == "unanimous":
+        return values[0] if len(set(values)) == 1 else None
+    value, most = (Counter(decided).most_common(1) or [(None, 0)])[0]
+    return value if 2 * most > len(decided) else None

@@ -14,7 +14,7 @@ NOISE = 0.05
 
 def policy_note(spec: str) -> str:
     """Say how many labels the policy of ``KIND/POLICY:PATH`` gives, and what the others would give
-    on the same runs; "" for a kind without policies."""
+    on the same runs; "" where no policy is named."""
     named = parse_labels(spec)
     if named.policy is None:
         return ""

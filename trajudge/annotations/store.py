@@ -1,7 +1,7 @@
 """The project's own annotation format: JSON Lines.
 
-The first line is ``{"format": "trajudge-annotations", "version": 1}``; each further one is an
-Annotation.
+The first line is ``{"format": "trajudge-annotations", "version": 1}``; where the labels were drawn
+it has the SampleFrame as ``frame``. Each further line is an Annotation.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import compacted
 from trajudge.trajectories.util.atomic import write_bytes
@@ -27,6 +27,7 @@ VERSION = 1
 
 _FORMAT = "trajudge-annotations"
 _MAX_BYTES = 2**30
+_MAX_HEADER = 2**16
 
 
 def detect(path: Path) -> bool:
@@ -38,15 +39,35 @@ def detect(path: Path) -> bool:
         return False
 
 
-def write(path: Path, annotations: Iterable[Annotation]) -> None:
+def write(path: Path, annotations: Iterable[Annotation], frame: SampleFrame | None = None) -> None:
     """Write all annotations in the order given; the file is replaced when it is complete."""
     lines = (annotation_line(annotation) for annotation in annotations)
-    write_bytes(path, b"".join((header_line(), *lines)))
+    write_bytes(path, b"".join((header_line(frame), *lines)))
 
 
-def header_line() -> bytes:
+def header_line(frame: SampleFrame | None = None) -> bytes:
     """Return the first line of a file, newline included."""
-    return orjson.dumps({"format": _FORMAT, "version": VERSION}) + b"\n"
+    header = {"format": _FORMAT, "version": VERSION}
+    if frame is not None:
+        header["frame"] = frame.model_dump()
+    return orjson.dumps(header, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def read_frame(path: Path) -> SampleFrame | None:
+    """Read the frame in a file's first line; None where it names none, or is another format's.
+    Raises UserError for one that is no frame."""
+    try:
+        with open_regular(path) as file:
+            header = orjson.loads(file.readline(_MAX_HEADER))
+    except (OSError, UnsafeFile, orjson.JSONDecodeError):
+        return None
+    frame = header.get("frame") if isinstance(header, dict) else None
+    if frame is None or header.get("format") != _FORMAT:
+        return None
+    try:
+        return SampleFrame.model_validate(frame)
+    except ValidationError as error:
+        raise UserError(f"{path}, line 1: {first_error(error, 'the frame')}") from error
 
 
 def annotation_line(annotation: Annotation) -> bytes:

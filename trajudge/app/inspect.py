@@ -46,6 +46,7 @@ def main(options: argparse.Namespace) -> int:
     if not options.runs:
         raise UserError("nothing to look at: give the folder of a run")
     check_extra("trajudge inspect")
+    from trajudge.annotations import labels_by  # noqa: PLC0415
     from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415
     from trajudge.app.server.inputs import check_annotations, check_data, check_queues  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
@@ -53,14 +54,13 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
 
     check_data(data := options.data or ())
-    if options.annotations is not None:
-        check_annotations(options.annotations)
+    annotations = labels_by(options.annotations, options.labels_by)
+    if annotations is not None:
+        check_annotations(annotations)
     if options.queues is not None:
         check_queues(options.queues)
     queues = options.queues or Path("queues")
-    workspace = open_workspace(
-        options.runs, data, options.annotations, queues, search=options.search
-    )
+    workspace = open_workspace(options.runs, data, annotations, queues, search=options.search)
     serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
     return OK
 

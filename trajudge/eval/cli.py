@@ -60,7 +60,6 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "eval.labelling.commands.agreement", "measure how far annotators agree"
             ),
             "estimate": Command("eval.labelling.commands.estimate", "estimate judges' precision"),
-            "verify": Command("eval.labelling.commands.verify", "check the log of events"),
         },
         default="serve",
     ),

@@ -13,6 +13,7 @@ from trajudge.trajectories.util.options import read_settings
 @command(recertify_parser)
 def main(options: argparse.Namespace) -> int:
     """Draw the sample, or test it; return the exit code."""
+    from trajudge.annotations import labels_by  # noqa: PLC0415
     from trajudge.eval.acceptance.recertification import SAMPLE  # noqa: PLC0415
     from trajudge.eval.acceptance.recertifying import (  # noqa: PLC0415 - --help needs none of these
         draw_sample,
@@ -35,7 +36,7 @@ def main(options: argparse.Namespace) -> int:
         return OK
     if any(drawing) or options.annotations is None:
         raise UserError("--sample DIR takes --annotations KIND:PATH, and nothing else")
-    made, found = recertify(options.sample, options.annotations)
+    made, found = recertify(options.sample, str(labels_by(options.annotations, options.labels_by)))
     sys.stdout.write(outcome_text(made, found, options.sample))
     return OK if found.verdict == "certified" else FAILURES
 

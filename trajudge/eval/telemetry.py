@@ -24,7 +24,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = OptionAdder(made)
     add.value("--data", "KIND:PATH", "the trajectories (default: as trajudge judge)")
-    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
+    add.labels("expert labels (default: those of the data)")
     add.choice("--train-split", ("dev", "test"), "train on this split")
     add.choice("--eval-split", ("dev", "test"), "evaluate on this split")
     add.switch("--cross-validate", "task-grouped folds over all (the default)")

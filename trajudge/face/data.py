@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from pathlib import Path
 
-from trajudge.annotations import Labels, primary_labels
+from trajudge.annotations import Labels, LabelsBy, primary_labels
 from trajudge.eval.data.inputs import find_source, open_spec
 from trajudge.face.parameters import in_python
 from trajudge.trajectories.goals import read_goals
@@ -39,15 +39,22 @@ def read_trajectories(
 
 
 @in_python()
-def labels(data: str | Path = "sample", annotations: str | None = None) -> Labels:
+def labels(
+    data: str | Path = "sample",
+    annotations: str | None = None,
+    labels_by: LabelsBy | None = None,
+) -> Labels:
     """Read the expert labels that belong to the data, by trajectory key.
 
-    ``annotations`` names other labels, as ``KIND:PATH``. Raises UserError for a file that cannot be
-    opened.
+    ``annotations`` names other labels, as ``KIND:PATH``; ``labels_by`` makes one label of several
+    annotators' (primary, majority, unanimous, any). Raises UserError for a file that cannot be
+    opened, and without ``labels_by`` for annotators who differ.
     """
-    return read_labels(data, annotations)
+    return read_labels(data, annotations, labels_by)
 
 
-def read_labels(data: str | Path, annotations: str | None = None) -> Labels:
+def read_labels(
+    data: str | Path, annotations: str | None = None, by: LabelsBy | None = None
+) -> Labels:
     """Do what ``labels`` does."""
-    return primary_labels(find_source(str(data), annotations).annotations)
+    return primary_labels(find_source(str(data), annotations, by=by).annotations)

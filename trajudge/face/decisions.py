@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
+from trajudge.annotations import LabelsBy
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
@@ -15,6 +16,7 @@ from trajudge.eval.acceptance.training.settings import training_settings
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.report import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.reporting.formatting import threshold_text
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
@@ -156,6 +158,8 @@ def select(
     runs: Runs,
     *,
     annotations: str | None = None,
+    labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     out: str | Path | None = None,
     candidates: str | Path | None = None,
     robustness: Sequence[str | Path] = (),
@@ -173,6 +177,8 @@ def select(
     given = {
         "runs": _folders("select", runs),
         "annotations": annotations,
+        "labels_by": labels_by,
+        "task_id": task_id,
         "out": out,
         "candidates": candidates,
         "robustness": robustness,
@@ -235,6 +241,8 @@ def audit(
     runs: Runs,
     *,
     annotations: str | None = None,
+    labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     split: Split = "all",
     evaluator: str | None = None,
     data: str | None = None,
@@ -248,6 +256,8 @@ def audit(
     given = {
         "runs": _folders("audit", runs),
         "annotations": annotations,
+        "labels_by": labels_by,
+        "task_id": task_id,
         "split": split,
         "evaluator": evaluator,
         "data": data,

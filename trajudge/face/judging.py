@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from pydantic import JsonValue
 
+from trajudge.annotations import LabelsBy
 from trajudge.eval.data.inputs import in_memory
 from trajudge.eval.data.sources import read_run
 from trajudge.eval.runs.execution import run_all
@@ -64,6 +65,7 @@ class JudgeSettings(TypedDict, total=False):
     light_model: str
     success_last: bool
     prompts: Literal["trajudge", "agentrewardbench", "browser-use", "fara"]
+    labels_by: LabelsBy
     goals: str | Path
     split: Split
     benchmark: str | Sequence[str]
@@ -204,7 +206,7 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
             given = one_or_several("judge", call.runs, Trajectory, wanted)
             if not given:
                 raise UserError("judge: runs is empty: give at least one trajectory")
-            data = in_memory(given, request.data.annotations)
+            data = in_memory(given, request.data.annotations, request.data.labels_by)
         [planned] = runs = await asyncio.to_thread(plan_runs, request, data)
         say_sources(runs)
         weakened = without_effect(request.judges, request.models, request.judge, request.calls)

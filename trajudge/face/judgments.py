@@ -8,10 +8,12 @@ from pathlib import Path
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Literal, overload
 
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.annotations import labels_by as refuse_alone
+from trajudge.annotations.model import Annotation, Labels, LabelsBy
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data import sources
 from trajudge.eval.data.label_conflicts import refuse_conflicts
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.rescoring.sources import score_source
 from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring.records import Missing
@@ -146,6 +148,8 @@ def score(
     protocol: Literal["default", "agentrewardbench"] | None = None,
     by: Literal["agent"] | None = None,
     split: Split = "all",
+    labels_by: LabelsBy | None = None,
+    task_id: TaskId = "recorded",
     training_set: Literal["exclude", "include"] = "exclude",
 ) -> Scores:
     """Score judgments and the rule-based baseline against expert labels.
@@ -154,11 +158,13 @@ def score(
     whose labels are read (None: those of the judgments' runs); ``runs`` are the trajectories whose
     official rewards are the baseline (None: those of the judgments' runs). ``missing`` says how
     failed judgments count (None: by the protocol), ``split`` which part of the annotations is
-    scored. Raises UserError.
+    scored, ``labels_by`` makes one label of several annotators', and ``task_id="goal"``
+    takes runs of one goal for one task. Raises UserError.
     """
     given = {"missing": missing, "protocol": protocol, "by": by, "split": split}
-    config = settings(ScoreConfig, "score", {**given, "training_set": training_set})
-    source = _source("score", judgments, labels, runs, split)
+    more = {"training_set": training_set, "task_id": task_id}
+    config = settings(ScoreConfig, "score", {**given, **more})
+    source = _source("score", judgments, labels, runs, split=split, by=labels_by)
     return Scores.of(score_source(source, config))
 
 
@@ -175,7 +181,7 @@ def compare(
     also in each. The other parameters are those of ``score``. Raises UserError."""
     given = {"compare": by, "missing": missing, "split": split}
     config = settings(ScoreConfig, "compare", given, {"compare": "by"})
-    source = _source("compare", judgments, labels, None, split)
+    source = _source("compare", judgments, labels, None, split=split)
     if len(judges := sources.judge_names([source])[0]) < 2:
         raise UserError(
             f"compare: the judgments are by {', '.join(judges)}: a comparison needs "
@@ -191,7 +197,9 @@ def _source(
     judgments: Judged | Iterable[Judged],
     labels: Labels | str | Path | None,
     runs: Iterable[Trajectory] | str | Path | None,
+    *,
     split: Split,
+    by: LabelsBy | None = None,
 ) -> sources.Source:
     """Bring everything together that is scored."""
     wanted = "judgments or folders of runs"
@@ -207,8 +215,9 @@ def _source(
     if not len(whole.judgments):
         raise _nothing(call, given)
     if labels is not None:
-        whole.labels = _labels(call, labels)
+        whole.labels = _labels(call, labels, by)
     else:
+        refuse_alone(None, by)
         parts = [*(part for one in ours for part in one._parts), *read]
         refuse_conflicts((part.name, part.labels) for part in parts)
     if runs is not None:
@@ -234,9 +243,10 @@ def _nothing(call: str, given: Sequence[Judged]) -> UserError:
 
 
 @in_python(data="labels")
-def _labels(call: str, labels: Labels | str | Path) -> Labels:
+def _labels(call: str, labels: Labels | str | Path, by: LabelsBy | None) -> Labels:
     if isinstance(labels, str | Path):
-        return read_labels(labels)
+        return read_labels(labels, by=by)
+    refuse_alone(None, by)
     if isinstance(labels, Mapping):
         for key, label in labels.items():
             if not isinstance(key, TrajectoryKey) or not isinstance(label, Annotation):

@@ -12,6 +12,7 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Annotation, primary_labels
+from trajudge.eval.data.index.labels import refuse_unequal
 from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -32,6 +33,7 @@ def known_facts(
     """Return the facts of every labelled trajectory; those of the ``folder`` of a recording rest on
     the state. Raises UserError naming file and line."""
     labels = primary_labels(annotations)
+    refuse_unequal(labels, "trajudge robust")
     stated = read_by_key(folder / FACTS) if folder else {}
     goals = read_by_key(folder / GOALS) if folder else {}
     return {

@@ -79,7 +79,10 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     ``--dry-run`` print what that would cost. Raises UserError."""
     known = NO_SUBJECTS
     if config.adaptive or not config.attacked:
-        known = limited(subjects(request.data.data, request.data.annotations), config.limit)
+        known = limited(
+            subjects(request.data.data, request.data.annotations, request.data.labels_by),
+            config.limit,
+        )
     attacked = config.attacked or _expanded(known, config)
     runs = planned(request, attacked, config)
     done = carried_out(request, runs)

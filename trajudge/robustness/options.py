@@ -80,7 +80,7 @@ def parser() -> argparse.ArgumentParser:
 def _change_options(group: argparse._ArgumentGroup) -> None:
     add = group.add_argument
     add("--data", metavar="KIND:PATH", help="the trajectories (default: as trajudge judge)")
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    OptionAdder(group).labels("expert labels (default: those of the data)")
     add(
         "--suite",
         choices=("core", "all"),

@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(prog="trajudge data perturb", description=_DESCRIPTION)
     add = OptionAdder(made)
     add.value("--data", "KIND:PATH", "the trajectories (default: as trajudge judge)")
-    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
+    add.labels("expert labels (default: those of the data)")
     about = "one of the catalogue, or two as A+B; may be repeated (default: all)"
     add.repeated("--perturbation", "NAME", about)
     add.value("--limit", "N", "N of each, spread over tasks", type=count)
@@ -56,7 +56,7 @@ def main(options: argparse.Namespace) -> int:
             f"--perturbation {asked[0]}: changes how a judge is asked and no run: give it to  "
             "trajudge robust"
         )
-    source = subjects(options.data, options.annotations)
+    source = subjects(options.data, options.annotations, options.labels_by)
     edits = [one for one in catalogue().values() if not one.asking and one.grade == "edited"]
     perturbations = named or [*edits, *recorded_again(source)]
     written = write(options.out, source, perturbations, options.seed, options.limit)

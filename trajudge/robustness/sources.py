@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.annotations import LabelsBy
 from trajudge.eval.data.inputs import DataSource, find_source, open_spec
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.facts import FACTS, known_facts, source_of, with_siblings
@@ -24,9 +25,11 @@ class Subjects(NamedTuple):
     folder: Path | None = None
 
 
-def subjects(data: str | None, annotations: str | None = None) -> Subjects:
+def subjects(
+    data: str | None, annotations: str | None = None, by: LabelsBy | None = None
+) -> Subjects:
     """Open ``--data`` and its labels as a run does. Raises UserError."""
-    return subjects_of(find_source(data, annotations))
+    return subjects_of(find_source(data, annotations, by=by))
 
 
 def subjects_of(source: DataSource) -> Subjects:

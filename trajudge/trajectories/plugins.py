@@ -63,7 +63,7 @@ class Door(NamedTuple):
     def warn_of_namesake(self, name: str) -> None:
         """Warn once if an installed package brings ``name``, one of ours, which is used."""
         if packages := self.namesake(name):
-            _warn_once(
+            warn_once(
                 f"warning: {self.option} {name}: trajudge's own is used, not that of an installed "
                 f"package ({packages}): rename its entry point in the group {self.group}\n"
             )
@@ -71,7 +71,7 @@ class Door(NamedTuple):
     def warn_of_name(self, name: str) -> None:
         """Warn once that ``name`` with a path is an installed package's, and alone one of ours."""
         if packages := self.namesake(name):
-            _warn_once(
+            warn_once(
                 f"warning: {self.option} {name}:PATH is read by an installed package ({packages}), "
                 f"{self.option} {name} alone is trajudge's own: rename the package's entry point "
                 f"in the group {self.group}\n"
@@ -182,7 +182,8 @@ def _packages(group: str, path: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 @cache
-def _warn_once(sentence: str) -> None:
+def warn_once(sentence: str) -> None:
+    """Write a sentence to the standard error, the first time that this process is given it."""
     sys.stderr.write(sentence)
 
 

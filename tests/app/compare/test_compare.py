@@ -19,6 +19,7 @@ from tests.app.payloads import payloads
 from tests.app.serving import Served, served
 from tests.eval.cases import key
 from tests.waiting import wait_until
+from trajudge.annotations import store as annotation_store
 from trajudge.app.compare.evidence import evidence_hash, letters, shown_to
 from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
 from trajudge.app.compare.query import read_compare
@@ -26,6 +27,7 @@ from trajudge.app.compare.table import compare
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
+    LABELS,
     judgment_line,
     read_judgments,
     read_manifest,
@@ -309,3 +311,17 @@ def test_the_table_of_two_is_counted_once_while_the_runs_stay(tmp_path: Path) ->
     with (runs[1] / JUDGMENTS).open("ab") as file:
         file.writelines(lines[50:])
     assert wait_until(lambda: counted().counts.n > whole.counts.n, every=0.05)
+
+
+def test_labels_of_unequal_probabilities_take_no_test(tmp_path: Path) -> None:
+    runs = [write_run(tmp_path / n, tasks(ord(n)), judge=n) for n in "ab"]
+    for run in runs:
+        labels = annotation_store.load(run / LABELS)
+        drawn = [
+            each.model_copy(update={"inclusion_probability": 0.2 + 0.5 * (place % 2)})
+            for place, each in enumerate(labels)
+        ]
+        annotation_store.write(run / LABELS, drawn)
+    paired = compare(open_workspace(runs), read_compare({}, []), PairedTables()).paired
+    assert paired is not None
+    assert paired.weighted and paired.counts.n and paired.counts.p is None

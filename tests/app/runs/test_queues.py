@@ -92,7 +92,7 @@ def test_without_a_tick_it_is_all_that_the_filter_keeps_and_needs_no_scripts(
     wrong = {n for n in range(70) if n % 2 == 0 and n % 3}
     assert tasks_of(folder / "queues" / "false-positives") == wrong
     store = LabelStore(folder / "queues" / "false-positives")
-    assert store.settings.design["filter"] == "wrong:fp"
+    assert store.settings.frame is not None and store.settings.frame.filter == "wrong:fp"
     add_person(store, "Ann")
     store.close()
     assert events == []

@@ -16,9 +16,15 @@ from trajudge.eval.analysis.agreement import SCALES, AnnotatedLabel, label_agree
 from trajudge.trajectories.model import TrajectoryKey
 
 
-def opinion(task: str, role: Role, success: bool | None, benchmark: str = "webarena") -> Annotation:
+def opinion(
+    task: str,
+    role: Role,
+    success: bool | None,
+    benchmark: str = "webarena",
+    annotator: str = "x",
+) -> Annotation:
     key = TrajectoryKey(benchmark=benchmark, agent="a", task_id=task)
-    return Annotation(key=key, raw_task_id=task, annotator="x", role=role, success=success)
+    return Annotation(key=key, raw_task_id=task, annotator=annotator, role=role, success=success)
 
 
 def test_only_pairs_without_an_unsure_label_count() -> None:
@@ -30,7 +36,7 @@ def test_only_pairs_without_an_unsure_label_count() -> None:
         opinion("3", Role.PRIMARY, False),
         opinion("4", Role.PRIMARY, False),
         opinion("4", Role.SECONDARY, True),
-        opinion("4", Role.SECONDARY, False),
+        opinion("4", Role.SECONDARY, False, annotator="y"),
     ]
     found = label_agreements(annotations)[0]
     assert (found.label, found.n, found.unsure, found.raw) == ("success", 2, 1, 0.5)

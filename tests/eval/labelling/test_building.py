@@ -12,7 +12,7 @@ from tests.eval.cases import failed, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.model import Annotation
+from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.eval.cli import main
 from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.data.sources import Source
@@ -45,18 +45,6 @@ def test_a_queue_is_shown_before_it_is_written(
     assert not (tmp_path / "queue").exists()
 
 
-@pytest.mark.parametrize("strategy", ["ppi", "random"])
-def test_an_export_says_that_labels_were_not_drawn_at_random(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], strategy: str
-) -> None:
-    assert build(run, tmp_path / "queue", "--strategy", strategy) == 0
-    capsys.readouterr()
-    out = str(tmp_path / "labels")
-    assert main(["label", "export", str(tmp_path / "queue"), "--out", out]) == 0
-    said_so = "trajudge label estimate" in " ".join(capsys.readouterr().out.split())
-    assert said_so == (strategy == "ppi")
-
-
 def test_a_queue_keeps_its_probabilities_and_is_drawn_again_by_its_seed(
     run: Path, tmp_path: Path
 ) -> None:
@@ -83,7 +71,7 @@ def test_guidelines_that_cannot_be_used_are_named_before_anything_is_shown_or_wr
     empty.write_text(" \n")
     for file, reason in (
         (tmp_path / "absent.md", "No such file or directory"),
-        (tmp_path, "Is a directory"),
+        (tmp_path, "is not a file (a folder)"),
         (empty, "it is empty"),
     ):
         assert build(run, tmp_path / "queue", "--guidelines", str(file)) == 2
@@ -140,7 +128,12 @@ def test_a_cascade_draws_only_what_decides_an_acceptance(
     store = LabelStore(tmp_path / "queue")
     items = [stored.item for stored in store.items()]
     assert {item.reason for item in items} == {"it decides an acceptance"}
-    assert len(items) == 40 and store.settings.design["candidates"] == read_plan(Path(file)).hash
+    assert len(items) == 40
+    assert store.settings.frame == SampleFrame(
+        size=len(accepted),
+        strategy="cascade",
+        filter=f"accepted by a candidate of plan {read_plan(Path(file)).hash[:8]}",
+    )
     capsys.readouterr()
     words = ["--max-false-positives", "0.1", "--freeze", "--out", str(tmp_path / "bounded")]
     assert main(["select", str(run), *words]) == 0

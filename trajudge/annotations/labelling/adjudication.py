@@ -10,8 +10,7 @@ import random
 import sqlite3
 from typing import NamedTuple
 
-from trajudge.annotations.labelling.chain import append_event
-from trajudge.annotations.labelling.database import LabelStore, answered_events
+from trajudge.annotations.labelling.database import LabelStore, answered_events, append_event
 from trajudge.annotations.labelling.records import EventKind, FormAnswers, Question, ReadingId
 from trajudge.annotations.labelling.submissions import (
     LabelRefused,

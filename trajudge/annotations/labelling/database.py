@@ -10,7 +10,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +20,7 @@ import orjson
 from trajudge.annotations.labelling.records import (
     EventKind,
     FormAnswers,
+    LabelEvent,
     QueueItem,
     QueueSettings,
     StoredItem,
@@ -53,8 +54,7 @@ CREATE TABLE lease (
     expires INTEGER NOT NULL, PRIMARY KEY (item, person)) WITHOUT ROWID;
 CREATE TABLE event (
     id INTEGER PRIMARY KEY, at INTEGER NOT NULL, person INTEGER REFERENCES person,
-    item INTEGER REFERENCES item, kind TEXT NOT NULL, payload TEXT NOT NULL, request TEXT UNIQUE,
-    prev_hash TEXT NOT NULL, hash TEXT NOT NULL);
+    item INTEGER REFERENCES item, kind TEXT NOT NULL, payload TEXT NOT NULL, request TEXT UNIQUE);
 CREATE INDEX event_reading ON event (item, person, kind, id);
 CREATE INDEX event_person ON event (person, id);
 CREATE TRIGGER event_is_never_changed BEFORE UPDATE ON event
@@ -202,6 +202,32 @@ class LabelStore:
         connection = getattr(self._readers, "connection", None)
         if connection is not None:
             connection.close()
+
+
+def append_event(
+    connection: sqlite3.Connection,
+    at: int,
+    kind: EventKind,
+    payload: Mapping[str, Any],
+    *,
+    person: int | None = None,
+    item: int | None = None,
+    request: str | None = None,
+) -> int:
+    """Append an event within a writing transaction; return its number."""
+    text = orjson.dumps(dict(payload), option=orjson.OPT_SORT_KEYS).decode()
+    cursor = connection.execute(
+        "INSERT INTO event (at, person, item, kind, payload, request) VALUES (?, ?, ?, ?, ?, ?)",
+        (at, person, item, kind.value, text, request),
+    )
+    return int(cursor.lastrowid or 0)
+
+
+def read_events(connection: sqlite3.Connection) -> Iterator[LabelEvent]:
+    """Yield all events in their order."""
+    columns = ", ".join(LabelEvent._fields)
+    for row in connection.execute(f"SELECT {columns} FROM event ORDER BY id"):  # noqa: S608 - a constant
+        yield LabelEvent(*row)
 
 
 def answered_events(

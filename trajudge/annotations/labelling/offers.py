@@ -10,8 +10,7 @@ from __future__ import annotations
 import sqlite3
 from typing import NamedTuple
 
-from trajudge.annotations.labelling.chain import append_event
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.database import LabelStore, append_event
 from trajudge.annotations.labelling.records import EventKind
 
 LEASE_MILLISECONDS = 30 * 60 * 1000

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
-from trajudge.annotations.model import EvidenceMark
+from trajudge.annotations.model import EvidenceMark, SampleFrame
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 Choice = Literal["yes", "no", "unsure"]
@@ -117,12 +117,10 @@ class LabelEvent(NamedTuple):
     kind: str
     payload: str
     request: str | None
-    prev_hash: str
-    hash: str
 
 
 class QueueSettings(Record):
-    """How a queue was built and what it asks. ``design`` is what its builder has to remember."""
+    """How a queue was built and what it asks; ``frame`` is what was drawn from."""
 
     strategy: str = "random"
     seed: int = 0
@@ -131,4 +129,4 @@ class QueueSettings(Record):
     data: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     annotations: str | None = None
-    design: dict[str, Any] = Field(default_factory=dict)
+    frame: SampleFrame | None = None

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from trajudge.annotations.labelling.chain import append_event
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.database import LabelStore, append_event
 from trajudge.annotations.labelling.offers import hold_lease, is_reopened, may_label
 from trajudge.annotations.labelling.records import (
     TEXT_LIMIT,

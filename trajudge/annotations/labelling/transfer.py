@@ -16,37 +16,34 @@ import orjson
 
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.adjudication import decisions, readings
-from trajudge.annotations.labelling.chain import append_event, check_chain, read_events
-from trajudge.annotations.labelling.database import LabelStore, answered_events
+from trajudge.annotations.labelling.database import (
+    LabelStore,
+    answered_events,
+    append_event,
+    read_events,
+)
 from trajudge.annotations.labelling.people import add_person, people, person_by_name
 from trajudge.annotations.labelling.records import (
     QUESTIONS,
     Choice,
     EventKind,
     FormAnswers,
-    LabelEvent,
     QueueItem,
 )
 from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
 
 Stage = Literal["blind", "informed"]
 
-UNEQUAL = (
-    "some of these were more likely to be drawn than others: trajudge label estimate weights the "
-    "labels for it; trajudge score takes them as drawn at random, which biases its rates"
-)
-_MAX_BYTES = 2**31
 _EVENTS = "trajudge-label-events"
 _CHOICES: dict[str, bool | None] = {"yes": True, "no": False, "unsure": None, "": None}
 
 
 def queue_annotations(store: LabelStore, stage: Stage = "blind") -> list[Annotation]:
-    """Return the labels of a queue by position: the first reading is primary, later ones secondary,
-    a decision adjudicated.
+    """Return the labels of a queue by position, each with how its trajectory was drawn: the first
+    reading is primary, later ones secondary, a decision adjudicated. Hidden checks, which were not
+    drawn, are left out.
 
     ``informed`` gives for each reading what its second stage says, and leaves out readings that had
     none.
@@ -57,6 +54,8 @@ def queue_annotations(store: LabelStore, stage: Stage = "blind") -> list[Annotat
     names = {person.id: person.name for person in people(store)}
     annotations = []
     for number, item in store.items():
+        if item.gold is not None:
+            continue
         role = Role.PRIMARY
         for reading in everything.get(number, []):
             second = revised.get((number, reading.person))
@@ -85,7 +84,7 @@ def export_queue(store: LabelStore, folder: Path, stage: Stage = "blind") -> lis
     where they cannot be written."""
     make_folder(folder, "--out")
     labels, events, items = (folder / f"{name}.jsonl" for name in ("labels", "events", "items"))
-    annotation_store.write(labels, queue_annotations(store, stage))
+    annotation_store.write(labels, queue_annotations(store, stage), store.settings.frame)
     write_bytes(events, b"".join(_event_lines(store)))
     write_bytes(items, b"".join(_item_lines(store.items())))
     return [labels, events, items]
@@ -175,6 +174,8 @@ def _annotation(
         confidence=answers.confidence,
         guideline_version=answers.guideline_version,
         blind=True,
+        inclusion_probability=item.inclusion_probability,
+        stratum=item.stratum or None,
     )
 
 
@@ -191,34 +192,12 @@ def _revised(
     }
 
 
-def read_event_file(path: Path) -> list[LabelEvent]:
-    """Read an ``events.jsonl``. Raises UserError for a file that is none."""
-    try:
-        header, *lines = utf8(read_regular(path, _MAX_BYTES), path).splitlines() or [b""]
-        if orjson.loads(header)["format"] != _EVENTS:
-            raise ValueError("another format")
-        return [LabelEvent(**orjson.loads(line)) for line in lines]
-    except (OSError, UnsafeFile, ValueError, TypeError, KeyError) as error:
-        raise UserError(
-            f"{path}: is no events.jsonl of an export ({error}): name one that  trajudge label "
-            "export  wrote"
-        ) from error
-
-
 def _event_lines(store: LabelStore) -> Iterator[bytes]:
-    events = list(read_events(store.reading()))
-    checked = check_chain(events)
     names = {person.id: person.name for person in people(store)}
-    header = {
-        "format": _EVENTS,
-        "version": 1,
-        "people": names,
-        "events": checked.events,
-        "head": checked.head,
-    }
+    header = {"format": _EVENTS, "version": 1, "people": names}
     option = orjson.OPT_NON_STR_KEYS | orjson.OPT_APPEND_NEWLINE
     yield orjson.dumps(header, option=option)
-    for event in events:
+    for event in read_events(store.reading()):
         yield orjson.dumps(event._asdict(), option=option)
 
 
@@ -227,11 +206,3 @@ def _item_lines(items: Sequence[tuple[int, QueueItem]]) -> Iterator[bytes]:
         fields = item.model_dump(mode="json", exclude={"gold", "position"})
         fields = {"item": number, **fields, "hidden_check": item.gold is not None}
         yield orjson.dumps(fields, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def drawn_unequally(store: LabelStore) -> bool:
-    """Tell whether some items were more likely to be drawn, by more than rounding; hidden checks
-    were not drawn."""
-    chances = [stored.item.inclusion_probability for stored in store.items()]
-    drawn = [chance for chance in chances if chance is not None]
-    return bool(drawn) and max(drawn) > 1.001 * min(drawn)

@@ -46,11 +46,13 @@ where ({}) and t.expert in (0, 1) and j.judge in (?, ?) order by j.id
 
 class PairedJudges(NamedTuple):
     """The counts, what a failed judgment was ``missing`` as, and the numbers of the trajectories on
-    which only the first judge was right."""
+    which only the first judge was right; ``weighted``: the labels were drawn with unequal
+    probabilities, so that no test applies."""
 
     counts: PairedCounts
     missing: Missing
     only_first: tuple[int, ...]
+    weighted: bool
 
     @property
     def counting(self) -> str:
@@ -104,7 +106,8 @@ def _paired(
     first, second = on_the_same(*_observed(rows, names, missing))
     only_first = first.index[first.right & ~second.right]
     numbers = first.reference.keys.at(only_first).attempt
-    return PairedJudges(paired_counts(first, second), missing, tuple(numbers.tolist()))
+    counts, weighted = paired_counts(first, second), first.reference.is_weighted
+    return PairedJudges(counts, missing, tuple(numbers.tolist()), weighted)
 
 
 def _observed(
@@ -113,18 +116,20 @@ def _observed(
     """Observe the judges of these names. A key's attempt is the trajectory's number in the
     index, and its agent's name is empty: it tells nothing that is counted here."""
     builder = JudgmentColumnsBuilder()
-    experts: dict[int, tuple[KeyFields, int]] = {}
+    experts: dict[int, tuple[KeyFields, int, float | None]] = {}
     for row in rows:
         key = KeyFields(row["benchmark"], "", row["task_id"], row["id"])
-        experts[row["id"]] = key, row["expert"]
+        experts[row["id"]] = key, row["expert"], row["inclusion"]
         success = None if row["success"] is None else bool(row["success"])
         fields = (key, row["judge"], Status(row["status"]), row["sample"], success)
         builder.add(JudgmentFields(*fields))
     columns = builder.build()
     columns = columns.at(last_of_each(columns))
     verdicts = np.full((len(VERDICTS), len(experts)), UNKNOWN, dtype=np.int8)
-    verdicts[VERDICTS.index("success")] = [said for _, said in experts.values()]
-    labels = LabelColumns(KeyColumns.of(key for key, _ in experts.values()), verdicts)
+    verdicts[VERDICTS.index("success")] = [said for _, said, _ in experts.values()]
+    drawn = [chance for _, _, chance in experts.values()]
+    inclusion = np.array([np.nan if chance is None else chance for chance in drawn], dtype=float)
+    labels = LabelColumns(KeyColumns.of(key for key, *_ in experts.values()), verdicts, inclusion)
     reference = ReferenceLabels.of(columns.keys, labels, RewardColumns.of({}))
     observed = []
     for name in names:

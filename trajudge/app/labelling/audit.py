@@ -15,8 +15,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from trajudge.annotations.labelling.chain import append_event
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.labelling.database import LabelStore, append_event
 from trajudge.annotations.labelling.people import people
 from trajudge.annotations.labelling.records import EventKind, Person
 from trajudge.annotations.labelling.submissions import LabelRefused, cleaned

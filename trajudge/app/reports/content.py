@@ -20,6 +20,8 @@ from trajudge.app.reports.views import (
     overall_scores,
     run_card,
 )
+from trajudge.eval.data.sources import Source
+from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.process.question import question_of
 from trajudge.eval.reporting.caveats import notes, warnings_of
 from trajudge.eval.reporting.finding import finding
@@ -83,6 +85,12 @@ def report_content(config: ReportConfig) -> Content:
     source = read_sources(config.score)
     if config.score.annotations:
         warn_of_strangers(source, config.score.annotations)
+    with task_units(source.goals, config.score.task_id):
+        return _content(source, config)
+
+
+def _content(source: Source, config: ReportConfig) -> Content:
+    """Score the runs and choose the cases."""
     scores = score_source(source, config.score)
     question = config.score.question or question_of(source.judgments)
     observed = observed_verdicts(source, scores.missing, question)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from trajudge.annotations import parse_labels
+from trajudge.annotations import open_labels, parse_labels
 from trajudge.eval.data.inputs import open_spec
 from trajudge.trajectories.goals import read_goals, split_goals
 from trajudge.trajectories.loaders import parse_source
@@ -27,13 +27,14 @@ def check_data(specs: Sequence[str]) -> None:
 
 
 def check_annotations(spec: str) -> None:
-    """Refuse labels whose file is not there. Raises UserError."""
+    """Refuse labels whose file is not there, or whose annotators differ. Raises UserError."""
     path = None if spec == SAMPLE else parse_labels(spec).path
     if path is not None and not path.exists():
         raise UserError(
             f"--annotations {spec}: there is no file or folder {str(path)!r}: write KIND:PATH with "
             "the path of the labels"
         )
+    open_labels(spec)
 
 
 def check_queues(folder: Path) -> None:

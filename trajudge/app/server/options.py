@@ -14,7 +14,7 @@ def shown_options(parser: Any) -> None:
     add.repeated(
         "--data", "KIND:PATH", "trajectories (default: those of the runs); may be repeated"
     )
-    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the runs)")
+    add.labels("expert labels (default: those of the runs)")
     add.folder(
         "--queues",
         "where queues to label are written that are made from ticked rows (default: queues)",

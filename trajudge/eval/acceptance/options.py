@@ -119,5 +119,5 @@ def recertify_parser() -> argparse.ArgumentParser:
     add.number("--seed", "seed of the sample (default: 0)", whole, default=0)
     add.output_folder("--out", "a new folder for the sample")
     add.folder("--sample", "test this sample with --annotations")
-    add.value("--annotations", "KIND:PATH", "labels of the sampled runs")
+    add.labels("labels of the sampled runs")
     return made

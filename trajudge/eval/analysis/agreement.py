@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -10,7 +9,8 @@ import numpy as np
 from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.annotations.model import Annotation, Role, is_correction
+from trajudge.annotations.model import Annotation, Role, opinions_by_trajectory
+from trajudge.eval.data.index.labels import weights_of
 from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
 from trajudge.eval.stats.interval import Interval
@@ -56,13 +56,13 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
     """Measure agreement label by label, over all benchmarks and, where there are several, in each.
 
     The primary opinion comes first, the others in the order given; what was adjudicated is no
-    opinion of its own, nor is what the annotator of a primary one corrected
-    (``is_correction``). Empty where no trajectory has two opinions.
+    opinion of its own, nor is what an annotator corrected. Trajectories that were drawn with
+    unequal probabilities are weighted. Empty where no trajectory has two opinions. Raises UserError
+    where only some tell how they were drawn.
     """
-    opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
-    for annotation in annotations:
-        if annotation.role is not Role.ADJUDICATED:
-            _add(opinions[annotation.key], annotation)
+    opinions = opinions_by_trajectory(
+        each for each in annotations if each.role is not Role.ADJUDICATED
+    )
     repeated = {key: _in_order(labels) for key, labels in opinions.items() if len(labels) > 1}
     present = {benchmark_of(key) for key in repeated}
     known = [name for name in BENCHMARKS if name in present]
@@ -73,14 +73,6 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
         for group in (*(ordered if len(ordered) > 1 else ()), OVERALL)
         if repeated
     ]
-
-
-def _add(opinions: list[Annotation], later: Annotation) -> None:
-    for place, earlier in enumerate(opinions):
-        if is_correction(later, earlier):
-            opinions[place] = later
-            return
-    opinions.append(later)
 
 
 def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:
@@ -96,9 +88,16 @@ def _agreement(
         for annotator, annotation in enumerate(opinions_of):
             value = getattr(annotation, label)
             table[annotator, unit] = _NOTHING if value is None else value
+    weights = weights_of({key: several[0] for key, several in chosen.items()})
     benchmarks = [benchmark_of(key) for key in chosen]
     tasks = [f"{name}\0{family_of(key)}" for name, key in zip(benchmarks, chosen, strict=True)]
-    agreement = annotator_agreement(table, tasks, benchmarks, SCALES[label])
+    agreement = annotator_agreement(
+        table,
+        tasks,
+        benchmarks,
+        SCALES[label],
+        weights=None if weights is None else np.array([weights[key] for key in chosen]),
+    )
     estimates: dict[Coefficient, Interval] = {
         "raw": agreement.raw,
         "kappa": agreement.kappa,

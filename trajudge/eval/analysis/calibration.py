@@ -155,17 +155,18 @@ def _calibrate(
     if method == "auto":
         fewest = min(int(dev.labels.sum()), int((~dev.labels).sum()))
         enough = len(dev) >= ENOUGH and fewest >= ENOUGH_OF_A_CLASS
-        method = "isotonic" if enough else closer_sigmoid(dev.scores, dev.labels)
-    fitted = fit_calibration(dev.scores, dev.labels, method)
+        method = "isotonic" if enough else closer_sigmoid(dev.scores, dev.labels, dev.weights)
+    fitted = fit_calibration(dev.scores, dev.labels, method, dev.weights)
     accepted = test.predictions == 1
-    raw = reliability(test.scores, test.labels, test.task, test.benchmark, accepted=accepted)
+    of_test = (test.labels, test.task, test.benchmark)
+    raw = reliability(test.scores, *of_test, accepted=accepted, weights=test.weights)
     return Calibration(
         judge=judge,
         map=CalibrationMap(**vars(fitted)),
         fitted_on=len(dev),
         left_out=int(shared.sum()),
         raw=_table(raw),
-        calibrated=_table(reliability(fitted(test.scores), test.labels, test.task, test.benchmark)),
+        calibrated=_table(reliability(fitted(test.scores), *of_test, weights=test.weights)),
     )
 
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.annotations import primary_labels
+from trajudge.annotations import LabelsBy, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
+from trajudge.eval.data.index.labels import refuse_unequal
 from trajudge.eval.data.inputs import find_source, open_spec
 from trajudge.eval.reporting.formatting import benchmark_name, percent, with_limits
 from trajudge.eval.scoring.records import Limits
@@ -83,10 +84,13 @@ class HeldOutResult(NamedTuple):
     empty: int = 0
 
 
-def read_labelled(spec: str | None, annotations: str | None) -> FeatureTable:
+def read_labelled(
+    spec: str | None, annotations: str | None, by: LabelsBy | None = None
+) -> FeatureTable:
     """Read every run that has an action and a label. Raises UserError if there is none."""
-    source = find_source(spec, annotations)
+    source = find_source(spec, annotations, by=by)
     labels = primary_labels(source.annotations)
+    refuse_unequal(labels, "trajudge run telemetry")
     rows = []
     for trajectory in open_source(open_spec(source.spec), labels.__contains__, NO_NEEDS):
         if not isinstance(trajectory, Trajectory) or not any(

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from trajudge.annotations import LabelsBy
 from trajudge.eval.analysis.cross_fit import write_cross_fitted
 from trajudge.eval.analysis.held_out import FeatureTable, evaluate, read_labelled, rendered
 from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
@@ -30,6 +31,7 @@ class TelemetryConfig(Record):
 
     data: str | None = None
     annotations: str | None = None
+    labels_by: LabelsBy | None = None
     train_split: Literal["dev", "test"] | None = None
     eval_split: Literal["dev", "test"] | None = None
     cross_validate: bool = False
@@ -55,7 +57,7 @@ def train_telemetry(config: TelemetryConfig) -> None:
     files that cannot be written.
     """
     _check(config)
-    table = read_labelled(config.data, config.annotations)
+    table = read_labelled(config.data, config.annotations, config.labels_by)
     training = table.split(config.train_split) if config.train_split else table
     _require_both_kinds(training, config.folds)
     evaluation = evaluate(

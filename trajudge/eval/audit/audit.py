@@ -9,15 +9,17 @@ from pathlib import Path
 from trajudge.annotations import open_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.cases import Disagreement, find_cases, with_evidence
-from trajudge.eval.audit.errors import Verdicts, errors_by_facet
+from trajudge.eval.audit.errors import Verdicts, Weights, errors_by_facet
 from trajudge.eval.audit.facets import TABLES, read_facets
 from trajudge.eval.audit.ranking import AgentRanking, ranking
 from trajudge.eval.audit.report import Audit
 from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.data.index.labels import weights_of
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, read_runs
+from trajudge.eval.data.task_goals import shared_goals, shared_sentence, task_units
 from trajudge.eval.scoring.compute import OVERALL, one_per_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source, parse_source
@@ -37,6 +39,11 @@ def audit(config: AuditConfig) -> Audit:
         raise UserError("nothing to audit: give the folder of a run, or --judgments DIR")
     task_folder = _task_folder(config)
     source = _source(config)
+    with task_units(source.goals, config.task_id):
+        return _audit(config, source, task_folder)
+
+
+def _audit(config: AuditConfig, source: Source, task_folder: Path | None) -> Audit:
     judges = _by_judge(source.judgments)
     rule_name, rule = _rule(config.evaluator, source, judges)
     expert = {key: a.success for key, a in source.labels.items() if a.success is not None}
@@ -48,6 +55,7 @@ def audit(config: AuditConfig) -> Audit:
             f"no trajectory has both an expert label and a verdict of {rule_name}"
             f"{_named_labels(config)}"
         )
+    weights = weights_of({key: source.labels[key] for key in expert})
     facets = read_facets(task_folder, config.templates)
     opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
@@ -56,11 +64,18 @@ def audit(config: AuditConfig) -> Audit:
         rule=rule_name,
         n=len(keys),
         without_verdict=sum(key not in rule for key in expert),
-        errors=tuple(errors_by_facet(rule, expert, keys, facets)),
-        rankings=tuple(_rankings(evaluators, expert)),
+        errors=tuple(errors_by_facet(rule, expert, keys, facets, weights)),
+        rankings=tuple(_rankings(evaluators, expert, weights)),
         cases=tuple(_evidence(cases, _data(config.data, source))),
         unfinished=tuple(source.unfinished),
+        weighted=weights is not None,
+        shared_goals=_shared(config, source),
     )
+
+
+def _shared(config: AuditConfig, source: Source) -> str:
+    """Say which task ids have one goal, where they count as several tasks."""
+    return "" if config.task_id == "goal" else shared_sentence(shared_goals(source.goals))
 
 
 def _named_labels(config: AuditConfig) -> str:
@@ -134,7 +149,9 @@ def _task_folder(config: AuditConfig) -> Path | None:
     return None
 
 
-def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[AgentRanking]:
+def _rankings(
+    evaluators: Mapping[str, Verdicts], expert: Verdicts, weights: Weights
+) -> list[AgentRanking]:
     """Rank by every evaluator on every benchmark, and overall where there are several."""
     rankings = []
     for name, verdicts in evaluators.items():
@@ -144,7 +161,7 @@ def _rankings(evaluators: Mapping[str, Verdicts], expert: Verdicts) -> list[Agen
         if len(benchmarks) > 1:
             groups[OVERALL] = keys
         for benchmark, members in groups.items():
-            rankings.append(ranking(benchmark, name, members, expert, verdicts))
+            rankings.append(ranking(benchmark, name, members, expert, verdicts, weights=weights))
     return rankings
 
 

@@ -16,6 +16,8 @@ from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.trajectories.model import Record, TrajectoryKey
 
 Verdicts = Mapping[TrajectoryKey, bool]
+Weights = Mapping[TrajectoryKey, float] | None
+"""One over the probability with which each label was drawn; None: all alike."""
 
 
 class ClusteredRate(Record):
@@ -45,7 +47,10 @@ class RuleErrors(Record):
 
 
 def rate(
-    keys: Sequence[TrajectoryKey], hits: Verdicts, counted: Verdicts | None = None
+    keys: Sequence[TrajectoryKey],
+    hits: Verdicts,
+    counted: Verdicts | None = None,
+    weights: Weights = None,
 ) -> ClusteredRate:
     """Compute the share of ``keys`` whose value in ``hits`` is true, with its interval.
 
@@ -57,7 +62,11 @@ def rate(
         return ClusteredRate(hits=0, trials=0)
     values = np.array([hits[key] for key in keys], dtype=float) * trials
     rates = rates_by_cluster(
-        values, trials, [family_of(key) for key in keys], [benchmark_of(key) for key in keys]
+        values,
+        trials,
+        [family_of(key) for key in keys],
+        [benchmark_of(key) for key in keys],
+        weights=None if weights is None else np.array([weights[key] for key in keys]),
     )
     limits = rates.interval
     estimate, low, high, effect = (
@@ -75,7 +84,13 @@ def rate(
 
 
 def rule_errors(
-    rule: Verdicts, expert: Verdicts, keys: Sequence[TrajectoryKey], *, facet: str, value: str
+    rule: Verdicts,
+    expert: Verdicts,
+    keys: Sequence[TrajectoryKey],
+    *,
+    facet: str,
+    value: str,
+    weights: Weights = None,
 ) -> RuleErrors:
     """Compare the rule with the expert on ``keys``, all of which have both verdicts."""
     denied = {key: not rule[key] for key in keys}
@@ -84,18 +99,22 @@ def rule_errors(
         facet=facet,
         value=value,
         n=len(keys),
-        precision=rate(keys, expert, rule),
-        missed=rate(keys, denied, expert),
-        passed_failures=rate(keys, rule, failed),
+        precision=rate(keys, expert, rule, weights),
+        missed=rate(keys, denied, expert, weights),
+        passed_failures=rate(keys, rule, failed, weights),
     )
 
 
 def errors_by_facet(
-    rule: Verdicts, expert: Verdicts, keys: Sequence[TrajectoryKey], facets: TaskFacets
+    rule: Verdicts,
+    expert: Verdicts,
+    keys: Sequence[TrajectoryKey],
+    facets: TaskFacets,
+    weights: Weights = None,
 ) -> list[RuleErrors]:
     """Compare them on all trajectories, then on every value of every facet."""
     groups = {("all", "all"): list(keys), **group_by(list(keys), facets)}
     return [
-        rule_errors(rule, expert, members, facet=facet, value=value)
+        rule_errors(rule, expert, members, facet=facet, value=value, weights=weights)
         for (facet, value), members in groups.items()
     ]

@@ -27,8 +27,9 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.runs()
     add.folder("--judgments", "judgments in the published layout")
-    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the run)")
+    add.labels("expert labels (default: those of the run)")
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
     add.value("--evaluator", "NAME", "audit this judge instead of the official reward")
     add.value(
         "--data",

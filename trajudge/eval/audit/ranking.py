@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
-from trajudge.eval.audit.errors import ClusteredRate, Verdicts, rate
+from trajudge.eval.audit.errors import ClusteredRate, Verdicts, Weights, rate
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
@@ -69,16 +69,25 @@ def ranking(
     keys: Sequence[TrajectoryKey],
     expert: Verdicts,
     verdicts: Verdicts,
+    *,
+    weights: Weights = None,
 ) -> AgentRanking:
     """Rank the agents by both; ``expert`` and ``verdicts`` have a verdict on each of ``keys``, of
     which there is at least one."""
     agents = sorted({key.agent for key in keys})
-    clusters = sum_clusters(
-        _columns(keys, agents, expert, verdicts),
+    weight = np.array([1.0 if weights is None else weights[key] for key in keys])
+    columns = _columns(keys, agents, expert, verdicts)
+    parts = [columns * weight[:, None]]
+    if weights is not None:
+        parts.append(columns[:, : len(agents)] * weight[:, None] ** 2)
+    whole = sum_clusters(
+        np.concatenate(parts, axis=1),
         [family_of(key) for key in keys],
         [benchmark_of(key) for key in keys],
     )
-    low, high = tau_limits(clusters, len(agents))
+    sums, squares = np.split(whole.sums, [columns.shape[1]], axis=1)
+    clusters = Clusters(sums, whole.stratum_sizes)
+    low, high = tau_limits(clusters, len(agents), squares=squares if weights else None)
     rates = _rates(clusters.total, len(agents))
     return AgentRanking(
         benchmark=benchmark,
@@ -87,15 +96,17 @@ def ranking(
         agents=tuple(
             AgentRates(
                 agent=agent,
-                expert=_rate(keys, expert, agent),
-                evaluator=_rate(keys, verdicts, agent),
+                expert=_rate(keys, expert, agent, weights),
+                evaluator=_rate(keys, verdicts, agent, weights),
             )
             for agent in agents
         ),
         tau=_defined(tau_of(len(agents))(clusters.total)[0]),
         low=_defined(low),
         high=_defined(high),
-        shift=float(np.mean([float(verdicts[key]) - float(expert[key]) for key in keys])),
+        shift=float(
+            np.average([float(verdicts[key]) - float(expert[key]) for key in keys], weights=weight)
+        ),
         flips=tuple(_flips(agents, rates[0], rates[1])),
     )
 
@@ -111,8 +122,10 @@ def _columns(
     return columns.reshape(len(keys), -1)
 
 
-def _rate(keys: Sequence[TrajectoryKey], verdicts: Verdicts, agent: str) -> ClusteredRate:
-    return rate([key for key in keys if key.agent == agent], verdicts)
+def _rate(
+    keys: Sequence[TrajectoryKey], verdicts: Verdicts, agent: str, weights: Weights
+) -> ClusteredRate:
+    return rate([key for key in keys if key.agent == agent], verdicts, weights=weights)
 
 
 def _defined(value: float) -> float | None:
@@ -141,7 +154,9 @@ def tau_of(agents: int) -> Any:
     return tau
 
 
-def tau_limits(clusters: Clusters, agents: int, confidence: float = 0.95) -> tuple[float, float]:
+def tau_limits(
+    clusters: Clusters, agents: int, confidence: float = 0.95, squares: Floats | None = None
+) -> tuple[float, float]:
     """Compute limits of tau-a from ``clusters`` with the columns of ``tau_of``; ``nan`` below two
     agents.
 
@@ -155,7 +170,10 @@ def tau_limits(clusters: Clusters, agents: int, confidence: float = 0.95) -> tup
         return np.nan, np.nan
     ran, *hits = clusters.sums.reshape(len(clusters.sums), 3, agents).transpose(1, 2, 0)
     level = (1 - confidence) / (2 * len(pairs))
-    shown = [_order_shown(each, ran, pairs, clusters.stratum_sizes, level) for each in hits]
+    shown = [
+        _order_shown(each, ran, pairs, clusters.stratum_sizes, level=level, squares=squares)
+        for each in hits
+    ]
     products = shown[0] * shown[1]
     unknown = (products == 0).sum()
     return (
@@ -165,13 +183,22 @@ def tau_limits(clusters: Clusters, agents: int, confidence: float = 0.95) -> tup
 
 
 def _order_shown(
-    hits: Floats, trials: Floats, pairs: Ints, stratum_sizes: Ints, level: float
+    hits: Floats,
+    trials: Floats,
+    pairs: Ints,
+    stratum_sizes: Ints,
+    *,
+    level: float,
+    squares: Floats | None,
 ) -> Floats:
     """Find the sign of each pair's difference of rates (P,), 0 where the test at ``level`` shows
     none."""
     both = [(hits[place], trials[place]) for place in pairs.T]
     differences = clustered_differences(
-        np.stack([h for h, _ in both]), np.stack([n for _, n in both]), stratum_sizes
+        np.stack([h for h, _ in both]),
+        np.stack([n for _, n in both]),
+        stratum_sizes,
+        squares=None if squares is None else squares.T[pairs.T],
     )
     return np.where(differences.p_value <= level, np.sign(differences.interval.estimate), 0.0)
 

@@ -22,6 +22,9 @@ from trajudge.trajectories.util.tables import (
 )
 from trajudge.trajectories.util.terminal import count_of, listed
 
+WEIGHTED = (
+    "labels drawn with unequal probabilities: every rate weights them, the counts behind it do not"
+)
 _SHOWN_VALUES = 15
 _SHOWN_ORDERS = 3
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
@@ -31,7 +34,8 @@ _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evalu
 
 class Audit(Record):
     """Everything that the audit found; ``rule`` names the evaluator that is audited, ``unfinished``
-    the runs that lack judgments."""
+    the runs that lack judgments, ``weighted`` whether labels were drawn with unequal
+    probabilities; ``shared_goals`` says which task ids have one goal."""
 
     rule: str
     n: int
@@ -40,6 +44,8 @@ class Audit(Record):
     rankings: tuple[AgentRanking, ...]
     cases: tuple[Disagreement, ...]
     unfinished: tuple[UnfinishedRun, ...] = ()
+    weighted: bool = False
+    shared_goals: str = ""
 
 
 def tables(audit: Audit) -> list[Table]:
@@ -114,6 +120,10 @@ def _counts(audit: Audit) -> list[str]:
     for kind, name in (("rule", audit.rule), ("annotation", "the annotation")):
         count = sum(case.suspect == kind for case in audit.cases)
         lines.append(f"{count} trajectories on which all others disagree with {name}")
+    if audit.shared_goals:
+        lines.append(f"warning: {audit.shared_goals}: count goals with --task-id goal")
+    if audit.weighted:
+        lines.append(WEIGHTED)
     if audit.without_verdict:
         lines.append(f"{audit.without_verdict} labelled trajectories without a verdict: left out")
     return lines

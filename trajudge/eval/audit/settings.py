@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from trajudge.trajectories.model import Record
+from trajudge.annotations import LabelConfig
+from trajudge.eval.data.task_goals import TaskId
 
 
-class AuditConfig(Record):
+class AuditConfig(LabelConfig):
     """What is audited, against which labels, and where it is written.
 
     ``evaluator`` names a judge that is audited instead of the official reward (None),
@@ -18,8 +19,8 @@ class AuditConfig(Record):
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
-    annotations: str | None = None
     split: Literal["dev", "test", "all"] = "all"
+    task_id: TaskId = "recorded"
     evaluator: str | None = None
     data: str | None = None
     task_tables: Path | None = None

@@ -10,7 +10,6 @@ import numpy as np
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import EqualRecall
 from trajudge.eval.stats.interval import Bools, Floats
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -24,34 +23,39 @@ def at_equal_recall(
     known = [keys[place] in scores for place in observed.index.tolist()]
     both = observed.where(np.array(known, dtype=bool))
     accepted = both.predictions == 1
-    hits = int((accepted & both.labels).sum())
+    weights = np.ones(len(both)) if both.weights is None else both.weights
+    successes = weights * both.labels
+    hits = float(successes @ accepted)
     if not hits:
         return None
     ranked = np.array([scores[keys[place]] for place in both.index.tolist()])
-    shares = accepted_shares(ranked, both.labels, hits)
+    shares = accepted_shares(ranked, successes, hits)
     columns = np.column_stack([accepted & both.labels, accepted, shares * both.labels, shares])
-    clusters = sum_clusters(columns.astype(float), both.task, both.benchmark)
-    first, second = clusters.sums.T[:2], clusters.sums.T[2:]
+    counts, squares, sizes = both.sum_by_task(columns, 2)
     interval = clustered_differences(
-        np.stack([first[0], second[0]]), np.stack([first[1], second[1]]), clusters.stratum_sizes
+        counts[..., 0],
+        counts[..., 1],
+        sizes,
+        squares=None if squares is None else squares[..., 1],
     ).interval
     low, high = float(interval.low), float(interval.high)
     return EqualRecall(
         judge=judge,
         baseline=baseline,
         n=len(both),
-        recall=hits / int(both.labels.sum()),
-        precision=hits / int(accepted.sum()),
-        baseline_precision=float((shares * both.labels).sum() / shares.sum()),
+        recall=hits / float(successes.sum()),
+        precision=hits / float(weights @ accepted),
+        baseline_precision=float(successes @ shares / (weights @ shares)),
         difference=float(interval.estimate),
         low=None if np.isnan(low) else low,
         high=None if np.isnan(high) else high,
     )
 
 
-def accepted_shares(scores: Floats, labels: Bools, hits: int) -> Floats:
-    """Accept from the highest of ``scores`` (n,) down until ``hits`` successes are accepted: 1, 0,
-    or, of the equal scores at the threshold, the share that is needed, (n,)."""
+def accepted_shares(scores: Floats, labels: Floats | Bools, hits: float) -> Floats:
+    """Accept from the highest of ``scores`` (n,) down until ``hits`` successes (``labels`` (n,), or
+    their weights) are accepted: 1, 0, or, of the equal scores at the threshold, the share that is
+    needed, (n,)."""
     values, place = np.unique(-scores, return_inverse=True)
     successes = np.cumsum(np.bincount(place, weights=labels, minlength=len(values)))
     last = int(np.searchsorted(successes, hits - 1e-9))

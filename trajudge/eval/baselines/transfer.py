@@ -23,6 +23,7 @@ from trajudge.eval.baselines.models import (
     has_answers,
     trained_on_others,
 )
+from trajudge.eval.data.index.labels import refuse_unequal
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import Label
 from trajudge.eval.stats.interval import Bools, Floats
@@ -54,6 +55,7 @@ def transferred(
     judge with the highest F1 on them, and ``JUDGE at its threshold`` a judge whose threshold on its
     score has the highest F1 there. Raises UserError for fewer than two benchmarks.
     """
+    refuse_unequal(labels, "--transfer")
     known: Truth = {
         key: value for key in labels if (value := getattr(labels[key], question)) is not None
     }

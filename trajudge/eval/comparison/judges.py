@@ -1,8 +1,8 @@
 """Judges against each other, on the trajectories that both judged, label by label.
 
 Precision, recall and F1 by their difference, with an interval over tasks; accuracy by McNemar's
-exact test, over tasks, too. Holm's correction is over all pairs: of one metric, one label and one
-benchmark (or all of them).
+exact test, over tasks, too, where all labels were drawn alike: it has no weights. Holm's correction
+is over all pairs: of one metric, one label and one benchmark (or all of them).
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ def compare(
         pairs = [_Pair(group, a, b) for a, b in combinations(sorted(group.judges), 2)]
         found = _differences(group, pairs)
         differences += found
-        discordances += _mcnemar_results(group, pairs)
+        if not any(judge.reference.is_weighted for judge in group.judges.values()):
+            discordances += _mcnemar_results(group, pairs)
         rankings += [_ranking(metric, group, found) for metric in COMPARED]
     return Comparison(
         differences=tuple(differences),
@@ -225,6 +226,8 @@ def _ranking(
 def _value(metric: Rate, observations: Observations) -> float:
     accepted, counted = observations.predictions == 1, observations.predictions >= 0
     columns = confusion_columns(accepted[:, None], observations.labels, counted[:, None])
+    if (weights := observations.weights) is not None:
+        columns = columns * weights[:, None]
     with np.errstate(invalid="ignore"):
         return float(METRICS[metric](*columns.sum(axis=0)))
 

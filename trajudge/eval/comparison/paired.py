@@ -10,7 +10,6 @@ import numpy as np
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import Rate
 from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
 from trajudge.eval.stats.intervals.verdict_intervals import PARTS, verdict_columns
 
@@ -38,16 +37,18 @@ def paired_differences(
     predictions = np.column_stack([one.predictions for one in evaluators])
     labels = np.column_stack([one.labels for one in evaluators])
     columns = verdict_columns(predictions, labels).reshape(len(observations), -1)
-    clusters = sum_clusters(columns, observations.task, observations.benchmark)
-    counts = clusters.sums.reshape(len(clusters.sums), len(evaluators), -1).transpose(1, 0, 2)
+    counts, squares, sizes = observations.sum_by_task(columns, len(evaluators))
     order = np.array(pairs, dtype=np.int64).T
     same = (predictions[:, order[0]] == predictions[:, order[1]]).all(axis=0)
     found: dict[Rate, list[Paired]] = {}
     for metric in COMPARED:
         hits, trials = (counts[..., list(part)].sum(axis=-1)[order] for part in PARTS[metric])
         transform = _f1 if metric == "f1" else np.asarray
+        of_trials = None
+        if squares is not None:
+            of_trials = squares[..., list(PARTS[metric][1])].sum(axis=-1)[order]
         differences = clustered_differences(
-            hits, trials, clusters.stratum_sizes, transform=transform
+            hits, trials, sizes, transform=transform, squares=of_trials
         )
         interval = differences.interval
         table = np.stack(

@@ -14,7 +14,8 @@ from trajudge.eval.stats.judging.comparison import TaskRuns, mcnemar, mcnemar_by
 
 class PairedCounts(NamedTuple):
     """Trajectories by who was right; ``p`` is McNemar's exact two-sided p, by tasks, None where
-    the two are right and wrong on the same ones. ``failed_first`` and ``failed_second`` of them
+    the two are right and wrong on the same ones, and for labels that were drawn with unequal
+    probabilities. ``failed_first`` and ``failed_second`` of them
     have a judgment without an answer."""
 
     both_right: int
@@ -58,7 +59,7 @@ def on_the_same(first: Observations, second: Observations) -> tuple[Observations
 def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     """Count over the same trajectories, in one order, whether the two judges were right."""
     test, p = mcnemar(first.right, second.right), None
-    if test.only_first + test.only_second:
+    if test.only_first + test.only_second and not first.reference.is_weighted:
         tasks = TaskRuns.of(first.task, first.benchmark)
         p = mcnemar_by_task(first.right, second.right, tasks)
     return PairedCounts(

@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from trajudge.annotations import (
     Annotation,
+    LabelsBy,
     Role,
     agentrewardbench,
     holds_labels,
+    labels_by,
     no_label,
     open_annotations,
     parse_labels,
+    settled_labels,
     store,
 )
 from trajudge.annotations.policies import policy_note
@@ -124,12 +127,17 @@ class DataSource(NamedTuple):
         return revision_of(path)
 
 
-def in_memory(trajectories: Iterable[Trajectory], annotations: str | None = None) -> DataSource:
+def in_memory(
+    trajectories: Iterable[Trajectory],
+    annotations: str | None = None,
+    by: LabelsBy | None = None,
+) -> DataSource:
     """Make trajectories in memory the data of a run, labelled by ``KIND:PATH`` or not at all.
 
     They are named by what they hold, so that a run's folder knows them again. Raises UserError.
     """
     kept = tuple(trajectories)
+    annotations = labels_by(annotations, by)
     opened = open_annotations(annotations) if annotations else []
     return DataSource(MEMORY + digest(kept), annotations, tuple(opened), trajectories=kept)
 
@@ -151,12 +159,17 @@ def _shown(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is no part of a trajectory")
 
 
-def find_source(data: str | None, annotations: str | None, goals: Path | None = None) -> DataSource:
+def find_source(
+    data: str | None,
+    annotations: str | None,
+    goals: Path | None = None,
+    by: LabelsBy | None = None,
+) -> DataSource:
     """Find the data and labels of a run; choose them where the user named none.
 
-    Without ``data``: the copy of AgentRewardBench on this machine, else the bundled sample.
-    ``goals`` is the file of ``--goals``, which the source's ``spec`` names with the data. Raises
-    UserError for what cannot be opened.
+    Without ``data``: the copy of AgentRewardBench on this machine, else the bundled sample. ``by``
+    makes one label of several annotators' (``--labels-by``). ``goals`` is the file of ``--goals``,
+    which the source's ``spec`` names with the data. Raises UserError for what cannot be opened.
     """
     note = ""
     if data is None:
@@ -167,10 +180,15 @@ def find_source(data: str | None, annotations: str | None, goals: Path | None = 
         DOOR.warn_of_namesake(SAMPLE)
     place = resolve_sample(data)
     labels = annotations or _labels_of(place)
+    if by is not None and labels is None:
+        raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
+    labels = labels_by(labels, by)
     opened = _open_labels(labels) if labels else ()
     if labels and not annotations and _is_above(labels, place):
         told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
         note = "; ".join(filter(None, [note, told]))
+    if labels and not isinstance(opened, StoredAnnotations):
+        settled_labels(labels, opened)
     if annotations and all(one.role is Role.SECONDARY for one in opened):
         raise no_label(annotations)
     if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:

@@ -24,7 +24,7 @@ from pydantic import FiniteFloat, JsonValue, ValidationError
 from pydantic_core import PydanticSerializationError
 
 from trajudge.annotations import store
-from trajudge.annotations.model import Annotation, Labels, primary_labels
+from trajudge.annotations.model import Annotation, Labels, SampleFrame, primary_labels
 from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
 from trajudge.eval.data.index.labels import RewardColumns, RunLabels
 from trajudge.eval.data.index.lines import bad_line, unreadable, whole_lines
@@ -172,13 +172,15 @@ def read_rewards(folder: Path) -> Mapping[TrajectoryKey, float | None]:
         return {compacted(line.key): line.official_reward for line in lines}
 
 
-def write_labels(folder: Path, labels: Iterable[Annotation] | RunLabels) -> None:
-    """Write ``labels.jsonl``, sorted by key."""
+def write_labels(
+    folder: Path, labels: Iterable[Annotation] | RunLabels, frame: SampleFrame | None = None
+) -> None:
+    """Write ``labels.jsonl``, sorted by key; ``frame`` is what they were drawn from."""
     if isinstance(labels, RunLabels):
-        write_lines(folder / LABELS, chain([store.header_line()], labels.sorted_lines()))
+        write_lines(folder / LABELS, chain([store.header_line(frame)], labels.sorted_lines()))
         return
     with writing(folder):
-        store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order))
+        store.write(folder / LABELS, sorted(labels, key=lambda label: label.key.order), frame)
 
 
 def read_labels(folder: Path) -> Labels:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from trajudge.annotations import KINDS, Labels
+from trajudge.annotations import KINDS, Labels, store
+from trajudge.annotations.model import SampleFrame
 from trajudge.eval.data.call_log import CALLS
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import last_of_each
@@ -17,12 +18,14 @@ from trajudge.eval.data.index.keys import KeyColumns, distinct, joined, places_a
 from trajudge.eval.data.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
+    LABELS,
     MANIFEST,
     read_labels,
     read_manifest,
     read_rewards,
     unreadable_note,
 )
+from trajudge.eval.data.task_goals import Task, read_goals
 from trajudge.eval.scoring.paid_beside import paid_beside, paid_in_all
 from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
 from trajudge.eval.scoring.stability import repeated_note
@@ -51,7 +54,8 @@ class Source:
     ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
     cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
     ``policies`` by which the labels were made, of sources that have several; ``beside`` what runs
-    paid beside their judgments' cost; ``unfinished`` the runs that lack judgments.
+    paid beside their judgments' cost; ``unfinished`` the runs that lack judgments;
+    ``frames`` what the labels were drawn from; ``goals`` digests of the tasks' goals.
     """
 
     name: str
@@ -69,6 +73,8 @@ class Source:
     policies: set[str] = field(default_factory=set)
     beside: PaidBeside = field(default_factory=PaidBeside)
     unfinished: list[UnfinishedRun] = field(default_factory=list)
+    frames: set[SampleFrame] = field(default_factory=set)
+    goals: dict[Task, int] = field(default_factory=dict)
 
     def restrict(self, split: str) -> None:
         """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
@@ -113,7 +119,15 @@ def read_run(folder: Path) -> Source:
         policies=recorded_policies(manifest.get("annotations")),
         beside=beside,
         unfinished=unfinished_runs(manifest, len(judgments)),
+        frames=frames_of(folder / LABELS),
+        goals=read_goals(folder),
     )
+
+
+def frames_of(path: Path) -> set[SampleFrame]:
+    """Read what the labels of a file were drawn from; empty where it does not say so."""
+    frame = store.read_frame(path)
+    return set() if frame is None else {frame}
 
 
 def unfinished_runs(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
@@ -256,6 +270,8 @@ def combine(sources: Sequence[Source]) -> Source:
         whole.data += [spec for spec in source.data if spec not in whole.data]
         whole.protocols |= source.protocols
         whole.policies |= source.policies
+        whole.frames |= source.frames
+        whole.goals |= source.goals
         for run in source.unfinished:
             name = names.get(run.judge, run.judge)
             whole.unfinished.append(run.model_copy(update={"judge": name}))

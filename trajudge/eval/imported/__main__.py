@@ -23,7 +23,7 @@ def parser() -> argparse.ArgumentParser:
     add = OptionAdder(made)
     add.value("source", "KIND:PATH", "the data that the verdicts were published with")
     add.output_folder("--out", "gets a folder for each judge", required=True)
-    add.value("--annotations", "KIND:PATH", "expert labels (default: those of the data)")
+    add.labels("expert labels (default: those of the data)")
     add.choice(
         "--aborted",
         ("keep", "exclude"),

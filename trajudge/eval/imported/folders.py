@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from trajudge.annotations import primary_labels
+from trajudge.annotations import LabelsBy, frame_of, primary_labels
 from trajudge.annotations.published import PublishedVerdict, open_verdicts
 from trajudge.eval.data.inputs import find_source
 from trajudge.eval.data.manifest import RunManifest, code_version, open_folder
@@ -43,6 +43,7 @@ class ImportConfig(Record):
     source: str
     out: Path
     annotations: str | None = None
+    labels_by: LabelsBy | None = None
     aborted: Literal["keep", "exclude"] = "keep"
     over_budget: Literal["keep", "failure"] = "keep"
 
@@ -58,7 +59,7 @@ def import_verdicts(config: ImportConfig) -> list[ImportedRun]:
     out counts against its coverage. Raises UserError.
     """
     with naming("the data"):
-        source = find_source(config.source, config.annotations)
+        source = find_source(config.source, config.annotations, by=config.labels_by)
         published = open_verdicts(config.source)
     verdicts = apply_policies(published, source, config.policies)
     labels = primary_labels(source.annotations)
@@ -83,7 +84,7 @@ def import_verdicts(config: ImportConfig) -> list[ImportedRun]:
         write_judgments(folder, judgments)
         write_rewards(folder, rewards)
         known = [labels[key] for key in rewards if key in labels]
-        write_labels(folder, known)
+        write_labels(folder, known, frame_of(source.labels))
         statuses = Counter(str(judgment.status) for judgment in judgments)
         made.append(ImportedRun(folder, judge, statuses, len(known)))
     return made

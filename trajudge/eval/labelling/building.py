@@ -12,7 +12,7 @@ import numpy as np
 from trajudge.annotations import open_labels
 from trajudge.annotations.labelling.database import create_queue
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
-from trajudge.annotations.model import Annotation, Labels
+from trajudge.annotations.model import Annotation, Labels, SampleFrame
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.run_index.fields import FilterError
 from trajudge.eval.data.run_index.filters import parse_filter
@@ -75,7 +75,8 @@ class ExpectedWidth(NamedTuple):
 class QueuePlan(NamedTuple):
     """A queue before it is written: its ``places`` in the frame, which of them two people label,
     and their positions; ``probability`` of success is what the design was made with, ``reason``
-    why each of them is in the queue."""
+    why each of them is in the queue, ``filter`` what kept the frame's trajectories where that is
+    not the one of the command line."""
 
     frame: Frame
     probability: Floats
@@ -86,6 +87,7 @@ class QueuePlan(NamedTuple):
     expected: Sequence[ExpectedWidth]
     source: Source
     reason: str
+    filter: str = ""
 
 
 def plan_queue(config: BuildConfig) -> QueuePlan:
@@ -102,8 +104,10 @@ def plan_queue(config: BuildConfig) -> QueuePlan:
     if config.candidates is not None:
         if config.filter:
             raise UserError("--filter: the plan of --candidates says what is drawn from")
-        frame, accepted = read_deciding(source, config, read_plan(config.candidates))
-        return plan_of_frame(config, source, frame, reason, accepted)
+        plan = read_plan(config.candidates)
+        frame, accepted = read_deciding(source, config, plan)
+        kept = f"accepted by a candidate of plan {plan.hash[:8]}"
+        return plan_of_frame(config, source, frame, reason, accepted)._replace(filter=kept)
     frame = read_frame(source, None if not config.filter else _kept(config))
     return plan_of_frame(config, source, frame, reason)
 
@@ -155,9 +159,9 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
         data=config.data or tuple(dict.fromkeys(plan.source.data)),
         runs=tuple(str(run.resolve()) for run in config.runs),
         annotations=config.annotations,
-        design={"budget": config.budget, "frame": len(plan.frame.keys)}
-        | ({"filter": config.filter} if config.filter else {})
-        | ({"candidates": read_plan(config.candidates).hash} if config.candidates else {}),
+        frame=SampleFrame(
+            size=len(plan.frame.keys), strategy=config.strategy, filter=plan.filter or config.filter
+        ),
     )
     try:
         create_queue(config.out, settings, items)

@@ -54,7 +54,9 @@ def plan_chosen(index: RunIndex, keys: Sequence[TrajectoryKey], config: BuildCon
     """Plan a queue of all ``keys``. Raises UserError where the run's files cannot be read."""
     whole = config.model_copy(update={"strategy": "random", "budget": len(keys)})
     source = _source(index, keys)
-    return plan_of_frame(whole, source, read_frame(source), REASON)
+    return plan_of_frame(whole, source, read_frame(source), REASON)._replace(
+        filter=config.filter or REASON
+    )
 
 
 def _source(index: RunIndex, keys: Iterable[TrajectoryKey]) -> Source:

@@ -74,9 +74,7 @@ def _draw(group: argparse._ArgumentGroup) -> None:
         "draw only from what a filter of the table of judgments keeps, such as 'wrong:fp'; "
         "estimates then speak of these trajectories alone",
     )
-    add.value(
-        "--annotations",
-        "KIND:PATH",
+    add.labels(
         "labels that exist already, of other or the same trajectories, to predict from",
     )
     add.number("--seed", "of the draw (default: 0)", whole, default=0)

@@ -6,12 +6,13 @@ from pathlib import Path
 
 from pydantic import Field
 
+from trajudge.annotations import LabelConfig
 from trajudge.annotations.labelling.records import QUESTIONS, Question
 from trajudge.eval.labelling.designs import Strategy
-from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.model import Seed
 
 
-class BuildConfig(Record):
+class BuildConfig(LabelConfig):
     """What to draw a queue from, how, and what it asks.
 
     ``candidates`` is the frozen plan of the strategy ``cascade``. ``filter`` keeps the trajectories
@@ -29,7 +30,6 @@ class BuildConfig(Record):
     budget: int = Field(default=100, ge=1)
     double: float = Field(default=0.2, ge=0, le=1)
     seed: Seed = 0
-    annotations: str | None = None
     gold: str | None = None
     gold_share: float = Field(default=0.05, gt=0, le=1)
     questions: tuple[Question, ...] = Field(default=QUESTIONS, min_length=1)

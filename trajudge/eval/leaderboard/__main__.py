@@ -38,9 +38,7 @@ def parser() -> argparse.ArgumentParser:
         "labelled trajectories, or sample: run the judges that need no model on them; may be "
         "repeated",
     )
-    add.value(
-        "--annotations",
-        "KIND:PATH",
+    add.labels(
         "expert labels that the runs' must agree with, or those of --data (default: the runs' "
         "own, and those beside the data)",
     )

@@ -18,7 +18,13 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import Field
 
-from trajudge.annotations import agentrewardbench, open_labels, primary_labels, published
+from trajudge.annotations import (
+    LabelConfig,
+    agentrewardbench,
+    open_labels,
+    primary_labels,
+    published,
+)
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.model import Annotation, Labels
 from trajudge.annotations.published import SUFFIX, open_verdicts
@@ -36,7 +42,7 @@ from trajudge.eval.data.sources import Source, are_parts, read_run
 from trajudge.eval.imported.folders import to_judgments
 from trajudge.eval.reporting.caveats import warnings_of
 from trajudge.eval.runs.settings import Split
-from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.compute import WEIGHTED, score
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -426,7 +432,7 @@ def _named(entries: list[BoardEntry]) -> EntrySuite:
     return EntrySuite(name, tuple(entries))
 
 
-class LeaderboardConfig(Record):
+class LeaderboardConfig(LabelConfig):
     """``runs`` are folders of runs, ``published`` a folder of published verdicts; on ``data`` the
     judges that need no model are run.
 
@@ -437,7 +443,6 @@ class LeaderboardConfig(Record):
     runs: tuple[Path, ...] = ()
     published: Path | None = None
     data: tuple[str, ...] = ()
-    annotations: str | None = None
     split: Split = "test"
     out: Path = Path("board")
 
@@ -625,6 +630,7 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
         tables=tuple(_tables(_Scored(report, rows, labelled))),
         remarks=(
             *_notes(suite.entries),
+            *(line for line in report.remarks if line == WEIGHTED),
             *conflicts,
             *mixed_versions(versions),
             *_warnings(report, question),

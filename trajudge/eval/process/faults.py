@@ -8,6 +8,7 @@ import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Labels
+from trajudge.eval.data.index.labels import refuse_unequal
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import FAULT_RATES, FaultRate, FaultScore
 from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
@@ -17,7 +18,9 @@ Case = tuple[Annotation, Judgment]
 
 
 def fault_scores(judgments: Sequence[Judgment], labels: Labels) -> list[FaultScore]:
-    """Score every judge that answered the process question, judges by name."""
+    """Score every judge that answered the process question, judges by name. Raises UserError for
+    labels that were drawn with unequal probabilities."""
+    refuse_unequal(labels, "--question process")
     by_judge: dict[str, list[Judgment]] = {}
     for judgment in judgments:
         by_judge.setdefault(judgment.judge, []).append(judgment)

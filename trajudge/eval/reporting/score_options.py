@@ -44,13 +44,12 @@ def scored_options(group: Any) -> None:
         "read every file of --judgments; without it what is needed of them is kept in the "
         "user's cache and only changed files are read again",
     )
-    add.value(
-        "--annotations",
-        "KIND:PATH",
+    add.labels(
         "expert labels (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",
     )
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
     add.choice(
         "--question",
         ("success", "process"),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.data.sources import Source
+from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.rescoring.sources import (
     asked_question,
     beside_baselines,
@@ -50,6 +51,12 @@ def _report(config: ScoreConfig) -> int:
             "with --calibration-out FILE"
         )
     source = read_sources(config)
+    with task_units(source.goals, config.task_id):
+        return _report_of(source, config)
+
+
+def _report_of(source: Source, config: ScoreConfig) -> int:
+    """Print and write what was asked for; the exit code."""
     if config.transfer:
         return _transfer(source, config)
     scores = score_source(source, config)

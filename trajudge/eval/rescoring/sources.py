@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 
+from trajudge.annotations.model import SampleFrame
 from trajudge.eval.comparison.versions import mixed_versions
 from trajudge.eval.data.index.judgments import keys_of_judgments
 from trajudge.eval.data.label_conflicts import refuse_conflicts
 from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.data.sources import Source, combine, policy_name, read_runs, strangers_said
+from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.process.faults import fault_scores
 from trajudge.eval.process.question import about_process, question_of
+from trajudge.eval.reporting.goals import goal_notes
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -57,10 +61,11 @@ def read_sources(config: ScoreConfig) -> Source:
 def _take_labels(combined: Source, annotations: str) -> None:
     """Put the labels that the user names in the place of those of the runs, and say which policy
     made them. Raises UserError."""
-    from trajudge.annotations import open_labels, parse_labels  # noqa: PLC0415
+    from trajudge.annotations import frame_of, open_labels, parse_labels  # noqa: PLC0415
     from trajudge.annotations.policies import policy_note  # noqa: PLC0415
 
-    combined.labels = open_labels(annotations)
+    combined.labels, frame = open_labels(annotations), frame_of(annotations)
+    combined.frames = set() if frame is None else {frame}
     named = parse_labels(annotations)
     combined.policies = {f"{named.kind}/{named.policy}"} if named.policy else set()
     if note := policy_note(annotations):
@@ -77,6 +82,20 @@ def warn_of_strangers(source: Source, annotations: str) -> None:
 def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     """Score what was read, as ``config`` says. Raises UserError where it leaves the protocol of
     several runs open."""
+    with task_units(source.goals, config.task_id):
+        report = _score_source(source, config)
+    if config.task_id == "goal":
+        return report
+
+    def by_goal() -> ScoreReport:
+        whole = config.model_copy(update={"resamples": 0, "baselines": "off"})
+        return _score_source(source, whole)
+
+    notes = goal_notes(report, source.goals, by_goal)
+    return report.model_copy(update={"remarks": (*report.remarks, *notes)})
+
+
+def _score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     if config.training_set == "include":
         sys.stderr.write("".join(f"{line}\n" for line in included(source.training)))
         source.training = {}
@@ -97,11 +116,25 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     if source.policies:
         report = report.model_copy(update={"label_policy": policy_name(source.policies)})
     more = {
-        "remarks": (*mixed_versions(source.versions), *report.remarks),
+        "remarks": (
+            *mixed_versions(source.versions),
+            *report.remarks,
+            *frame_notes(source.frames),
+        ),
         "beside": source.beside,
         "unfinished": tuple(source.unfinished),
     }
     return report.model_copy(update=more)
+
+
+def frame_notes(frames: Iterable[SampleFrame]) -> Iterator[str]:
+    """Say of labels that were drawn from a part of the trajectories what rates hold for."""
+    for frame in frames:
+        if frame.filter:
+            yield (
+                f"labels: drawn from {frame.size:,} trajectories alone ({frame.filter}): rates "
+                "hold for these"
+            )
 
 
 def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:

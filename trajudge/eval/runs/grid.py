@@ -74,7 +74,7 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
 
     @cache
     def find() -> DataSource:
-        return source or find_source(data.data, data.annotations, data.goals)
+        return source or find_source(data.data, data.annotations, data.goals, data.labels_by)
 
     with collection_paused():
         runs = [

@@ -14,8 +14,9 @@ import numpy as np
 from trajudge.eval.data.index.columns import STATUS_CODE, JudgmentColumns
 from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, joined, places_among
 from trajudge.eval.data.index.labels import RewardColumns, Rewards, RunRewards
+from trajudge.eval.data.task_goals import goal_digest
 from trajudge.eval.runs.plan import RunPlan, strict_stop
-from trajudge.eval.stats.interval import Bools
+from trajudge.eval.stats.interval import Bools, Ints
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
@@ -52,11 +53,18 @@ class LoadReport:
     unsent: int = 0
     _places: array[int] = field(default_factory=lambda: array("q"))
     _rewards: array[float] = field(default_factory=lambda: array("d"))
+    _goals: array[int] = field(default_factory=lambda: array("q"))
 
-    def add_reward(self, place: int, reward: float | None) -> None:
-        """Note the reward of the trajectory at this place of the plan's keys."""
+    def add_reward(self, place: int, reward: float | None, goal: int = 0) -> None:
+        """Note the reward of the trajectory at this place of the plan's keys, and the digest of its
+        goal."""
         self._places.append(place)
+        self._goals.append(goal)
         self._rewards.append(np.nan if reward is None else reward)
+
+    def goals(self, keys: KeyColumns) -> tuple[KeyColumns, Ints]:
+        """Return the digests of the goals that were noted so far, ``keys`` the plan's."""
+        return keys.at(np.array(self._places)), np.array(self._goals)
 
     def rewards(self, keys: KeyColumns) -> RunRewards:
         """Return the rewards that were noted so far, ``keys`` the plan's."""
@@ -134,7 +142,7 @@ def jobs_of(
             continue
         read[place] = True
         if isinstance(item, Trajectory):
-            report.add_reward(place, item.official_reward)
+            report.add_reward(place, item.official_reward, goal_digest(item))
             if plan.answer_options and left[place].any():
                 report.unsent += _is_unsent(item)
         for sample, is_left in enumerate(left[place].tolist()):

@@ -141,7 +141,7 @@ def _data_options(group: Any) -> None:
         "them), an installed loader or a Python file (default: "
         "the AgentRewardBench copy on this machine, else the bundled sample)",
     )
-    add("--annotations", metavar="KIND:PATH", help="expert labels (default: those of the data)")
+    add.labels("expert labels (default: those of the data)")
     add.file(
         "--goals", "JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"
     )

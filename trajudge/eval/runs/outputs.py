@@ -12,9 +12,11 @@ from trajudge.eval.data.index.columns import STATUS_CODE
 from trajudge.eval.data.index.judgments import RunJudgments
 from trajudge.eval.data.run_folder import COST, writing
 from trajudge.eval.data.sources import policy_name, recorded_policies
+from trajudge.eval.data.task_goals import read_goals
 from trajudge.eval.reporting.caveats import is_labelled
 from trajudge.eval.reporting.costs import run_cost
 from trajudge.eval.reporting.finding import unscored
+from trajudge.eval.reporting.goals import goal_notes
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
@@ -22,6 +24,7 @@ from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
 from trajudge.judges.calls.windows import guesses
 from trajudge.judges.model import Judgment, Status
@@ -46,7 +49,10 @@ def write_results(
     plan = planned.plan
     missing = missing_policy(planned.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
-    scores = scores.model_copy(update={"beside": beside})
+    scored = partial(score, judgments, plan.labels, rewards=rewards, missing=missing)
+    again = partial(scored, training=plan.training, bootstrap=Bootstrap(0))
+    notes = goal_notes(scores, read_goals(plan.folder), again)
+    scores = scores.model_copy(update={"beside": beside, "remarks": (*scores.remarks, *notes)})
     if (judged := len(judgments)) < planned.total:
         cut = UnfinishedRun(judge=plan.judge_id, judged=judged, due=planned.total)
         scores = scores.model_copy(update={"unfinished": (cut,)})

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from trajudge.annotations import frame_of
 from trajudge.eval.data.call_log import RunDollars, dollars_in_all, in_all, paid, spent_in
 from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
 from trajudge.eval.data.folder_lock import locked_folder
@@ -24,6 +25,7 @@ from trajudge.eval.data.run_folder import (
     write_unreadable,
 )
 from trajudge.eval.data.run_log import run_log
+from trajudge.eval.data.task_goals import write_goals
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
@@ -161,7 +163,7 @@ class RunSession:
         plan = self.plan
         sent = merged(earlier_sent(plan.folder))
         open_folder(plan.folder, plan.manifest.model_copy(update={"sent": sent}))
-        write_labels(plan.folder, plan.annotations)
+        write_labels(plan.folder, plan.annotations, frame_of(plan.source.labels))
         write_unreadable(plan.folder, plan.unreadable)
         written = read_rewards(plan.folder) if (plan.folder / REWARDS).is_file() else None
         with JudgmentJournal(plan.folder) as journal:
@@ -178,6 +180,7 @@ class RunSession:
                     rewards = with_unreached(rewards, plan.keys, journal.judgments().columns.keys)
                 if rewards is not written:
                     write_rewards(plan.folder, rewards)
+                write_goals(plan.folder, *self.report.goals(plan.keys))
             return journal.finish(plan.keys), rewards
 
     def _rewards(self) -> Rewards:

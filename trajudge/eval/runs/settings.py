@@ -11,7 +11,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from trajudge.annotations import LabelConfig, LabelsBy
 from trajudge.eval.batches.settings import BatchConfig, check_batch
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.util.atomic import check_folder
@@ -56,6 +58,7 @@ class DataConfig(Record):
 
     data: str | None = None
     annotations: str | None = None
+    labels_by: LabelsBy | None = None
     goals: Path | None = None
     split: Split | None = None
     benchmark: tuple[str, ...] = ()
@@ -96,13 +99,14 @@ class RunRequest(Record):
     full: bool = False
 
 
-class ScoreConfig(Record):
+class ScoreConfig(LabelConfig):
     """What is scored, how, and what is written of it.
 
     ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
     arithmetic is used (None: the runs'), ``resamples`` of the bootstrap over tasks (0: none).
-    ``question``: what is scored, success or the soundness of the process (None: success unless the
-    judges answer the other alone). ``training_set``: whether what a judge was trained on is scored.
+    ``task_id``: whether equal goals under several task ids are one task (goal). ``question``: what
+    is scored, success or the soundness of the process (None: success unless the judges answer the
+    other alone). ``training_set``: whether what a judge was trained on is scored.
     ``baselines``: whether trivial baselines are scored beside the judges (auto: where that reads
     little, and nothing is fetched). ``transfer``: each benchmark by what the others teach, instead.
     ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
@@ -111,8 +115,8 @@ class ScoreConfig(Record):
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
     no_index: bool = False
-    annotations: str | None = None
     split: Split = "all"
+    task_id: TaskId = "recorded"
     question: Literal["success", "process"] | None = None
     missing: Literal["negative", "exclude", "agentrewardbench"] | None = None
     protocol: Literal["default", "agentrewardbench"] | None = None

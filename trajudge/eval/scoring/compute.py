@@ -22,7 +22,13 @@ from trajudge.eval.scoring.coverage import coverage_of, unsure
 from trajudge.eval.scoring.estimated_rates import estimated_rates
 from trajudge.eval.scoring.groups import TrajectoryGroup, groups
 from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
-from trajudge.eval.scoring.metrics import VerdictRates, rates
+from trajudge.eval.scoring.metrics import (
+    Counts,
+    VerdictRates,
+    WeightedCounts,
+    rates,
+    weighted_counts,
+)
 from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
 from trajudge.eval.scoring.protocol import ProtocolCounts, protocol_counts, protocol_rates
 from trajudge.eval.scoring.records import (
@@ -45,7 +51,13 @@ from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.stats.interval import Bools
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.gc_pause import collection_paused
+
+WEIGHTED = (
+    "labels: drawn with unequal probabilities: every rate weights a label by one over its "
+    "inclusion probability, while n counts labels"
+)
 
 __all__ = ["OVERALL", "Label", "Missing", "Score", "ScoreReport", "one_per_trajectory", "score"]
 
@@ -82,6 +94,11 @@ def score(
         reference = ReferenceLabels.of(
             columns.keys, LabelColumns.of(labels), RewardColumns.of(rewards)
         )
+        if reference.is_weighted and missing == "agentrewardbench":
+            raise UserError(
+                "the labels were drawn with unequal probabilities, and the paper's arithmetic has "
+                "no weights: score with --protocol default"
+            )
         judges = [
             _judged(name, columns, mine, reference, left_out.get(name, ()))
             for name, mine in by_judge(columns)
@@ -108,6 +125,7 @@ def score(
             remarks=(
                 *(line for judge in judges for line in judge.remarks),
                 *reward_notes(reference.reward),
+                *([WEIGHTED] if reference.is_weighted else []),
             ),
         )
 
@@ -224,7 +242,7 @@ class _Rows:
         """Compute the metrics of all labels at once; intervals come later."""
         by_paper = missing == "agentrewardbench"
         names = MORE_RATES if by_paper else (*VerdictRates._fields, *MORE_RATES)
-        computed = rates(names, [each.protocol.counts for each in self.counted])
+        computed = rates(names, [_cells(each) for each in self.counted])
         return [
             ScoredObservations(
                 _score(
@@ -258,6 +276,14 @@ class _Counted(NamedTuple):
 
 MORE_RATES = ("kappa", "mcc", "balanced_accuracy", "fpr", "fnr", "over_accept_share")
 """Beside those of VerdictRates, in every protocol."""
+
+
+def _cells(counted: _Counted) -> Counts | WeightedCounts:
+    """Return what rates are computed from: counts, or sums of weights."""
+    weights = counted.observations.weights
+    if weights is None:
+        return counted.protocol.counts
+    return weighted_counts(counted.observations.labels, counted.observations.predictions, weights)
 
 
 def _counted(cell: _Cell, observations: Observations, more: Mapping[str, Any]) -> _Counted:

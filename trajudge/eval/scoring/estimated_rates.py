@@ -33,9 +33,10 @@ def estimated_rates(
     others have no annotation; those whose label is unsure are left out.
 
     A failed judgment counts as not accepted, and not at all where ``missing`` is "exclude".
-    Benchmarks are strata of the whole, by their shares of the trajectories.
+    Benchmarks are strata of the whole, by their shares of the trajectories. Labels that were drawn
+    with unequal probabilities give none: ``trajudge label estimate`` does.
     """
-    if judge == RULE_BASED:
+    if judge == RULE_BASED or predictions.reference.is_weighted:
         return
     reference, index = predictions.reference, predictions.index
     counted = np.ones(len(index), dtype=bool)

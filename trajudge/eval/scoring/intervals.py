@@ -97,16 +97,12 @@ def _of_verdicts(items: Sequence[ScoredObservations], intervals: Sequence[_Inter
     if len(items) > len(distinct) == 1:  # numpy adds up a row alone in another order than several
         distinct *= 2
     observations = items[0].observations
-    clusters = sum_clusters(
-        verdict_columns(
-            np.column_stack([each.predictions for each in distinct]),
-            np.column_stack([each.labels for each in distinct]),
-        ).reshape(len(observations), -1),
-        observations.task,
-        observations.benchmark,
-    )
-    counts = clusters.sums.reshape(len(clusters.sums), len(distinct), -1).transpose(1, 0, 2)
-    limits = verdict_intervals(counts, clusters.stratum_sizes)
+    columns = verdict_columns(
+        np.column_stack([each.predictions for each in distinct]),
+        np.column_stack([each.labels for each in distinct]),
+    ).reshape(len(observations), -1)
+    counts, squares, sizes = observations.sum_by_task(columns, len(distinct))
+    limits = verdict_intervals(counts, sizes, squares=squares)
     for name in RATES:
         limited = limits[name]
         low, high, reason = limited.low.tolist(), limited.high.tolist(), limited.reason.tolist()
@@ -126,8 +122,11 @@ def _of_scores(item: ScoredObservations, intervals: _Intervals) -> dict[str, obj
     if item.score.baseline or not has_score.any():
         return {}
     observations = item.observations.where(has_score)
+    columns = score_columns(observations.scores, observations.labels)
+    if (weights := observations.weights) is not None:
+        columns = columns * weights[:, None]
     clusters = sum_clusters(
-        score_columns(observations.scores, observations.labels),
+        columns,
         observations.task,
         observations.benchmark,
     )

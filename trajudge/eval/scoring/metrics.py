@@ -7,7 +7,9 @@ from math import isnan
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from trajudge.eval.stats.interval import Bools, Floats
 from trajudge.eval.stats.judging.confusion import METRICS
 from trajudge.trajectories.model import Record
 
@@ -37,12 +39,30 @@ class Counts(Record):
         return self.tp + self.fp
 
 
+class WeightedCounts(NamedTuple):
+    """The confusion matrix of weighted trajectories: sums of their weights."""
+
+    tp: float
+    fp: float
+    fn: float
+    tn: float
+
+
+def weighted_counts(labels: Bools, predictions: ArrayLike, weights: Floats) -> WeightedCounts:
+    """Add up the ``weights`` (N,) of ``predictions`` (N,) of 1 or 0 beside ``labels`` (N,)."""
+    accepted = np.asarray(predictions) == 1
+    cells = (accepted & labels, accepted & ~labels, ~accepted & labels, ~accepted & ~labels)
+    return WeightedCounts(*(float(weights[cell].sum()) for cell in cells))
+
+
 def rate(name: str, counts: Counts) -> float | None:
     """Compute a metric of ``eval.stats.judging.confusion.METRICS``; None where undefined."""
     return rates((name,), [counts])[0][0]
 
 
-def rates(names: Iterable[str], counts: Sequence[Counts]) -> list[tuple[float | None, ...]]:
+def rates(
+    names: Iterable[str], counts: Sequence[Counts | WeightedCounts]
+) -> list[tuple[float | None, ...]]:
     """Compute several metrics of each of ``counts``, as ``rate`` does one."""
     cells = np.array([(c.tp, c.fp, c.fn, c.tn) for c in counts], dtype=float).reshape(-1, 4)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -23,6 +23,7 @@ from trajudge.eval.scoring.protocol import MISSING
 from trajudge.eval.scoring.records import LABELS, Label, Missing
 from trajudge.eval.scoring.reference import UNKNOWN, ReferenceLabels
 from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -63,6 +64,27 @@ class Observations:
     def reward(self) -> Floats:
         """Return the official reward; nan where there is none."""
         return self.reference.reward[self.index]
+
+    @property
+    def weights(self) -> Floats | None:
+        """Return one over the inclusion probability of every trajectory, in proportion to the mean
+        over all labels; None where all were drawn alike."""
+        if not self.reference.is_weighted:
+            return None
+        return self.reference.weight[self.index]
+
+    def sum_by_task(self, columns: NDArray[Any], judges: int) -> tuple[Floats, Floats | None, Ints]:
+        """Add up columns (N, J * K) by task within benchmark: the sums (J, C, K), of weighted
+        trajectories those of the squared weights, and the number of tasks of each benchmark."""
+        parts = [columns]
+        if (weights := self.weights) is not None:
+            parts = [columns * weights[:, None], columns * weights[:, None] ** 2]
+        clusters = sum_clusters(np.concatenate(parts, axis=1), self.task, self.benchmark)
+        sums = [
+            part.reshape(len(part), judges, -1).transpose(1, 0, 2)
+            for part in np.split(clusters.sums, len(parts), axis=1)
+        ]
+        return sums[0], sums[1] if len(sums) > 1 else None, clusters.stratum_sizes
 
     def where(self, chosen: Bools) -> Observations:
         """Keep those where ``chosen`` (N,) holds."""

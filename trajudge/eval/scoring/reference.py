@@ -32,7 +32,9 @@ class ReferenceLabels:
     number of its own for every task of a benchmark, or every family of them. ``labels`` are the
     expert's, 1, 0 or UNKNOWN by name, which is all that a trajectory that is not ``annotated`` has;
     ``reward`` is nan where unknown; ``in_run`` tells which have one, or are said to have none.
-    ``judged`` (N,) are the places of the keys that it was made of.
+    ``judged`` (N,) are the places of the keys that it was made of. ``weight`` is one over the
+    probability with which a label's trajectory was drawn, in proportion to their mean; 1 where all
+    were drawn alike.
     """
 
     keys: KeyColumns
@@ -46,19 +48,23 @@ class ReferenceLabels:
     reward: Floats
     in_run: Bools
     judged: Codes
+    weight: Floats
 
     @classmethod
     def of(
         cls, judged: KeyColumns, labels: LabelColumns, rewards: RewardColumns
     ) -> ReferenceLabels:
         """Look up the labels and the official rewards of the trajectories that were judged, and
-        of those that have a reward."""
+        of those that have a reward. Raises UserError where only some of the labels tell how
+        they were drawn."""
         keys, place = distinct(joined([judged, rewards.keys, labels.keys]))
         size, known = len(keys), len(judged) + len(rewards.keys)
         expert = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
         expert[:, place[known:]] = labels.verdicts
         reward = np.full(size, np.nan)
         reward[place[len(judged) : known]] = rewards.reward
+        weight = np.ones(size)
+        weight[place[known:]] = labels.weights()
         annotated = marked(size, place[known:])
         in_run = marked(size, place[len(judged) : known])
         wanted = marked(size, place[:known])
@@ -79,12 +85,18 @@ class ReferenceLabels:
             reward=reward[wanted],
             in_run=in_run[wanted],
             judged=where,
+            weight=weight[wanted],
         )
 
     @cached_property
     def index(self) -> Mapping[TrajectoryKey, int]:
         """Find a trajectory's place by its key, in the order of keys."""
         return {key: place for place, key in enumerate(self.keys)}
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Tell whether some labels were more likely to be drawn than others."""
+        return bool((self.weight != 1).any())
 
     def __len__(self) -> int:
         return len(self.keys)

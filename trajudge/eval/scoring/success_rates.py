@@ -89,9 +89,9 @@ def _success_rate(
         agent=cell.group.agent,
         n=len(observations),
         rewarded=len(rewarded),
-        expert=_mean(observations.labels, missing),
-        judge_rate=_mean(observations.predictions == 1, missing),
-        rule_based=_mean(_shares(rewarded), missing),
+        expert=_mean(observations.labels, observations, missing),
+        judge_rate=_mean(observations.predictions == 1, observations, missing),
+        rule_based=_mean(_shares(rewarded), rewarded, missing),
         intervals=intervals,
     )
 
@@ -102,21 +102,25 @@ def _shares(rewarded: Observations) -> Floats:
     return np.clip(rewarded.reward, 0.0, 1.0)
 
 
-def _mean(values: np.ndarray[Any, Any], missing: Missing) -> float | None:
+def _mean(
+    values: np.ndarray[Any, Any], observations: Observations, missing: Missing
+) -> float | None:
     if missing == "agentrewardbench":
         return success_rate(values.tolist())
+    if len(values) and (weights := observations.weights) is not None:
+        return float(np.average(values, weights=weights))
     return float(values.mean()) if len(values) else None
 
 
 def _limits(observations: Observations, values: NDArray[Any], known: _Known) -> list[Limits | None]:
     """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    task, benchmark = observations.task, observations.benchmark
+    task, benchmark, weights = observations.task, observations.benchmark, observations.weights
     digest = sha256(f"{values.dtype} {values.shape}".encode())
-    for column in (values, task, benchmark):
+    for column in (values, task, benchmark, *([] if weights is None else [weights])):
         digest.update(np.ascontiguousarray(column).data)
     limits = known.get(digest.digest())
     if limits is None:
-        rates = rates_by_cluster(values, np.True_, task, benchmark).interval
+        rates = rates_by_cluster(values, np.True_, task, benchmark, weights=weights).interval
         limits = known[digest.digest()] = [
             None if np.isnan(low) else (low, high)
             for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)

@@ -7,6 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration
+from trajudge.eval.data.task_goals import (
+    read_goals,
+    shared_goals,
+    shared_sentence,
+    task_units,
+)
 from trajudge.eval.reporting.finding import unfinished
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
@@ -69,8 +75,12 @@ def select(config: SelectConfig) -> Selection:
     attacked = _under_attack(config, frozen)
     # Nothing above this line has seen a label.
     labels = read_all_labels(config.runs, config.judgments, config.annotations)
-    evidence = gather(frozen.plan, frozen.judgments, labels)
-    decision = decide(frozen.plan, evidence, frozen.configurations, attacked)
+    goals = {task: goal for run in config.runs for task, goal in read_goals(run).items()}
+    if config.task_id == "recorded" and (sentence := shared_sentence(shared_goals(goals))):
+        sys.stderr.write(f"warning: {sentence}: count goals with --task-id goal\n")
+    with task_units(goals, config.task_id):
+        evidence = gather(frozen.plan, frozen.judgments, labels)
+        decision = decide(frozen.plan, evidence, frozen.configurations, attacked)
     write_decision(frozen.folder, decision)
     return Selection(decision, frozen.folder, frozen.is_stale)
 

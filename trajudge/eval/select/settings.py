@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from trajudge.annotations import LabelConfig
+from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.trajectories.model import Record, Seed
 
@@ -36,7 +38,7 @@ class PlanConfig(Record):
     judgment_price: tuple[str, ...] = ()
 
 
-class SelectConfig(Record):
+class SelectConfig(LabelConfig):
     """Which judgments and labels are read, the plan, and what is written.
 
     ``candidates`` is a frozen plan that is used instead of ``plan``; ``out`` is by default named by
@@ -45,7 +47,7 @@ class SelectConfig(Record):
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
-    annotations: str | None = None
+    task_id: TaskId = "recorded"
     out: Path | None = None
     candidates: Path | None = None
     robustness: tuple[Path, ...] = ()

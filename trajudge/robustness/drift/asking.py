@@ -35,7 +35,7 @@ def asked_again(
     """Ask every judge of the request about its canaries. What was asked on the same day is not
     asked twice, so that an interrupted round goes on. Raises UserError."""
     out = config.out / "canaries" / day.isoformat()
-    known = subjects(request.data.data, request.data.annotations)
+    known = subjects(request.data.data, request.data.annotations, request.data.labels_by)
     keys = {key for some in canaries.values() for key in some}
     kept = tuple(one for one in known.trajectories if one.key in keys)
     if len(kept) < len(keys):

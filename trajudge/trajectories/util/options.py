@@ -135,6 +135,26 @@ class OptionAdder(NamedTuple):
         """Add an option with a value: text, or what its ``type`` reads."""
         self(name, metavar=metavar, help=about, **details)
 
+    def labels(self, about: str) -> None:
+        """Add the two options that say which labels count."""
+        self.value("--annotations", "KIND:PATH", about)
+        self.choice(
+            "--labels-by",
+            ("primary", "majority", "unanimous", "any"),  # as LabelsBy, which is slow to import
+            "primary, majority, unanimous or any: of several annotators' labels (default: refuse "
+            "those that differ)",
+            metavar="POLICY",
+        )
+
+    def task_id(self) -> None:
+        """Add the option that says what a task is."""
+        self.choice(
+            "--task-id",
+            ("recorded", "goal"),
+            "goal: runs of one goal and start page are of one task, whatever their task ids",
+            default="recorded",
+        )
+
     def number(
         self, name: str, about: str, read: Callable[[str], int] = count, **details: Any
     ) -> None:

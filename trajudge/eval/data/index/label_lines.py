@@ -77,6 +77,8 @@ class LabelFields(FirstLabelFields, forbid_unknown_fields=True, gc=False):
     guideline_version: str | None = None
     blind: bool | None = None
     seen: tuple[str, ...] = ()
+    inclusion_probability: Annotated[float, Meta(gt=0, le=1)] | None = None
+    stratum: str | None = None
 
 
 class RewardFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -106,6 +108,7 @@ def read_label_columns(path: Path) -> RunLabels | None:
 def _read_labels(path: Path) -> RunLabels | None:
     keys, verdicts = KeyColumnsBuilder(), array("b")
     offset, length, split, plain = array("q"), array("q"), array("b"), array("b")
+    inclusion = array("d")
     are_all = True
     try:
         lines = whole_lines(path)
@@ -120,6 +123,8 @@ def _read_labels(path: Path) -> RunLabels | None:
                 continue
             keys.add(label.key)
             process = label.process if isinstance(label, LabelFields) else None
+            drawn = label.inclusion_probability if isinstance(label, LabelFields) else None
+            inclusion.append(np.nan if drawn is None else drawn)
             for verdict in (label.success, label.side_effect, label.repetition, process):
                 verdicts.append(UNKNOWN if verdict is None else verdict)
             offset.append(line.offset)
@@ -129,7 +134,8 @@ def _read_labels(path: Path) -> RunLabels | None:
         file = OpenedFile(path)
     except (ValueError, UserError):
         return None
-    columns = LabelColumns(keys.build(), column_of(verdicts).reshape(-1, len(VERDICTS)).T)
+    codes = column_of(verdicts).reshape(-1, len(VERDICTS)).T
+    columns = LabelColumns(keys.build(), codes, column_of(inclusion))
     if _has_repeats(columns.keys):
         return None
     written = column_of(plain).astype(bool)

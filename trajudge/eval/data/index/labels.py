@@ -17,6 +17,7 @@ from trajudge.eval.data.index.keys import KeyColumns, places_among, sorted_place
 from trajudge.eval.data.index.opened_file import OpenedFile
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey, compacted
+from trajudge.trajectories.util.errors import UserError
 
 V = TypeVar("V")
 
@@ -27,11 +28,12 @@ Rewards = Mapping[TrajectoryKey, float | None]
 
 @dataclass(frozen=True, eq=False)
 class LabelColumns:
-    """Labels of distinct trajectories, (L,): ``verdicts`` are 1, 0 or UNKNOWN, (len(VERDICTS),
-    L)."""
+    """Labels of distinct trajectories, (L,): ``verdicts`` are 1, 0 or UNKNOWN, (len(VERDICTS), L);
+    ``inclusion`` is the probability with which each was drawn, nan where it has none."""
 
     keys: KeyColumns
     verdicts: NDArray[np.int8]
+    inclusion: Floats
 
     @classmethod
     def of(cls, labels: Labels) -> LabelColumns:
@@ -42,7 +44,49 @@ class LabelColumns:
             [[_code(getattr(a, name)) for name in VERDICTS] for a in labels.values()],
             dtype=np.int8,
         )
-        return cls(KeyColumns.of(labels), codes.reshape(-1, len(VERDICTS)).T)
+        drawn = [a.inclusion_probability for a in labels.values()]
+        inclusion = np.array([np.nan if p is None else p for p in drawn], dtype=float)
+        return cls(KeyColumns.of(labels), codes.reshape(-1, len(VERDICTS)).T, inclusion)
+
+    def weights(self) -> Floats:
+        """Return one over the inclusion probabilities (L,), in proportion to their mean; 1 where
+        these are all equal or unknown. Raises UserError where only some are known."""
+        known = ~np.isnan(self.inclusion)
+        if not known.any():
+            return np.ones(len(known))
+        if not known.all():
+            raise UserError(
+                f"{int(known.sum()):,} of {len(known):,} labels say with which probability their "
+                "trajectory was drawn (inclusion_probability), the others do not: name labels of "
+                "one draw with --annotations KIND:PATH"
+            )
+        if self.inclusion.max() <= EQUAL * self.inclusion.min():
+            return np.ones(len(known))
+        return np.asarray((1 / self.inclusion) / (1 / self.inclusion).mean())
+
+
+EQUAL = 1.001  # inclusion probabilities within this ratio are equal but for rounding
+
+
+def weights_of(labels: Labels) -> Mapping[TrajectoryKey, float] | None:
+    """Return the weight of every label (``LabelColumns.weights``); None where all are equal. Raises
+    UserError as that does."""
+    columns = LabelColumns.of(labels)
+    weights = columns.weights()
+    if (weights == 1).all():
+        return None
+    return dict(zip(columns.keys, weights.tolist(), strict=True))
+
+
+def refuse_unequal(labels: Labels, reader: str) -> None:
+    """Raise UserError where some labels were more likely to be drawn than others, of a ``reader``
+    that cannot weight them."""
+    if weights_of(labels) is not None:
+        raise UserError(
+            f"{reader}: the labels were drawn with unequal probabilities, for which it has no "
+            "weights: give labels of a random draw (label build --strategy random), or estimate "
+            "from these with  trajudge label estimate QUEUE  or  trajudge score"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +197,10 @@ class RunLabels(_ByKey[Annotation]):
         """Keep those of distinct ``keys``, in their order."""
         places = places_among(keys, self.columns.keys)
         places = places[places >= 0]
-        columns = LabelColumns(self.columns.keys.at(places), self.columns.verdicts[:, places])
+        mine = self.columns
+        columns = LabelColumns(
+            mine.keys.at(places), mine.verdicts[:, places], mine.inclusion[places]
+        )
         return RunLabels(columns, self._file, _at(self.lines, places))
 
     def splits(self) -> dict[tuple[str, str], str]:

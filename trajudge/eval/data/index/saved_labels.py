@@ -34,7 +34,7 @@ class SavedLabels:
     """The labels of a file."""
 
     def __init__(self, path: Path) -> None:
-        types = KEY_TYPES | {"verdicts": "i1"} | _LINES
+        types = KEY_TYPES | {"verdicts": "i1", "inclusion": "f8"} | _LINES
         self._path = path
         self._table = SavedTable.of_files(".labels.msgpack", [path], types, VERDICTS)
 
@@ -47,18 +47,20 @@ class SavedLabels:
             file, keys = OpenedFile(self._path), keys_of(table)
             verdicts = table.columns["verdicts"].reshape(len(VERDICTS), -1)
             lines = [table.columns[name] for name in _LINES]
-            check_lengths([verdicts, *lines], len(keys))
+            inclusion = table.columns["inclusion"]
+            check_lengths([verdicts, inclusion, *lines], len(keys))
         except (ValueError, UserError):
             return None
         offset, length, split, written = lines
         lines_of = LabelLines(offset, length, split, written.astype(bool))
         are_all = table.names[-1] == ()
-        return RunLabels(LabelColumns(keys, verdicts), file, lines_of, are_all=are_all)
+        return RunLabels(LabelColumns(keys, verdicts, inclusion), file, lines_of, are_all=are_all)
 
     def keep(self, labels: RunLabels) -> None:
         """Keep them."""
         keys = labels.columns.keys
         columns = {**key_columns(keys), "verdicts": labels.columns.verdicts}
+        columns["inclusion"] = labels.columns.inclusion
         columns |= labels.lines._asdict()
         others = () if labels.are_all else ("others",)
         self._table.keep(NamedColumns((*key_names(keys), others), columns))

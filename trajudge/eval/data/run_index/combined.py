@@ -33,9 +33,9 @@ _SHARE = 0.1
 
 _TRAJECTORIES = """
 insert into trajectory (benchmark, agent, task_id, attempt, goal, steps, answer, reward, rule,
-                        expert, side_effect, repetition, split)
+                        expert, side_effect, repetition, split, inclusion)
 select benchmark, agent, task_id, attempt, goal, steps, answer, reward, rule,
-       expert, side_effect, repetition, split
+       expert, side_effect, repetition, split, inclusion
 from part.trajectory where true
 on conflict do update set
   goal = coalesce(goal, excluded.goal), steps = coalesce(steps, excluded.steps),
@@ -43,6 +43,7 @@ on conflict do update set
   rule = coalesce(rule, excluded.rule), reward = coalesce(reward, excluded.reward),
   side_effect = iif(excluded.expert is null, side_effect, excluded.side_effect),
   repetition = iif(excluded.expert is null, repetition, excluded.repetition),
+  inclusion = iif(excluded.expert is null, inclusion, excluded.inclusion),
   split = iif(excluded.expert is null, split, excluded.split),
   expert = coalesce(excluded.expert, expert)
 """

@@ -2,14 +2,15 @@
 
 Truth values are 1, 0 or NULL. ``expert`` and ``rule`` stand beside every judgment, so that a filter
 needs no other table: ``expert`` is -1 where the expert was unsure, ``rule`` is the official
-reward's verdict. ``place`` counts the lines of a run's file from 0, ``offset`` and ``length`` find
-the line. ``said`` and ``told`` find words of whole texts (FTS5), which they do not keep: their rows
-have the numbers of judgments and of trajectories.
+reward's verdict, ``inclusion`` the probability with which a label's trajectory was drawn. ``place``
+counts the lines of a run's file from 0, ``offset`` and ``length`` find the line. ``said`` and
+``told`` find words of whole texts (FTS5), which they do not keep: their rows have the numbers of
+judgments and of trajectories.
 """
 
 from __future__ import annotations
 
-VERSION = 2
+VERSION = 3
 
 TABLES = """
 create table meta (name text primary key, value text not null) without rowid;
@@ -18,6 +19,7 @@ create table trajectory (
   benchmark text not null, agent text not null, task_id text not null, attempt integer not null,
   goal text, steps integer, answer text,
   reward real, rule integer, expert integer, side_effect integer, repetition integer, split text,
+  inclusion real,
   judges integer not null default 0, yes integer not null default 0,
   no integer not null default 0, failed integer not null default 0,
   unique (benchmark, agent, task_id, attempt)

@@ -70,16 +70,19 @@ def put_labels(connection: sqlite3.Connection, labels: Iterable[Annotation]) -> 
         ],
     )
     connection.execute(
-        "update trajectory set expert = null, side_effect = null, repetition = null, split = null"
+        "update trajectory set expert = null, side_effect = null, repetition = null, split = null, "
+        "inclusion = null"
     )
     connection.executemany(
-        "update trajectory set expert = ?, side_effect = ?, repetition = ?, split = ? where id = ?",
+        "update trajectory set expert = ?, side_effect = ?, repetition = ?, split = ?, "
+        "inclusion = ? where id = ?",
         [
             (
                 UNSURE if label.success is None else label.success,
                 label.side_effect,
                 label.repetition,
                 label.split,
+                label.inclusion_probability,
                 known.of(key).number,
             )
             for key, label in primary_labels(labels).items()

@@ -9,11 +9,11 @@ from pathlib import Path
 from trajudge.eval.labelling.options import add_stage, queue_parser
 from trajudge.trajectories.util.exits import OK, command
 from trajudge.trajectories.util.options import OptionAdder
-from trajudge.trajectories.util.tables import all_folded
 
 _DESCRIPTION = """\
-Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads), its
-log (events.jsonl) and its items with their inclusion probabilities (items.jsonl).
+Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads, with
+the inclusion probability and the stratum of each), its log (events.jsonl) and its items
+(items.jsonl).
 
   trajudge label export QUEUE --out labels
   trajudge label export QUEUE --out labels --layout agentrewardbench
@@ -42,12 +42,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations import agentrewardbench  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
     from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
-    from trajudge.annotations.labelling.transfer import (  # noqa: PLC0415
-        UNEQUAL,
-        drawn_unequally,
-        export_queue,
-        queue_annotations,
-    )
+    from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
     from trajudge.annotations.model import Role  # noqa: PLC0415
     from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
 
@@ -64,11 +59,8 @@ def main(options: argparse.Namespace) -> int:
         labels = queue_annotations(store, options.stage)
         opinions = [label for label in labels if label.role is not Role.ADJUDICATED]
         agentrewardbench.write_annotations(files[-1], opinions)
-    unequal = drawn_unequally(store)
     store.close()
-    lines = [f"wrote {file}" for file in files]
-    lines += all_folded([UNEQUAL]) if unequal else []
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.write("".join(f"wrote {file}\n" for file in files))
     return OK
 
 

@@ -37,14 +37,18 @@ def clustered_differences(
     trials: ArrayLike,
     stratum_sizes: ArrayLike,
     confidence: float = 0.95,
+    *,
     transform: Transform = np.asarray,
+    squares: ArrayLike | None = None,
 ) -> RateDifferences:
     """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second; ``transform`` is an
-    increasing function of a rate, of which the difference is then (F1 of its J).
+    increasing function of a rate, of which the difference is then (F1 of its J). ``squares``
+    (2, ..., C) are as those of ``clustered_rates``.
 
     Undefined where either rate or its interval is.
     """
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, confidence, transform)
+    counts = (hits, trials, squares)
+    difference, ends = _ends_by_level(counts, stratum_sizes, confidence, transform)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
@@ -52,28 +56,36 @@ def clustered_differences(
 
 
 def difference_limits(
-    hits: ArrayLike, trials: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
+    hits: ArrayLike,
+    trials: ArrayLike,
+    stratum_sizes: ArrayLike,
+    confidence: float = 0.95,
+    squares: ArrayLike | None = None,
 ) -> Interval:
     """Compute the difference (...) and its limits as ``clustered_differences``, without a
     p-value, which takes a search."""
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, confidence, np.asarray)
+    counts = (hits, trials, squares)
+    difference, ends = _ends_by_level(counts, stratum_sizes, confidence, np.asarray)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
     return Interval(difference, low, high, confidence)
 
 
 def _ends_by_level(
-    hits: ArrayLike,
-    trials: ArrayLike,
+    counts: tuple[ArrayLike, ArrayLike, ArrayLike | None],
     stratum_sizes: ArrayLike,
     confidence: float,
     transform: Transform,
 ) -> tuple[Floats, Ends]:
-    """Return the difference (...), and a function from a level to its limits."""
-    h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
-    sizes = np.asarray(stratum_sizes, dtype=np.int64)
-    rates = clustered_rates(h, n, sizes, confidence)
-    rate, effective = rates.interval.estimate, n.sum(axis=-1) / rates.design_effect
+    """Return the difference (...), and a function from a level to its limits; ``counts`` are hits,
+    trials and, of weighted trials, squares."""
+    h, n = (np.asarray(part, dtype=float) for part in counts[:2])
+    sizes, squares = np.asarray(stratum_sizes, dtype=np.int64), counts[2]
+    rates = clustered_rates(h, n, sizes, confidence, squares)
+    trials = n.sum(axis=-1)
+    if squares is not None:
+        trials = trials**2 / np.maximum(np.sum(squares, axis=-1), 1e-300)
+    rate, effective = rates.interval.estimate, trials / rates.design_effect
     correlation = np.minimum(
         _correlation(h - rate[..., None] * n, sizes), _most_correlation(rates.df.min(axis=0))
     )

@@ -42,14 +42,23 @@ class ClusteredRates:
 
 
 def clustered_rates(
-    hits: ArrayLike, trials: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
+    hits: ArrayLike,
+    trials: ArrayLike,
+    stratum_sizes: ArrayLike,
+    confidence: float = 0.95,
+    squares: ArrayLike | None = None,
 ) -> ClusteredRates:
     """Rates (...) from ``hits`` and ``trials`` (..., C) of C clusters, strata in order.
 
     ``stratum_sizes`` (H,) adds up to C. A trial's hit may be any number in [0, 1] (a reward, a
-    squared error). Undefined, with the reason, without a trial or with all in one cluster.
+    squared error). Of weighted trials, hits and trials are sums of weights and ``squares`` (..., C)
+    the sums of their squares. Undefined, with the reason, without a trial or with all in one
+    cluster.
     """
     h, n = np.broadcast_arrays(np.asarray(hits, float), np.asarray(trials, float))
+    if squares is not None:  # as many unweighted trials as have the same variance (Kish 1965)
+        scale = n.sum(axis=-1) / np.maximum(np.sum(squares, axis=-1), 1e-300)
+        h, n = h * scale[..., None], n * scale[..., None]
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
     whole, total = h.sum(axis=-1), n.sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -69,9 +78,12 @@ def rates_by_cluster(
     cluster: ArrayLike,
     stratum: ArrayLike | None = None,
     confidence: float = 0.95,
+    *,
+    weights: ArrayLike | None = None,
 ) -> ClusteredRates:
     """Rates (L,) from N observations: ``hits`` and ``trials`` (N, L) by ``cluster`` (N,) within
-    ``stratum`` (N,), labels of any kind."""
+    ``stratum`` (N,), labels of any kind; ``weights`` (N,) are positive, such as one over the
+    probability with which each was drawn."""
     counts = [np.asarray(column) for column in (hits, trials)]
     if not all(column.dtype == bool for column in counts):
         counts = [column.astype(float) for column in counts]
@@ -79,9 +91,12 @@ def rates_by_cluster(
         column.reshape(column.shape[0], math.prod(column.shape[1:]))
         for column in np.broadcast_arrays(*counts)
     ]
+    if weights is not None:
+        each = np.asarray(weights, dtype=float)[:, None]
+        columns = [columns[0] * each, columns[1] * each, columns[1] * each**2]
     clusters = sum_clusters(np.concatenate(columns, axis=1), cluster, stratum)
-    h, n = np.split(clusters.sums.T, 2)
-    return clustered_rates(h, n, clusters.stratum_sizes, confidence)
+    h, n, *squares = np.split(clusters.sums.T, len(columns))
+    return clustered_rates(h, n, clusters.stratum_sizes, confidence, *squares)
 
 
 def clustered_limits(

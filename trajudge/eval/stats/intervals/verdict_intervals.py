@@ -62,15 +62,21 @@ def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Bools:
 
 
 def verdict_intervals(
-    counts: ArrayLike, stratum_sizes: ArrayLike, confidence: float = 0.95
+    counts: ArrayLike,
+    stratum_sizes: ArrayLike,
+    confidence: float = 0.95,
+    squares: Floats | None = None,
 ) -> dict[str, Limited]:
-    """Compute every metric's limits from counts (..., C, 6) of C tasks, strata in order."""
+    """Compute every metric's limits from counts (..., C, 6) of C tasks, strata in order; of
+    weighted trajectories these are sums of weights, and ``squares`` (..., C, 6) those of their
+    squares."""
     cells = np.asarray(counts, dtype=float)
-    rates = {name: _rate(name, cells, stratum_sizes, confidence) for name in PARTS}
-    rates["balanced_accuracy"] = _balanced_accuracy(cells, stratum_sizes, confidence)
+    rates = {name: _rate(name, cells, stratum_sizes, confidence, squares) for name in PARTS}
+    rates["balanced_accuracy"] = _balanced_accuracy(cells, stratum_sizes, confidence, squares)
     intervals = clustered_agreement(cells[..., :4], stratum_sizes, confidence)
     total = cells.sum(axis=-2)
-    few = np.minimum(total[..., 0] + total[..., 2], total[..., 1] + total[..., 3]) < FEWEST
+    classes = ([0, 2], [1, 3])
+    few = np.minimum(*(_class_size(cells, squares, part) for part in classes)) < FEWEST
     wrong = total[..., 1] + total[..., 2]
     still = (wrong == 0) | (wrong == total[..., :4].sum(axis=-1))
     for name, interval in zip(COEFFICIENTS, intervals, strict=True):
@@ -83,9 +89,21 @@ def verdict_intervals(
     return rates
 
 
-def _rate(name: str, cells: Floats, sizes: ArrayLike, confidence: float) -> Limited:
+def _class_size(cells: Floats, squares: Floats | None, part: list[int]) -> Floats:
+    """Return the number of trajectories (...) in some of the cells; of weighted ones the effective
+    number."""
+    size = cells[..., part].sum(axis=(-2, -1))
+    if squares is None:
+        return np.asarray(size)
+    return np.asarray(size**2 / np.maximum(squares[..., part].sum(axis=(-2, -1)), 1e-300))
+
+
+def _rate(
+    name: str, cells: Floats, sizes: ArrayLike, confidence: float, squares: Floats | None
+) -> Limited:
     hits, trials = (cells[..., list(part)].sum(axis=-1) for part in PARTS[name])
-    rates = clustered_rates(hits, trials, sizes, confidence)
+    of_trials = None if squares is None else squares[..., list(PARTS[name][1])].sum(axis=-1)
+    rates = clustered_rates(hits, trials, sizes, confidence, of_trials)
     low, high = rates.interval.low, rates.interval.high
     if name == "f1":
         low, high = 2 * low / (1 + low), 2 * high / (1 + high)
@@ -94,12 +112,17 @@ def _rate(name: str, cells: Floats, sizes: ArrayLike, confidence: float) -> Limi
     return Limited(low, high, reason, rates.design_effect)
 
 
-def _balanced_accuracy(cells: Floats, sizes: ArrayLike, confidence: float) -> Limited:
+def _balanced_accuracy(
+    cells: Floats, sizes: ArrayLike, confidence: float, squares: Floats | None
+) -> Limited:
     parts = [PARTS[name] for name in ("recall", "fpr")]
     hits, trials = (
         np.stack([cells[..., list(part[side])].sum(axis=-1) for part in parts]) for side in (0, 1)
     )
-    interval = difference_limits(hits, trials, sizes, confidence)
+    of_trials = None
+    if squares is not None:
+        of_trials = np.stack([squares[..., list(part[1])].sum(axis=-1) for part in parts])
+    interval = difference_limits(hits, trials, sizes, confidence, squares=of_trials)
     low, high = (1 + interval.low) / 2, (1 + interval.high) / 2
     undefined = np.isnan(interval.estimate)
     return Limited(low, high, _choose(low, [(undefined, "")], ONE_TASK))

@@ -112,23 +112,33 @@ def annotator_agreement(
     stratum: ArrayLike | None = None,
     scale: Scale = "nominal",
     confidence: float = 0.95,
+    *,
+    weights: Floats | None = None,
 ) -> AnnotatorAgreement:
     """Agreement on labels (annotators, units), ``nan`` = not labelled.
 
     Units of one cluster (N,) are not independent; clusters lie within ``stratum`` (N,). Kappa is
-    unweighted, alpha takes the distance of ``scale``. Units with one label are left out.
+    unweighted, alpha takes the distance of ``scale``. Units with one label are left out;
+    ``weights`` (N,) of units are one over the probability with which each was drawn.
     """
     table = np.asarray(labels, dtype=float)
     paired = ~np.isnan(table[:2]).any(axis=0)
     values = np.unique(table[:2, paired])
     codes = np.searchsorted(values, table[:2, paired])
     cells = np.eye(max(len(values) ** 2, 1))[codes[0] * len(values) + codes[1]]
+    drawn = None if weights is None else weights[paired]
+    if drawn is not None:
+        cells = cells * drawn[:, None]
     tasks = np.asarray(cluster)[paired]
     strata = None if stratum is None else np.asarray(stratum)[paired]
     sums = sum_clusters(cells, tasks, strata)
-    raw = rates_by_cluster(codes[0] == codes[1], np.ones(()), tasks, strata, confidence)
+    raw = rates_by_cluster(
+        codes[0] == codes[1], np.ones(()), tasks, strata, confidence, weights=drawn
+    )
     kappa = _ratio(sums, _kappa_parts(len(values)), _informative(sums), confidence, BY_CHANCE)
-    alpha = krippendorff_alpha(table, cluster, stratum, scale, confidence=confidence)
+    alpha = krippendorff_alpha(
+        table, cluster, stratum, scale, confidence=confidence, weights=weights
+    )
     return AnnotatorAgreement(int(paired.sum()), len(sums.sums), raw.interval, kappa, alpha)
 
 
@@ -139,6 +149,7 @@ def krippendorff_alpha(
     scale: Scale = "nominal",
     *,
     confidence: float = 0.95,
+    weights: Floats | None = None,
 ) -> Interval:
     """Alpha (1,) of labels (annotators, units), ``nan`` = not labelled, with its interval over
     clusters of units (default: every unit is one)."""
@@ -148,6 +159,8 @@ def krippendorff_alpha(
     counts = (table[:, paired, None] == values).sum(axis=0).astype(float)
     pairs = counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(len(values))
     pairs = pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]
+    if weights is not None:
+        pairs = pairs * weights[paired][:, None, None]
     clusters = np.arange(len(paired)) if cluster is None else np.asarray(cluster)
     strata = None if stratum is None else np.asarray(stratum)[paired]
     sums = sum_clusters(pairs.reshape(len(counts), len(values) ** 2), clusters[paired], strata)

@@ -66,35 +66,40 @@ class Reliability:
     accepted: Ints | None = None
 
 
-def fit_calibration(scores: ArrayLike, truth: ArrayLike, method: Method) -> FittedMap:
-    """Fit the map from scores (N,) in [0, 1] to outcomes (N,).
+def fit_calibration(
+    scores: ArrayLike, truth: ArrayLike, method: Method, weights: Floats | None = None
+) -> FittedMap:
+    """Fit the map from scores (N,) in [0, 1] to outcomes (N,); ``weights`` (N,) are scaled to a
+    mean of 1.
 
     Raises ValueError unless both outcomes occur.
     """
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     if y.all() or not y.any():
         raise ValueError("a calibration needs successes and failures")
+    w = np.ones(len(x)) if weights is None else weights / weights.mean()
     if method in ("platt", "log-odds"):
-        slope, intercept = _platt(x if method == "platt" else _log_odds(x), y)
+        slope, intercept = _platt(x if method == "platt" else _log_odds(x), y, w)
         return FittedMap(method, slope=slope, intercept=intercept)
     if method == "verdict":
-        return _of_verdicts(x, y)
+        return _of_verdicts(x, y, w)
     levels, place = np.unique(x, return_inverse=True)
-    counts = np.bincount(place).astype(float)
-    fitted = isotonic_regression(np.bincount(place, y) / counts, weights=counts).x
+    counts = np.bincount(place, w)
+    fitted = isotonic_regression(np.bincount(place, y * w) / counts, weights=counts).x
     return FittedMap(method, tuple(levels.tolist()), tuple(fitted.tolist()))
 
 
-def closer_sigmoid(scores: ArrayLike, truth: ArrayLike) -> Method:
+def closer_sigmoid(scores: ArrayLike, truth: ArrayLike, weights: Floats | None = None) -> Method:
     """Choose the sigmoid with the smaller cross-entropy on scores (N,) and outcomes (N,); both have
     as many parameters. Raises ValueError unless both outcomes occur."""
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
-    plain, odds = (fit_calibration(x, y, method)(x) for method in ("platt", "log-odds"))
-    return "platt" if _cross_entropy(plain, y) <= _cross_entropy(odds, y) else "log-odds"
+    w = np.ones(len(x)) if weights is None else weights
+    plain, odds = (fit_calibration(x, y, each, weights)(x) for each in ("platt", "log-odds"))
+    return "platt" if _cross_entropy(plain, y, w) <= _cross_entropy(odds, y, w) else "log-odds"
 
 
-def _cross_entropy(p: Floats, y: np.ndarray) -> float:
-    return float(-np.log(np.clip(np.where(y, p, 1 - p), 1e-12, 1)).sum())
+def _cross_entropy(p: Floats, y: np.ndarray, w: Floats) -> float:
+    return float(-w @ np.log(np.clip(np.where(y, p, 1 - p), 1e-12, 1)))
 
 
 def _log_odds(x: Floats) -> Floats:
@@ -110,17 +115,22 @@ def reliability(
     bins: int = BINS,
     *,
     accepted: ArrayLike | None = None,
+    weights: Floats | None = None,
 ) -> Reliability:
     """Reliability table of scores (N,) in [0, 1] over ``bins`` equal bins; tasks are clusters.
-    ``accepted`` (N,) are the judge's own verdicts, to be counted."""
+    ``accepted`` (N,) are the judge's own verdicts, to be counted; ``weights`` (N,) enter means and
+    rates, not counts."""
+    w = np.ones(len(np.asarray(scores))) if weights is None else weights
     x, y = np.asarray(scores, dtype=float), np.asarray(truth, dtype=bool)
     tasks = np.unique(np.asarray(task), return_inverse=True)[1]
     place = np.minimum((x * bins).astype(int), bins - 1)
     used = np.unique(place)
     inside = place[:, None] == used
-    interval = rates_by_cluster(inside & y[:, None], inside, tasks, benchmark).interval
-    n = inside.sum(axis=0)
-    mean = (inside * x[:, None]).sum(axis=0) / n
+    interval = rates_by_cluster(
+        inside & y[:, None], inside, tasks, benchmark, weights=weights
+    ).interval
+    n, size = inside.sum(axis=0), w @ inside
+    mean = (w * x) @ inside / size
     return Reliability(
         low=used / bins,
         high=(used + 1) / bins,
@@ -128,37 +138,37 @@ def reliability(
         tasks=np.array([len(np.unique(tasks[column])) for column in inside.T], dtype=np.int64),
         mean_score=mean,
         rate=interval,
-        calibration_error=float(n @ np.abs(interval.estimate - mean) / max(len(x), 1)),
-        brier=float(np.mean((x - y) ** 2)),
+        calibration_error=float(size @ np.abs(interval.estimate - mean) / max(w.sum(), 1e-300)),
+        brier=float(np.average((x - y) ** 2, weights=w)),
         accepted=None if accepted is None else np.asarray(accepted, dtype=np.int64) @ inside,
     )
 
 
-def _of_verdicts(x: Floats, y: np.ndarray) -> FittedMap:
+def _of_verdicts(x: Floats, y: np.ndarray, w: Floats) -> FittedMap:
     """Return the two rates; one for both verdicts where the rejected succeed more often."""
     accepted = x >= 0.5
-    hits = np.array([y[~accepted].sum(), y[accepted].sum()], dtype=float) + 0.5
-    trials = np.array([(~accepted).sum(), accepted.sum()], dtype=float) + 1
+    hits = np.array([w[~accepted & y].sum(), w[accepted & y].sum()]) + 0.5
+    trials = np.array([w[~accepted].sum(), w[accepted].sum()]) + 1
     if hits[0] / trials[0] > hits[1] / trials[1]:
         hits, trials = np.full(2, hits.sum()), np.full(2, trials.sum())
     return FittedMap("verdict", (0.0, 1.0), tuple((hits / trials).tolist()))
 
 
-def _platt(x: Floats, y: np.ndarray) -> tuple[float, float]:
+def _platt(x: Floats, y: np.ndarray, w: Floats) -> tuple[float, float]:
     """Slope and intercept of least cross-entropy, by Newton's method with halved steps."""
-    positives = int(y.sum())
-    target = np.where(y, (positives + 1) / (positives + 2), 1 / (len(y) - positives + 2))
+    positives, total = float(w[y].sum()), float(w.sum())
+    target = np.where(y, (positives + 1) / (positives + 2), 1 / (total - positives + 2))
     columns = np.column_stack([x, np.ones(len(x))])
 
     def loss(weights: Floats) -> float:
         logits = columns @ weights
-        return float((np.logaddexp(0, logits) - target * logits).sum())
+        return float(w @ (np.logaddexp(0, logits) - target * logits))
 
-    weights = np.array([0.0, np.log((positives + 1) / (len(y) - positives + 1))])
+    weights = np.array([0.0, np.log((positives + 1) / (total - positives + 1))])
     for _ in range(_STEPS):
         p = 1 / (1 + np.exp(-(columns @ weights)))
-        gradient = columns.T @ (p - target)
-        curvature = (columns.T * (p * (1 - p))) @ columns + 1e-10 * np.eye(2)
+        gradient = columns.T @ (w * (p - target))
+        curvature = (columns.T * (w * p * (1 - p))) @ columns + 1e-10 * np.eye(2)
         step = np.linalg.solve(curvature, gradient)
         while loss(weights - step) > loss(weights) and np.abs(step).max() > 1e-12:
             step /= 2

@@ -1,0 +1,87 @@
+"""Runs of one goal under several task ids: said, and counted as one task where asked for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import trajudge as tj
+from trajudge.annotations import store as annotation_store
+from trajudge.annotations.model import Annotation
+from trajudge.eval.cli import main
+from trajudge.eval.data.task_goals import goal_digest, read_goals
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+
+
+def made(number: int, goal: str, url: str | None = "https://shop.example/") -> Trajectory:
+    key = TrajectoryKey(benchmark="own", agent="a", task_id=f"run-{number:02}")
+    steps = (Step(index=0, observation=Observation(url=url), action="click('1')"),)
+    return Trajectory(key=key, raw_task_id=key.task_id, goal=goal, steps=steps, answer="done")
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """Forty accepted runs of ten goals, each with a task id of its own; five goals succeed."""
+    runs = [made(number, f"Buy item {number // 4}") for number in range(40)]
+    store.write(tmp_path / "trajectories.jsonl", runs)
+    labels = [
+        Annotation(key=one.key, raw_task_id="", annotator="x", success=number // 4 % 2 == 0)
+        for number, one in enumerate(runs)
+    ]
+    annotation_store.write(tmp_path / "labels.jsonl", labels)
+    data = f"trajudge:{tmp_path / 'trajectories.jsonl'}"
+    assert (
+        main(["judge", "--judge", "heuristic", "--data", data, "--out", str(tmp_path / "r")]) == 0
+    )
+    return tmp_path / "r"
+
+
+def test_the_two_widths_are_said_and_the_goals_counted(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert len(set(read_goals(run).values())) == 10
+    assert main(["score", str(run), "--baselines", "off"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "40 task ids share 10 goals and their start pages" in shown
+    assert "50.0 [34.6, 65.4] counts 40 tasks, 50.0 [20.0, 80.0] 10 goals" in shown
+    assert "share 10 goals" in (run / "results.json").read_text()
+    goals = ["--task-id", "goal"]
+    assert main(["score", str(run), "--baselines", "off", *goals]) == 0
+    shown = capsys.readouterr().out
+    assert "50.0 [20.0, 80.0]" in shown and "share" not in shown
+    assert {s.tasks for s in tj.score(run, task_id="goal").scores if s.n} == {10}
+    words = ["audit", str(run), "--evaluator", "heuristic", "--out", str(tmp_path / "audit")]
+    assert main([*words, *goals]) == main(words) == 0
+    by_goal, by_id = (tj.audit(run, evaluator="heuristic", task_id=t) for t in ("goal", "recorded"))
+    assert by_goal.errors[0].precision.low == pytest.approx(0.2, abs=0.001)
+    assert "share 10 goals" in by_id.shared_goals and not by_goal.shared_goals
+    (run / "goals.jsonl").unlink()
+    capsys.readouterr()
+    assert main(["score", str(run), *goals]) == 2
+    assert "name no goals" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        (made(1, "  buy  ITEM 1"), True),
+        (made(1, "Buy item 1", "https://shop.example"), True),
+        (made(1, "Buy item 1", "https://other.example/"), False),
+        (made(1, "Buy item 1", None), False),
+        (made(1, "Buy item 11"), False),
+    ],
+)
+def test_a_goal_is_its_words_and_its_start_page(other: Trajectory, same: bool) -> None:
+    assert (goal_digest(made(0, "Buy item 1")) == goal_digest(other)) is same
+    assert goal_digest(made(0, " ")) == 0
+
+
+def test_a_file_of_goals_that_cannot_be_read_is_named(run: Path) -> None:
+    lines = (run / "goals.jsonl").read_text().splitlines()
+    assert json.loads(lines[0]).keys() == {"benchmark", "task_id", "goal"}
+    (run / "goals.jsonl").write_text("[]\n")
+    with pytest.raises(tj.UserError, match=r"goals\.jsonl: cannot be read as goals"):
+        read_goals(run)

@@ -1,0 +1,203 @@
+"""Labels of a drawn queue: what every reader makes of them, against the truth of the whole frame.
+
+The world is simulated: the truth of every trajectory is known, the labels of a draw are given to
+the readers, and over many draws their rates must be those of the whole.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trajudge.annotations.model import Annotation, SampleFrame
+from trajudge.annotations.store import write
+from trajudge.eval.analysis.agreement import label_agreements
+from trajudge.eval.audit.errors import rule_errors
+from trajudge.eval.audit.ranking import ranking
+from trajudge.eval.cli import main
+from trajudge.eval.data.index.label_lines import read_label_columns
+from trajudge.eval.data.index.labels import LabelColumns, refuse_unequal, weights_of
+from trajudge.eval.data.run_folder import (
+    write_judgments,
+    write_labels,
+    write_manifest,
+    write_rewards,
+)
+from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
+from trajudge.eval.labelling.drawing import draw
+from trajudge.eval.labelling.prediction import vote_share
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.stats.judging.calibration import fit_calibration, reliability
+from trajudge.judges.model import Judgment, Status
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+
+TASKS, RUNS, BUDGET = 80, 4, 120
+KEYS = [
+    TrajectoryKey(
+        benchmark="own",
+        agent=f"agent-{place % 2}",
+        task_id=str(place // RUNS),
+        attempt=place % RUNS // 2,
+    )
+    for place in range(TASKS * RUNS)
+]
+
+
+def world(rng: np.random.Generator) -> tuple[Bools, Floats]:
+    """Truth (N,) and the verdicts (N, 3) of two judges and a rule, which err by task."""
+    task = np.repeat(np.arange(TASKS), RUNS)
+    truth = rng.random(len(task)) < 1 / (1 + np.exp(1.1 - 1.2 * rng.normal(size=TASKS)[task]))
+    signal = 1.2 * (2 * truth - 1)
+    verdicts = [
+        signal + 0.5 * rng.normal(size=TASKS)[task] + rng.normal(size=len(task)) > bound
+        for bound in (-0.5, 0.3, 0.6)
+    ]
+    return truth, np.array(verdicts, dtype=float).T
+
+
+def drawn(strategy: Strategy, votes: Floats, rng: np.random.Generator) -> dict[int, float]:
+    """Draw labels as ``label build`` does: places with their inclusion probabilities."""
+    share = vote_share(votes)
+    strata = (share >= 0.5).astype(np.int64)
+    known = KnownVerdicts(share, votes, votes > 0.5, votes[:, 2], strata)
+    chances = np.minimum(inclusion_probabilities(strategy, BUDGET, known), 1)
+    return {int(place): float(chances[place]) for place in draw(chances, strata, rng)}
+
+
+def label(place: int, success: bool, chance: float | None) -> Annotation:
+    return Annotation(
+        key=KEYS[place],
+        raw_task_id="",
+        annotator="x",
+        success=success,
+        inclusion_probability=chance,
+    )
+
+
+def judgments(votes: Floats) -> list[Judgment]:
+    return [
+        Judgment(key=key, judge=name, status=Status.OK, success=bool(votes[place, column]))
+        for column, name in enumerate(("first", "second"))
+        for place, key in enumerate(KEYS)
+    ]
+
+
+@pytest.mark.parametrize("strategy", ["stratified", "disagreement", "ppi", "audit"])
+def test_the_rates_of_a_draw_are_those_of_the_whole(strategy: Strategy) -> None:
+    rng = np.random.default_rng(5)
+    gaps: list[list[float]] = []
+    inside: list[list[bool]] = []
+    for _ in range(60):
+        truth, votes = world(rng)
+        labels = {
+            KEYS[place]: label(place, bool(truth[place]), chance)
+            for place, chance in drawn(strategy, votes, rng).items()
+        }
+        rewards = dict(zip(KEYS, votes[:, 2].tolist(), strict=True))
+        report = score(judgments(votes), labels, rewards=rewards)
+        first = next(s for s in report.scores if s.benchmark == "overall" and s.judge == "first")
+        rates = next(r for r in report.success_rates if r.benchmark == "overall")
+        rule = {key: reward > 0.5 for key, reward in rewards.items()}
+        expert = {key: bool(each.success) for key, each in labels.items()}
+        weights = weights_of(labels)
+        errors = rule_errors(
+            rule, expert, [*labels], facet="all", value="all", weights=weights
+        ).passed_failures
+        shift = ranking("own", "rule", [*labels], expert, rule, weights=weights).shift
+        yes, passes = votes[:, 0] == 1, votes[:, 2] == 1
+        found = [
+            (rates.expert, rates.intervals["expert"], truth.mean()),
+            (first.precision, first.intervals["precision"], truth[yes].mean()),
+            (first.recall, first.intervals["recall"], yes[truth].mean()),
+            (errors.rate, (errors.low or 0.0, errors.high or 1.0), passes[~truth].mean()),
+        ]
+        gaps.append([float(value or 0) - aim for value, _, aim in found])
+        gaps[-1].append(shift - float(passes.mean() - truth.mean()))
+        inside.append([low <= aim <= high for _, (low, high), aim in found])
+        assert any("one over its inclusion probability" in line for line in report.remarks)
+    error = np.std(gaps, axis=0) / np.sqrt(len(gaps))
+    assert (np.abs(np.mean(gaps, axis=0)) < 3 * error).all()
+    assert np.mean(inside, axis=0).min() >= 0.91
+
+
+def test_equal_probabilities_change_no_digit_and_mixed_ones_are_refused() -> None:
+    truth, votes = world(np.random.default_rng(1))
+    for_chance = {
+        chance: {KEYS[place]: label(place, bool(truth[place]), chance) for place in range(60)}
+        for chance in (None, 0.2)
+    }
+    plain, equal = (score(judgments(votes), for_chance[c], rewards={}) for c in (None, 0.2))
+    assert plain == equal
+    refuse_unequal(for_chance[0.2], "it")
+    mixed = {**for_chance[None], KEYS[0]: for_chance[0.2][KEYS[0]]}
+    with pytest.raises(UserError, match="1 of 60 labels say with which probability"):
+        score(judgments(votes), mixed, rewards={})
+    mixed = {**for_chance[0.2], KEYS[0]: label(0, True, 0.4)}
+    with pytest.raises(UserError, match="no weights"):
+        score(judgments(votes), mixed, rewards={}, missing="agentrewardbench")
+    with pytest.raises(UserError, match=r"select: the labels were drawn with unequal prob"):
+        refuse_unequal(mixed, "trajudge select")
+
+
+def test_a_weight_of_two_is_a_trajectory_that_counts_twice() -> None:
+    """Calibration and agreement, against the same data with rows repeated."""
+    rng = np.random.default_rng(3)
+    scores, truth = rng.random(300), rng.random(300) < 0.6
+    truth = np.where(rng.random(300) < 0.7, scores > 0.5, truth)
+    weights = rng.integers(1, 4, 300).astype(float)
+    again = np.repeat(np.arange(300), weights.astype(int))
+    for method in ("isotonic", "platt", "log-odds"):
+        one = fit_calibration(scores, truth, method, weights)
+        other = fit_calibration(scores[again], truth[again], method)
+        # Platt's targets count trajectories, which weights of mean 1 leave alone.
+        assert one(scores) == pytest.approx(other(scores), abs=0.004)
+    first = reliability(scores, truth, np.arange(300), weights=weights)
+    second = reliability(scores[again], truth[again], again)
+    assert first.rate.estimate == pytest.approx(second.rate.estimate)
+    assert first.calibration_error == pytest.approx(second.calibration_error)
+    pairs = [
+        each
+        for place in range(60)
+        for each in (
+            label(place, place % 2 == 0, 0.2 if place < 30 else 0.4),
+            label(place, place % 2 == 0 or place < 30, 0.2 if place < 30 else 0.4).model_copy(
+                update={"annotator": "y", "role": "secondary"}
+            ),
+        )
+    ]
+    success = label_agreements(pairs)[0]
+    assert success.raw == pytest.approx((15 * 2 + 30) / (30 * 2 + 30))
+
+
+def test_a_run_keeps_how_its_labels_were_drawn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The columns that are read without records hold what the records do; a frame is said."""
+    truth, votes = world(np.random.default_rng(2))
+    labels = [label(place, bool(truth[place]), 0.1 + place / 1000) for place in range(100)]
+    frame = SampleFrame(size=150, strategy="cascade", filter="accepted by a candidate of plan 12")
+    write_manifest(tmp_path, {"judge": "first", "data": "x", "version": "0"})
+    write_judgments(tmp_path, [j for j in judgments(votes) if j.judge == "first"])
+    write_rewards(tmp_path, {})
+    write_labels(tmp_path, labels, frame)
+    columns = read_label_columns(tmp_path / "labels.jsonl")
+    assert columns is not None
+    plain = LabelColumns.of({each.key: each for each in labels})
+    by_key = dict(zip(columns.columns.keys, columns.columns.inclusion.tolist(), strict=True))
+    assert by_key == dict(zip(plain.keys, plain.inclusion.tolist(), strict=True))
+    write_labels(tmp_path, columns, frame)
+    assert main(["score", str(tmp_path), "--full", "--baselines", "off"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "drawn from 150 trajectories alone (accepted by a candidate of plan 12)" in shown
+    write(tmp_path / "one.jsonl", [labels[0], replace_chance(labels[1])])
+    words = ["score", str(tmp_path), "--annotations", f"trajudge:{tmp_path / 'one.jsonl'}"]
+    assert main(words) == 2
+    assert "name labels of one draw" in capsys.readouterr().err
+
+
+def replace_chance(one: Annotation) -> Annotation:
+    return one.model_copy(update={"inclusion_probability": None})
