@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -41,11 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
-    with terminate_as_interrupt():
-        return _execute(runs, request)
+    with _opening(request) as opening, terminate_as_interrupt():
+        return _execute(runs, request, opening)
 
 
-def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
+def _execute(
+    runs: Sequence[PlannedRun], request: RunRequest, opening: SessionOpening | None
+) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs import execution  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
@@ -53,7 +56,7 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
 
     started, failed = time.monotonic(), None
     try:
-        results = run_interruptible(execution.run_until_interrupted(runs, _opening(request)))
+        results = run_interruptible(execution.run_until_interrupted(runs, opening))
     except execution.RunsFailed as error:
         results, failed = error.results, error
     if results:
@@ -66,13 +69,17 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
     return max((result.code for result in results), default=OK)
 
 
-def _opening(request: RunRequest) -> SessionOpening | None:
-    """Return how the runs' sessions are made: None for live calls."""
+def _opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
+    """Return how the runs' sessions are made: None for live calls of this process."""
+    if request.run.ray:
+        from trajudge.eval.ray import ray_sessions  # noqa: PLC0415 - an extra
+
+        return ray_sessions(request.run.ray)
     if not request.batch.is_on:
-        return None
+        return nullcontext()
     from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
 
-    return partial(BatchSession, config=request.batch)
+    return nullcontext(partial(BatchSession, config=request.batch))
 
 
 if __name__ == "__main__":
