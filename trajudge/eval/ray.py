@@ -17,7 +17,7 @@ import pickle
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
 from math import inf
@@ -164,10 +164,9 @@ def _linked(chain: Sequence[BaseException]) -> BaseException:
     return chain[0]
 
 
-@dataclass
-class _Asked:
-    """A request as the driver knows it: its content stays with the actor that sends it, ``link``.
-    ``number`` is the actor's; ``worst`` counts where dollars are limited."""
+class _Asked(NamedTuple):
+    """A request as the driver knows it: its content stays with the actor that sends it, ``link``,
+    under a ``number``. ``worst`` counts where dollars are limited."""
 
     number: int
     hash: str
@@ -175,7 +174,7 @@ class _Asked:
     model: str
     expected: Usage
     worst: Usage
-    link: _Link | None = None
+    link: Any = None
 
 
 class _Drawn(NamedTuple):
@@ -270,9 +269,8 @@ class JudgingActor:
         for handle in model.handles.values():
             if isinstance(handle.adapter, MarksPrompts):
                 handle.adapter.prompts_repeat = self._planned.run.samples > 1
-        return {
-            name: _AskingEngine(one.adapter, model, self) for name, one in model.handles.items()
-        }
+        handles = model.handles.items()
+        return {name: _AskingEngine(handle.adapter, model, self) for name, handle in handles}
 
 
 def _check_same(manifest: RunManifest, facts: Mapping[str, Any]) -> None:
@@ -330,9 +328,8 @@ class _RemoteAdapter:
 
     async def send(self, request: Request) -> AdapterResponse:
         """Make one attempt. Raises CallFailed, and ActorDied if nobody knows what came of it."""
-        asked = cast(_Asked, request)
-        assert asked.link is not None
-        return cast(AdapterResponse, await asked.link.channel.call("send", asked.number))
+        number, *_, link = cast(_Asked, request)
+        return cast(AdapterResponse, await link.channel.call("send", number))
 
 
 def _remote(model: ModelHandle) -> ModelHandle:
@@ -342,8 +339,8 @@ def _remote(model: ModelHandle) -> ModelHandle:
 
 
 class _Link:
-    """In the driver: an actor, the ``jobs`` that it has drawn and not done, with the places of their
-    keys, and the places of the ``segment`` that it is reading."""
+    """In the driver: an actor, the ``jobs`` that it has drawn and not done with the places of
+    their keys, and the places of the ``segment`` that it is reading."""
 
     def __init__(self, session: RaySession, ray: Any) -> None:
         self.channel = Channel(self)
@@ -356,8 +353,7 @@ class _Link:
 
     async def ask(self, asked: _Asked, refresh: bool, since: float) -> EngineReply:
         """Answer the actor. Raises what the engine raises."""
-        asked.link = self
-        engine = self._session.engines[asked.model]
+        asked, engine = asked._replace(link=self), self._session.engines[asked.model]
         usage: dict[str, Estimate] = {
             "estimate": lambda _: asked.expected,
             "worst_case": lambda _: asked.worst,
@@ -422,13 +418,13 @@ class RaySession(RunSession):
 
     def give_out_again(self, dead: _Link) -> None:
         """Let other actors read what an actor has not read, or not done."""
-        places = {*dead.jobs.values(), *dead.segment.tolist()}
         for (_, sample), place in dead.jobs.items():
             self._left[place, sample] = True
-        again = [place for place in sorted(places) if self._is_open(place)]
+        places = np.union1d(dead.segment, [*dead.jobs.values()]).astype(np.int64)
+        places = places[self._unread[places] | self._left[places].any(axis=1)]
         dead.jobs, dead.segment = {}, NOTHING
-        if again:
-            self._segments.append(np.array(again))
+        if len(places):
+            self._segments.append(places)
             self._more.set()
 
     async def _judge(self, journal: JudgmentJournal) -> None:
@@ -478,9 +474,6 @@ class RaySession(RunSession):
         if not is_busy and not self._segments and self._drawn.empty():
             self._drawn.put_nowait([])
 
-    def _is_open(self, place: int) -> bool:
-        return bool(self._unread[place] or self._left[place].any())
-
     async def _feed(self) -> None:
         """Let an actor draw jobs, and another one where it dies, until all are drawn."""
         deaths = 0
@@ -494,6 +487,7 @@ class RaySession(RunSession):
                     while True:
                         await self._draw_segment(link)
                 except ActorDied as died:
+                    self.give_out_again(link)
                     deaths += 1
                     if deaths > MOST_DEATHS:
                         raise UserError(
