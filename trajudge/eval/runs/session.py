@@ -52,7 +52,7 @@ from trajudge.eval.runs.workers import (
 )
 from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.judges.client import NoModel
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -202,7 +202,7 @@ class RunSession:
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
         spent = dollars_in_all([*self.elsewhere, self.spent])
-        payments = PaymentsFile(plan.folder / PAYMENTS)
+        payments = Payments(plan.folder / PAYMENTS)
         engines = None
         if self.model:
             engines = self._open_engines(self.model, spent, payments)
