@@ -71,7 +71,7 @@ class ActorDied(Exception):
     """The process that should answer is gone."""
 
 
-class Channel:
+class _Channel:
     """Calls in both directions between two processes that exchange lists of messages. ``serves``
     has the coroutine methods that the other side may call."""
 
@@ -190,7 +190,7 @@ class JudgingActor:
     """Makes judgments of a driver's run, in a process that Ray starts."""
 
     def __init__(self) -> None:
-        self.driver = Channel(self)
+        self.driver = _Channel(self)
         self.numbers, self.requests = count(), dict[int, Request]()
         self._jobs: dict[tuple[TrajectoryKey, int], JudgmentJob] = {}
 
@@ -343,7 +343,7 @@ class _Link:
     their keys, and the places of the ``segment`` that it is reading."""
 
     def __init__(self, session: RaySession, ray: Any) -> None:
-        self.channel = Channel(self)
+        self.channel = _Channel(self)
         self.jobs: dict[tuple[TrajectoryKey, int], int] = {}
         self.segment = NOTHING
         self._session, self._ray = session, ray

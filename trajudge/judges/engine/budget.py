@@ -8,7 +8,7 @@ tokens than were counted. Where a server breaks either, every later reservation 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from trajudge.judges.engine.store.payments import Payments
 from trajudge.judges.model import Usage
@@ -16,9 +16,6 @@ from trajudge.trajectories.util.errors import UserError
 
 Price = Callable[[str, Usage], float | None]
 """US dollars for a model's usage; None if the model's price is not known."""
-
-MoreDollars = Callable[[float], Awaitable[float]]
-"""Raise the limit by at least so many US dollars; return by how many, 0 if they are not there."""
 
 
 class BudgetSpent(Exception):
@@ -54,8 +51,7 @@ class Budget:
     """US dollars that a run has spent and may still spend; ``limit`` None: only counted.
 
     ``spent`` is the cost of earlier sessions of the same run, if the limit is to hold for all, and
-    ``payments`` the file in which this session notes its own. ``more`` raises the limit, where
-    several processes share one.
+    ``payments`` the file in which this session notes its own.
     """
 
     def __init__(
@@ -64,7 +60,6 @@ class Budget:
         limit: float | None = None,
         spent: float = 0.0,
         payments: Payments | None = None,
-        more: MoreDollars | None = None,
     ) -> None:
         self.limit = limit
         self.spent = spent
@@ -72,8 +67,6 @@ class Budget:
         self.waiting = 0
         self._price = price
         self._payments = payments
-        self._more = more
-        self._asking = asyncio.Lock()
         self._reserved = 0.0
         self._open = 0
         self._correction = 1.0
@@ -126,8 +119,6 @@ class Budget:
         if self._unwritable is not None:
             raise self._unwritable
         while self._lacks_room(reservation):
-            if await self._raised(reservation):
-                continue
             if not self._open or self._never_fits(reservation):
                 raise BudgetSpent(self._sentence(reservation))
             self._settled.clear()
@@ -138,16 +129,6 @@ class Budget:
                 self.waiting -= 1
         self._reserved += reservation.worst
         self._open += 1
-
-    async def _raised(self, reservation: Reservation) -> bool:
-        """Raise the limit as far as this attempt needs it, if that can be."""
-        if self._more is None or self.limit is None:
-            return False
-        async with self._asking:
-            lacking = self._lacking(reservation)
-            got = await self._more(lacking) if lacking > 0 else 0.0
-            self.limit += got
-        return got > 0 or lacking <= 0
 
     def _dearest(self, model: str, worst: Usage) -> float:
         """Compute the dollars of the worst case: some providers charge more for a prompt they
@@ -178,12 +159,6 @@ class Budget:
             if self.presumed
             else ""
         )
-        if self._more is not None:
-            return (
-                f"the next call may cost up to ${reservation.worst * self._correction:.4f} and the "
-                f"workers have leased all of --max-cost; this one has spent ${self.spent:.4f}"
-                f"{counted}: raise --max-cost or lower --max-tokens"
-            )
         return (
             f"the next call may cost up to ${reservation.worst * self._correction:.4f} and "
             f"{at_most}${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "
