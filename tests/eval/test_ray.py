@@ -156,7 +156,9 @@ def test_dollars_hold_over_all_actors(cluster: Mapping[str, str], tmp_path: Path
 def test_a_judge_without_a_model(cluster: Mapping[str, str], tmp_path: Path) -> None:
     options = ["judge", "--judge", "heuristic", "--data", "sample", "--out"]
     assert main([*options, str(tmp_path / "alone")]) == 0
-    ended(start(cluster, [*options, str(tmp_path / "shared")]))
+    in_python = f"trajudge.judge('sample', 'heuristic', out={str(tmp_path / 'shared')!r}, ray=2)"
+    command = [sys.executable, "-c", f"import trajudge; {in_python}"]
+    ended(subprocess.Popen(command, cwd=ROOT, env=cluster, stdout=PIPE, stderr=PIPE))
     for name in (*SAME, "manifest.json"):
         here, there = ((tmp_path / run / name).read_bytes() for run in ("alone", "shared"))
         assert here == there, name

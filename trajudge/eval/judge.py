@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
@@ -40,9 +38,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
+    from trajudge.eval.runs.execution import session_opening  # noqa: PLC0415
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
-    with _opening(request) as opening, terminate_as_interrupt():
+    with session_opening(request) as opening, terminate_as_interrupt():
         return _execute(runs, request, opening)
 
 
@@ -67,19 +66,6 @@ def _execute(
     if failed:
         raise failed
     return max((result.code for result in results), default=OK)
-
-
-def _opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
-    """Return how the runs' sessions are made: None for live calls of this process."""
-    if request.run.ray:
-        from trajudge.eval.ray import ray_sessions  # noqa: PLC0415 - an extra
-
-        return ray_sessions(request.run.ray)
-    if not request.batch.is_on:
-        return nullcontext()
-    from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
-
-    return nullcontext(partial(BatchSession, config=request.batch))
 
 
 if __name__ == "__main__":

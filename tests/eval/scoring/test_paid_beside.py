@@ -60,11 +60,3 @@ def test_a_reply_that_was_paid_before_its_price_was_forgotten_is_not_beside(
 ) -> None:
     payments.paid(CAPTION, 0.5)
     assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside()
-
-
-def test_a_cost_that_is_settled_before_its_attempt_is_read_counts(payments: Payments) -> None:
-    """As in a file that holds what several workers noted."""
-    payments.settled(payments.sent(OTHER, 2.0), 1.0)
-    first, second = payments.path.read_bytes().split()
-    payments.path.write_bytes(second + b"\n" + first + b"\n")
-    assert paid_beside(payments.path, calls_of(0.5, 0.25)) == PaidBeside(dollars=1.0)
