@@ -69,6 +69,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Jobs = Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]
+"""Jobs, or lists of those that other processes do, with the same ``key`` and ``sample``."""
+
 NONE: frozenset[str] = frozenset()
 MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
@@ -79,7 +82,7 @@ class SessionWork(NamedTuple):
     ``failed_before`` failed and are not asked for again."""
 
     journal: JudgmentJournal
-    jobs: Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]
+    jobs: Jobs
     refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
     before: int
     failed_before: int
@@ -221,7 +224,7 @@ class RunSession:
                     noted = in_all([read_payments(plan.folder / PAYMENTS), self.reserved])
                     self.spent = self.spent._replace(noted=noted)
 
-    def _jobs(self, done: Bools) -> Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]:
+    def _jobs(self, done: Bools) -> Jobs:
         """Return the jobs that are not done, (K, samples). Raises UserError as ``jobs_of``."""
         planned, samples = self.planned, self.planned.run.samples
         jobs = jobs_of(self.plan, samples, done, self.report, strict=planned.data.strict)
