@@ -15,7 +15,7 @@ import logging
 import os
 import pickle
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -53,7 +53,6 @@ from trajudge.trajectories.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
     from trajudge.eval.data.journal import JudgmentJournal
-    from trajudge.eval.runs.execution import SessionOpening
     from trajudge.eval.stats.interval import Bools, Ints
     from trajudge.judges.engine import EngineLookup, Engines, Payments
 
@@ -536,7 +535,7 @@ def _portable(planned: PlannedRun) -> PlannedRun:
 
 
 @contextmanager
-def ray_sessions(count: int) -> Iterator[SessionOpening]:
+def ray_sessions(count: int) -> Iterator[Callable[..., RaySession]]:
     """Connect to the cluster at ``RAY_ADDRESS``, else start one on this machine that ends with the
     block; yield what makes the sessions of runs with ``count`` actors. Raises UserError."""
     try:
