@@ -46,7 +46,7 @@ def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpenin
     """Return what makes the sessions of a request's runs while it is entered; None: sessions that
     ask live, in this process. Raises UserError where Ray cannot be reached."""
     if request.run.ray:
-        from trajudge.eval.ray import ray_sessions  # noqa: PLC0415 - an extra
+        from trajudge.eval.runs.ray import ray_sessions  # noqa: PLC0415 - an extra
 
         return ray_sessions(request.run.ray)
     if not request.batch.is_on:
