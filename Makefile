@@ -16,7 +16,7 @@ test: $(VENV)/.test
 
 # Everything published below TRAJUDGE_REAL_DATA that can be scored without a call, else the sample.
 leaderboard: $(VENV)/.run
-	$(BIN)/python -m eval.leaderboard $(if $(TRAJUDGE_REAL_DATA),--published $(TRAJUDGE_REAL_DATA),--data sample) --out board
+	$(BIN)/python -m trajudge leaderboard $(if $(TRAJUDGE_REAL_DATA),--published $(TRAJUDGE_REAL_DATA),--data sample) --out board
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES)

@@ -23,10 +23,11 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from tests.robustness.judges.reading import texts
-from trajudge.judges.replies.json_replies import flag, parse_json
-from trajudge.judges.replies.parsing import (
+from trajudge.judges.replies import (
     ParseFailure,
+    flag,
     parse_grade_line,
+    parse_json,
     parse_status_line,
     parse_tags,
 )

@@ -24,7 +24,7 @@ from trajudge.judges.methods.universal_verifier.replies.evidence import parse_re
 from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem, totals
 from trajudge.judges.methods.universal_verifier.selection import ranked_screenshots, relevant_only
 from trajudge.judges.methods.universal_verifier.votes import majority, median_index
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 STEPS = "rubric_intermediate_mm_rubric_steps"
 PER_CRITERION = 5

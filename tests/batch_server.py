@@ -16,7 +16,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Self
@@ -83,7 +83,9 @@ class BatchServer:
         size: int = 200_000_000,
         enqueued: int | None = None,
         port: int = 0,
+        usage: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
+        self.usage = usage
         self.traps, self.rng = dict(traps or {}), random.Random(seed)
         self.seconds, self.max_lines, self.max_size = seconds, lines, size
         self.enqueued, self.port = enqueued, port
@@ -209,6 +211,9 @@ class BatchServer:
             return
         incoming = Incoming(0, batch.protocol, "", {}, body)
         message = orjson.loads(answer(incoming, reply_text(incoming.prompt)).body)
+        usage = message["usage"]
+        if self.usage:
+            message["usage"] = self.usage(usage)
         copies = 1 + self._falls("duplicate")
         self.duplicates += copies - 1
         if "hollow" in self.traps and self._falls("hollow"):
@@ -217,7 +222,6 @@ class BatchServer:
             message["choices" if batch.protocol == "openai" else "content"] = []
         batch.counts["succeeded"] += 1
         batch.output += [write(name, message, "")] * copies
-        usage = message["usage"]
         prompt = usage.get("prompt_tokens", usage.get("input_tokens"))
         output = usage.get("completion_tokens", usage.get("output_tokens"))
         self.billed += copies * (prompt * PRICE[0] + output * PRICE[1])

@@ -7,7 +7,7 @@ have to recognise it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Literal
@@ -96,12 +96,13 @@ def answer(
     refusal: str | None = None,
     cached_tokens: int = 0,
     logprobs: Any = None,
+    thoughts: str = "",
 ) -> Outgoing:
     """A 200 in the request's protocol. ``finish`` is the protocol's own word, ``logprobs`` are
-    OpenAI's."""
+    OpenAI's, ``thoughts`` the ``reasoning_content`` of vLLM, SGLang and llama.cpp."""
     prompt = max(1, len(incoming.prompt) // 4)
     cached = min(cached_tokens, prompt)
-    output = len(text) // 4
+    output = max(1, len(text) // 4) if text else 0
     model = incoming.payload.get("model", "")
     if incoming.protocol == "anthropic":
         content = {
@@ -121,6 +122,7 @@ def answer(
         }
         return Outgoing(200, orjson.dumps(content))
     message = {"role": "assistant", "content": text or None, "refusal": refusal}
+    message |= {"reasoning_content": thoughts} if thoughts else {}
     choice = {
         "index": 0,
         "message": message,
@@ -142,6 +144,15 @@ def answer(
         },
     }
     return Outgoing(200, orjson.dumps(content))
+
+
+def with_usage(outgoing: Outgoing, change: Callable[[dict[str, Any]], object]) -> Outgoing:
+    """The same answer with its usage as ``change`` makes it; without one where that is Ellipsis."""
+    content = orjson.loads(outgoing.body)
+    content["usage"] = change(content["usage"])
+    if content["usage"] is ...:
+        del content["usage"]
+    return replace(outgoing, body=orjson.dumps(content))
 
 
 def error(

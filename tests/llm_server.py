@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import orjson
 
@@ -37,6 +37,7 @@ from tests.llm_replies import (
     answer,
     rate_limited,
     verdict_text,
+    with_usage,
 )
 
 ROOT = Path(__file__).parents[1]
@@ -95,7 +96,8 @@ class LlmServer:
     """The server: ``latency`` in seconds (or a function of the request), ``script`` of faults,
     ``rpm`` requests a minute, ``slots`` admitted at once (else a bare 429), ``text`` a fixed
     answer or a function of the request (that may give a whole ``Outgoing``), ``record`` how many
-    requests ``seen`` keeps, ``models`` the list of models, ``props`` llama.cpp's properties."""
+    requests ``seen`` keeps, ``models`` the list of models, ``props`` llama.cpp's properties,
+    ``usage`` how the usage of an answer is changed (to Ellipsis: it has none)."""
 
     def __init__(
         self,
@@ -111,6 +113,7 @@ class LlmServer:
         record: int = 100,
         models: Sequence[Mapping[str, object]] = ({"id": "mock", "object": "model"},),
         props: Mapping[str, object] | None = None,
+        usage: Callable[[dict[str, Any]], object] | None = None,
     ) -> None:
         self.port = port
         self.latency = latency
@@ -121,6 +124,7 @@ class LlmServer:
         self.text = text
         self.cached_tokens = cached_tokens
         self.models, self.props = list(models), props
+        self.usage = usage
         self.stats = Stats()
         self.seen: deque[Incoming] = deque(maxlen=record)
         self.bodies_seen: set[str] = set()
@@ -156,6 +160,8 @@ class LlmServer:
             if not isinstance(text, Outgoing):
                 text = answer(incoming, text, cached_tokens=self.cached_tokens)
             outgoing = text
+        if self.usage and outgoing.status == 200:
+            outgoing = with_usage(outgoing, self.usage)
         outgoing.headers.update(headers)
         return outgoing
 

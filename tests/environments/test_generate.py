@@ -76,7 +76,7 @@ def test_the_same_options_give_the_same_bytes_with_any_workers(
     made = []
     for hash_seed, workers in (("1", "1"), ("2", "2")):
         out = tmp_path / hash_seed / "cases.jsonl"
-        command = [sys.executable, "-m", "environments.generate", "--noise"]
+        command = [sys.executable, "-m", "trajudge.environments.generate", "--noise"]
         command += ["--count", str(examples(7)), "--workers", workers]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(

@@ -97,8 +97,8 @@ def text_of(folder: Path) -> tuple[bytes, ...]:
 def command(cases: Path, out: Path, *more: str) -> list[str]:
     agents = ["--agent", *QUICK, "--seed", "1"]
     return [
-        sys.executable, "-m", "environments.record", "--cases", str(cases), "--out", str(out),
-        *agents, *more,
+        sys.executable, "-m", "trajudge.environments.record",
+        "--cases", str(cases), "--out", str(out), *agents, *more,
     ]  # fmt: skip
 
 
@@ -310,7 +310,7 @@ def test_a_model_that_was_interrupted_is_not_asked_again(
 
     with LlmServer(text=interrupting, latency=0.2) as server:
         words = model_words(server, one_case, tmp_path, "--attempts", "3", "--workers", "2")
-        process = start([sys.executable, "-m", "environments.record", *words])
+        process = start([sys.executable, "-m", "trajudge.environments.record", *words])
         started.append(process)
         _, errors = process.communicate(timeout=BUSY)
         assert "Traceback" not in errors

@@ -11,7 +11,7 @@ import pytest
 
 import trajudge
 from tests.screens import one_screen
-from trajudge.eval.cli import COMMANDS, GROUPS, OLD, main
+from trajudge.eval.cli import COMMANDS, GROUPS, main
 
 SLOW = (
     *("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "pydantic", "numpy"),
@@ -107,28 +107,3 @@ def test_the_package_runs_as_a_module_and_says_its_version() -> None:
     words = [sys.executable, "-m", "trajudge", "--version"]
     run = subprocess.run(words, capture_output=True, text=True, check=False)
     assert run.stdout == f"trajudge {trajudge.__version__}\n"
-
-
-@pytest.mark.parametrize("old", OLD)
-def test_an_old_command_works_with_a_note(old: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main([old, "--help"])
-    said = capsys.readouterr()
-    now = " ".join(OLD[old])
-    assert said.out.startswith(f"usage: trajudge {now} ")
-    assert said.err == f"note: trajudge {old} is now trajudge {now}; the next version refuses it\n"
-
-
-def test_rules_with_options_were_those_of_evaluate(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rules", "--tasks", "none.json"]) == 2
-    said = capsys.readouterr().err
-    assert "trajudge rules is now trajudge rules evaluate" in said
-    assert "--runs" in said
-
-
-@pytest.mark.parametrize("module", ["rules.naive", "eval.naive"])
-def test_an_old_module_works_with_a_note(module: str) -> None:
-    words = [sys.executable, "-m", module, "--help"]
-    run = subprocess.run(words, capture_output=True, text=True, check=False)
-    assert run.stdout.startswith("usage: trajudge rules blind")
-    assert run.stderr.startswith("note: this is now  trajudge rules blind")

@@ -266,14 +266,6 @@ def test_a_help_names_the_default() -> None:
                 assert float(number[1]) == default, flag
 
 
-def test_an_old_spelling_leads_to_a_flag_of_its_command() -> None:
-    for name, made in parsers():
-        if isinstance(made, Parser):
-            known = {flag for action in made._actions for flag in action.option_strings}
-            assert set(made.old.values()) <= known, name
-            assert not made.old.keys() & known, name
-
-
 def _two_values(action: argparse.Action) -> tuple[str, str]:
     """Two different values that the option takes."""
     if action.choices:

@@ -149,7 +149,7 @@ def test_what_a_run_that_failed_has_paid_counts_for_the_next_one(
 # Whoever asks for it again pays again: the reply of a judgment that failed is not kept for it.
 SAME_QUESTION = """
 from trajudge import Message, Text
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 async def judge(trajectory, ask):
     await ask([Message(role="user", parts=(Text(text=str(trajectory.key)),))])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from trajudge.eval.data.published.judgments import verdict_fields
 from trajudge.judges.model import Verdict
-from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.judges.replies import ParseFailure, parse_status_line, parse_tags
 
 
 def read_verdict(text: str) -> Verdict | None:
@@ -83,6 +83,7 @@ PIECES = st.lists(
                 *("<reasoning>", "</reasoning>", "</ reasoning >", "<REASONING>", "<think>"),
                 *("</think>", "<success>", "</success>", "Successful", "Unsuccessful", "<side>"),
                 *("Yes", "No", "</side>", "<loop>", "</loop>", "<optimal>3. Somewhat Optimal"),
+                *("[THINK]", "◁/think▷", "<|channel|>final<|message|>", "analysisWe"),
                 *("</optimal>", "\n", " ", "<", ">", "Status: success", "Status: failure", "x"),
             ]
         ),

@@ -17,7 +17,7 @@ from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.client import CallArgs
 from trajudge.judges.model import Judge, Picture, Verdict
 from trajudge.judges.registry import make_judge
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 GOLDEN = Path(__file__).parent / "golden"
 JUDGES: dict[str, tuple[str, dict[str, object]]] = {

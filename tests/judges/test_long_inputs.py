@@ -13,7 +13,7 @@ from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.trees import two_trees
 from trajudge.judges.prompting.truncated_prompts import prompt_tokens
 from trajudge.judges.registry import make_judge
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Observation, Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens

@@ -21,7 +21,7 @@ from trajudge.judges.model import Message, Text
 from trajudge.judges.prompting.step_forms import StepForm, rendered_steps
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt, sendable
-from trajudge.prompts.untrusted import neutralise
+from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
 from trajudge.trajectories.model import Observation, Step, Trajectory
 from trajudge.trajectories.represent import Representation, StepLine, step_lines
 from trajudge.trajectories.sample import sample_path
@@ -104,7 +104,7 @@ def parsed(form: StepForm, steps: tuple[StepLine, ...]) -> list[StepLine]:
 
 
 def harmless(text: str | None) -> str | None:
-    tags = load_prompt("simplified-forms").tags
+    tags = load_prompt("simplified-forms").tags | JUDGE_TAGS
     return None if text is None else sendable(neutralise(text, tags))
 
 

@@ -178,6 +178,7 @@ def test_a_stage_of_another_model_goes_to_that_model_at_its_price(
     assert models == {stage: CAPTIONER, "verdict": "gpt-4o"}
     for call in judgment.calls:
         price = 0.1 if call.stage == stage else 1.0
+        assert call.usage is not None
         assert call.cost == pytest.approx(call.usage.input * price)
 
 

@@ -15,7 +15,7 @@ from tests.llm_server import LlmServer, always, at
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.prompting.screenshots import evenly_spaced
 from trajudge.judges.registry import make_judge
-from trajudge.judges.replies.json_replies import FALLBACK
+from trajudge.judges.replies import FALLBACK
 from trajudge.trajectories.util.errors import UserError
 
 OBJECT = (

@@ -21,7 +21,7 @@ from trajudge.judges.client import CallArgs
 from trajudge.judges.methods.prompt_formats import PaperPrompt
 from trajudge.judges.model import Message
 from trajudge.judges.registry import make_judge
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.truncation import PromptTruncator, TruncationLevel
@@ -121,7 +121,8 @@ def test_the_published_prompts_hold_none_of_it(field: str) -> None:
             TruncationLevel.FULL, 10**6
         )
         assert view is not None
-        return found([form.messages(view, ())])
+        # A tag of our own prompts is none of theirs.
+        return found([form.messages(view, ())]) - Counter({"</axtree>": 99})
 
     assert written(ALL) == written("harmless")
 

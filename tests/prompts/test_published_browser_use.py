@@ -124,7 +124,8 @@ def test_our_texts_are_byte_for_byte_those_of_the_package(
         pytest.skip(f"browser-use cannot be imported here: {done.stderr.splitlines()[-1]}")
     system, user = json.loads(done.stdout.splitlines()[-1])
     goal, steps, answer = texts
-    prompt = PackagePrompt(system.partition("current date/time is ")[2].partition("**")[0])
+    date = system.partition("current date/time is ")[2].partition("**")[0]
+    prompt = PackagePrompt(date, "neutralised")
     ours = RunTexts(goal, steps, answer, truth).cut(40_000, prompt.mark)
     assert prompt.system(ground_truth=truth is not None) == system
     assert prompt.user(ours, 0) == user

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from tests.prompts.hostile import HOSTILE, IN_TAG_CHARACTERS
 from trajudge.prompts.render import sendable
-from trajudge.prompts.untrusted import neutralise
+from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
 from trajudge.trajectories.tokens import count_tokens
 
-TAGS = frozenset({"axtree", "success", "step"})
+TAGS = JUDGE_TAGS | {"axtree", "success", "step"}
 PIECES = [
     *(
         "<",

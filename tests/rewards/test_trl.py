@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +15,10 @@ import pytest
 
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajudge.rewards.trainers.trl import combine
+from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.settings import RewardConfig
+from trajudge.rewards.trainers.trl import combine, trajudge_reward
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,3 +107,32 @@ def test_training_ends_once_the_rewards_are_stopped(steps: dict[str, object]) ->
 def test_combined_functions_need_a_weight_each() -> None:
     with pytest.raises(ValueError, match="2 reward functions take as many weights"):
         combine(lambda: [], lambda: [], weights=[1.0])
+
+
+def test_a_keyword_that_is_no_column_is_left_out_and_noted_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """TRL's trainers hand every key of a row on; others add numbers, texts and settings."""
+    rows: list[Mapping[str, Any]] = []
+
+    def trajectory_of(row: Mapping[str, Any]) -> None:
+        rows.append(row)
+
+    given: dict[str, Any] = {
+        "task": ["a", "b"],
+        "step": 3,
+        "phase": "ok",
+        "options": {"x": 1, "y": 2},
+    }
+    given |= {"few": [1], "weights": np.array([0.5, 1.0]), "nothing": None}
+
+    async def ask() -> None:
+        async with Rewarder(RewardConfig(judge=JudgeConfig(judge="heuristic"))) as rewarder:
+            reward = trajudge_reward(rewarder, trajectory_of)
+            for _ in range(2):
+                assert await reward(["p"] * 2, ["c"] * 2, **given) == [None, None]
+
+    asyncio.run(ask())
+    assert [sorted(row) for row in rows] == [["completion", "prompt", "task", "weights"]] * 4
+    notes = capsys.readouterr().err.splitlines()
+    assert [note.split()[1] for note in notes] == ["step", "phase", "options", "few"]

@@ -266,7 +266,7 @@ def test_the_command_names_what_it_could_not_fetch(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
     hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
-    words = ["agentrewardbench", "--dest", str(tmp_path)]
+    words = ["agentrewardbench", "--out", str(tmp_path)]
     assert main(words) == 1
     assert f"not fetched: cannot fetch {json_path(0)}" in capsys.readouterr().err
     assert main(words) == 0
@@ -360,7 +360,7 @@ def command(
     hub: Hub, folder: Path, *arguments: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "trajectories.hub.fetch", "agentrewardbench", *arguments],
+        [sys.executable, "-m", "trajudge.trajectories.hub.fetch", "agentrewardbench", *arguments],
         env={**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(folder), **more},
         capture_output=True,
         text=True,
@@ -438,7 +438,7 @@ def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_pat
 def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
-        arguments = [sys.executable, "-m", "trajectories.hub.fetch", "agentrewardbench"]
+        arguments = [sys.executable, "-m", "trajudge.trajectories.hub.fetch", "agentrewardbench"]
         process = subprocess.Popen(arguments, env=env, stderr=subprocess.DEVNULL)
         while json_path(5) not in hub.fetched():
             assert process.poll() is None

@@ -403,7 +403,7 @@ def test_mutated_files_raise_nothing_but_the_users_mistakes(
 def test_the_committed_schema_is_that_of_the_models() -> None:
     committed = Path(schema.__file__).with_name("schema.json")
     assert committed.read_text() == schema.text(), (
-        "write it anew with  python -m trajectories.schema > trajectories/schema.json"
+        "write it anew: its text is what  python -m trajudge.trajectories.schema  prints"
     )
 
 

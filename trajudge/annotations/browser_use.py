@@ -12,7 +12,9 @@ from typing import Any
 from msgspec import Raw
 
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.common.lazy_json import (
+from trajudge.trajectories.loaders.browser_use import history_files
+from trajudge.trajectories.loaders.files import reason
+from trajudge.trajectories.loaders.lazy_json import (
     NULL,
     elements,
     fields,
@@ -20,8 +22,6 @@ from trajudge.trajectories.loaders.common.lazy_json import (
     scalar,
     string,
 )
-from trajudge.trajectories.loaders.files import reason
-from trajudge.trajectories.loaders.logs.browser_use import history_files
 
 _JUDGE = "browser-use"
 _FLAGS = ("impossible_task", "reached_captcha")

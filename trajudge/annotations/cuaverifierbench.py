@@ -24,8 +24,13 @@ import msgspec
 from trajudge.annotations.fara import rubric_of, score_fields, verifier_fields
 from trajudge.annotations.model import Annotation, Role
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.cuaverifierbench import KIND, run_files, run_key
-from trajudge.trajectories.loaders.cuaverifierbench.tables import read_rows, table_files
+from trajudge.trajectories.loaders.cuaverifierbench import (
+    KIND,
+    read_rows,
+    run_files,
+    run_key,
+    table_files,
+)
 from trajudge.trajectories.loaders.files import readable
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util import python_json

@@ -14,8 +14,8 @@ import msgspec
 
 from trajudge.annotations.model import Annotation
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.released.toolcalls import FILE, KIND, tool_call_runs
-from trajudge.trajectories.loaders.released.toolcalls import detect as detect_runs
+from trajudge.trajectories.loaders.toolcalls import FILE, KIND, tool_call_runs
+from trajudge.trajectories.loaders.toolcalls import detect as detect_runs
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError

@@ -11,16 +11,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.environments.options import OLD, add_cases, add_save, add_seed
+from trajudge.environments.options import add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import attempt_count
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(
-        prog="trajudge env equivalence", description=__doc__, old={**OLD, "--out": "--save"}
-    )
+    made = Parser(prog="trajudge env equivalence", description=__doc__)
     add_cases(made)
     made.add_argument(
         "--attempts", type=attempt_count, default=5, metavar="N", help="runs per case (default: 5)"

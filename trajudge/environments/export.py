@@ -17,7 +17,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases
+from trajudge.environments.options import add_cases
 from trajudge.environments.serving import PAGES
 from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
 from trajudge.trajectories.util.options import OptionAdder
@@ -25,7 +25,7 @@ from trajudge.trajectories.util.options import OptionAdder
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = TextParser(prog="trajudge env export", description=__doc__, old=OLD)
+    made = TextParser(prog="trajudge env export", description=__doc__)
     add = OptionAdder(made)
     add_cases(made)
     add.output_folder("--out", "folder to write", default=Path("exported"))

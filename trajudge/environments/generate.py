@@ -21,7 +21,7 @@ from trajudge.trajectories.util.options import OptionAdder, case_count, read_set
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge env generate", description=__doc__, old={"--out": "--save"})
+    made = Parser(prog="trajudge env generate", description=__doc__)
     add = OptionAdder(made)
     add_case_choice(made)
     add.number("--count", "number of cases (default: 20)", case_count, default=20)

@@ -9,7 +9,6 @@ from trajudge.judges.calls.options import CALL_OPTIONS, call_options
 from trajudge.trajectories.util.options import OptionAdder, attempt_count, whole
 
 # Spellings of the version before.
-OLD = {"--configs": "--cases"}
 # Call options that an agent does not take, or that hold for the whole recording.
 _NOT_OF_AGENTS = {"seed", "concurrency", "dry-run", "yes"}
 

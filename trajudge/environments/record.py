@@ -18,7 +18,6 @@ import sys
 from pathlib import Path
 
 from trajudge.environments.options import (
-    OLD,
     add_cases,
     add_conditions,
     add_model_agent,
@@ -33,7 +32,6 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="trajudge env record",
         description=__doc__,
-        old={**OLD, "--agents": "--agent", "--see": "--representation"},
     )
     add = OptionAdder(made)
     add_cases(made)

@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.environments.options import OLD, add_cases, add_save, add_seed
+from trajudge.environments.options import add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge env replay", description=__doc__, old={**OLD, "--out": "--save"})
+    made = Parser(prog="trajudge env replay", description=__doc__)
     add_cases(made)
     add_save(made, "replay.json")
     add_seed(made)

@@ -12,14 +12,14 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.environments.options import OLD, add_cases, add_save, add_seed
+from trajudge.environments.options import add_cases, add_save, add_seed
 from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge env results", description=__doc__, old={**OLD, "--out": "--save"})
+    made = Parser(prog="trajudge env results", description=__doc__)
     OptionAdder(made).folders("folders", "RECORDED", "folder that env record wrote", nargs="+")
     add_cases(made)
     add_save(made, "results.json")

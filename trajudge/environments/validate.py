@@ -13,14 +13,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.environments.options import OLD, add_cases, add_seed
+from trajudge.environments.options import add_cases, add_seed
 from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, workers
 
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge env validate", description=__doc__, old=OLD)
+    made = Parser(prog="trajudge env validate", description=__doc__)
     add = OptionAdder(made)
     add_cases(made)
     add.output_folder("--out", "folder to write", default=Path("validated"))

@@ -115,7 +115,7 @@ GROUPS: Mapping[str, CommandGroup] = {
     "run": CommandGroup(
         "recorded runs and their annotations",
         {
-            "check": Command("eval.checking.__main__", "say whether runs may be compared"),
+            "check": Command("eval.check_command", "say whether runs may be compared"),
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),
@@ -123,14 +123,6 @@ GROUPS: Mapping[str, CommandGroup] = {
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),
-}
-# Spellings of the version before; they work with a note.
-OLD = {
-    **{name: ("rules", name) for name in ("probe", "lint", "mutate")},
-    **{"naive": ("rules", "blind"), "naive-model": ("rules", "blind-model")},
-    **{name: ("env", name) for name in GROUPS["env"].commands if name not in GROUPS},
-    **{name: ("data", name) for name in ("fetch", "hard-subset")},
-    **{name: ("run", name) for name in ("reparse", "recertify", "telemetry")},
 }
 HELP = ("-h", "--help")
 VERSION = ("-V", "--version")
@@ -165,7 +157,7 @@ def group_usage(name: str) -> str:
 @user_errors
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code (2: no such command)."""
-    words = _renewed(list(sys.argv[1:] if argv is None else argv))
+    words = list(sys.argv[1:] if argv is None else argv)
     if not words or words[0] in HELP:
         sys.stdout.write(usage() + "\n")
         return 0
@@ -193,20 +185,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     limit_threads()
     exit_code: int = import_module(f"trajudge.{commands[name].module}").main(rest)
     return exit_code
-
-
-def _renewed(words: list[str]) -> list[str]:
-    """Replace the command of the version before by today's, with a note."""
-    first = words[0] if words else ""
-    now: Sequence[str] = OLD.get(first, ())
-    if first == "rules" and len(words) > 1 and words[1].startswith("-") and words[1] not in HELP:
-        now = ("rules", "evaluate")
-    if not now:
-        return words
-    sys.stderr.write(
-        f"note: trajudge {first} is now trajudge {' '.join(now)}; the next version refuses it\n"
-    )
-    return [*now, *words[1:]]
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ def parser() -> argparse.ArgumentParser:
     """Make the command's parser; the defaults are the released configuration."""
     made = Parser(
         prog="trajudge data hard-subset",
-        old={"--out": "--save"},
         description="Select a hard, category-balanced subset of single-site tasks from the "
         "attempts of several agents. Append multi-site tasks yourself.",
     )

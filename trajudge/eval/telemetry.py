@@ -21,7 +21,6 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="trajudge run telemetry",
         description=_DESCRIPTION,
-        old={"--train": "--train-split", "--apply": "--eval-split", "--out": "--save"},
     )
     add = OptionAdder(made)
     add.value("--data", "KIND:PATH", "the trajectories (default: as trajudge judge)")

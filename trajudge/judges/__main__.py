@@ -18,7 +18,6 @@ def parser() -> argparse.ArgumentParser:
     show = commands.add_parser(
         "show",
         help="a judge's card, options and prompts",
-        old={"--option": "--judge-option"},
     )
     show.add_argument("name", metavar="NAME", help="the judge")
     show.add_argument(

@@ -17,8 +17,7 @@ from trajudge.judges.model import (
     Status,
     Verdict,
 )
-from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.stage_replies import ReplyParseError
+from trajudge.judges.replies import ParseFailure, ReplyParseError
 from trajudge.trajectories.model import Trajectory, checked, defaults_of
 from trajudge.trajectories.needs import EVERYTHING, Needs, check_pictures, needed_pictures
 from trajudge.trajectories.represent import MissingObservation

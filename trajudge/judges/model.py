@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Literal, Protocol
 
 import orjson
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
@@ -107,6 +107,11 @@ class Usage(Record):
     reasoning: int = 0
     image: int = 0
 
+    @property
+    def prompt(self) -> int:
+        """Tokens of the prompt, however they are billed."""
+        return self.input + self.cache_read + self.cache_write
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: getattr(self, name) + getattr(other, name) for name in USAGE_FIELDS})
 
@@ -117,20 +122,29 @@ USAGE_FIELDS = tuple(Usage.model_fields)
 class Reply(Record):
     """A model's answer.
 
-    ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``parameters`` are
-    those that were sent. ``thoughts`` is the model's reasoning beside the answer; no verdict is
-    read from it. ``seconds`` is the latency of the original call, also when the reply comes from
-    the cache.
+    ``finish``: ``stop``, ``length`` (ran out of output tokens) or ``refused``. ``usage`` is None
+    where the server does not report it: 0 tokens for a prompt, or for an answer that has text, are
+    no report. ``parameters`` are those that were sent. ``thoughts`` is the model's reasoning beside
+    the answer; no verdict is read from it. ``seconds`` is the latency of the original call, also
+    when the reply comes from the cache.
     """
 
     text: str
     finish: Literal["stop", "length", "refused"] = "stop"
-    usage: Usage = Usage()
+    usage: Usage | None = None
     model: str = ""
     seconds: float = 0.0
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     logprobs: JsonValue = None
     thoughts: str = ""
+
+    @field_validator("usage")
+    @classmethod
+    def _is_reported(cls, usage: Usage | None, info: ValidationInfo) -> Usage | None:
+        """Take counts that cannot be true for none: unknown is not zero."""
+        if usage is None or not usage.prompt or (info.data.get("text") and not usage.output):
+            return None
+        return usage
 
 
 class Verdict(Record):
@@ -161,16 +175,16 @@ VERDICT_FIELDS = tuple(Verdict.model_fields)
 class Call(Record):
     """One model call of a judgment, as recorded in its ledger.
 
-    ``cost`` in US dollars, None if the price is not known. ``seconds`` and ``cached`` hold for this
-    run only and are left out of ``judgments.jsonl``, so that an interrupted run ends with the same
-    bytes.
+    ``usage`` is None where the server did not report it. ``cost`` in US dollars, None if the usage
+    or the price is not known. ``seconds`` and ``cached`` hold for this run only and are left out of
+    ``judgments.jsonl``, so that an interrupted run ends with the same bytes.
     """
 
     stage: str
     request: str
     rung: str
     finish: str
-    usage: Usage
+    usage: Usage | None
     cost: float | None
     text: str
     seconds: float = 0.0
@@ -231,7 +245,7 @@ Ask = ModelClient
 class Judge(Protocol):
     """Reads a trajectory and gives a verdict.
 
-    Raises ``judges.replies.parsing.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
+    Raises ``judges.replies.ParseFailure`` if the reply holds no verdict, ``Skipped`` if the
     trajectory lacks what the judge needs; ``judges.judging.judge_trajectory`` turns these and
     CallFailed into a Judgment with the status.
     """

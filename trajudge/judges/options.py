@@ -63,4 +63,5 @@ def read_options(name: str, kind: type[Record], options: Mapping[str, Any]) -> R
         if missing:
             raise UserError(f"judge {name}: needs the option {option}=VALUE") from error
         shown = "" if isinstance(value, Mapping | list) else f" = {value!r}"
-        raise UserError(f"judge {name}: {option}{shown}: {why}; mend this option") from error
+        what = f"{option}{shown}: " if option else ""  # options that do not go together have none
+        raise UserError(f"judge {name}: {what}{why}; mend this option") from error

@@ -18,7 +18,6 @@ from typing import cast
 
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge, ModelClient, Verdict
-from trajudge.judges.old_names import understood
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.plugins import Door, mistakes_said
@@ -30,7 +29,7 @@ DOOR = Door(group="trajudge.judges", option="--judge")
 def module_of(name: str) -> ModuleType | None:
     """Return the module of a user's judge: ``name`` is a path to a ``.py`` file or an entry point;
     None if it is neither. Raises UserError if it cannot be loaded."""
-    return DOOR.module(name, understood)
+    return DOOR.module(name)
 
 
 def describe(name: str, module: ModuleType) -> JudgeEntry:

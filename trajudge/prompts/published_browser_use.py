@@ -2,7 +2,7 @@
 
 They are not part of this software: they are read at run time from ``browser_use/agent/judge.py``
 (MIT), which is parsed, never imported or run. Its f-strings are filled by our own code; one thing
-is not as there: what pages and agents wrote is neutralised (``prompts.untrusted``).
+is not as there unless it is sent as recorded: what pages and agents wrote is neutralised.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
-from trajudge.prompts.published import package_folder
+from trajudge.prompts.published import PublishedText, Untrusted, package_folder
 from trajudge.prompts.render import TAG, sendable
-from trajudge.prompts.untrusted import VERSION, neutralise
 from trajudge.trajectories.util.errors import UserError
 
 PACKAGE = "browser_use"
@@ -50,13 +49,13 @@ Template = tuple[str | Slot, ...]
 
 @dataclass(frozen=True)
 class PublishedJudge:
-    """The package's texts by variable, and the mark of a cut. ``hash`` is SHA-256 over them and the
-    ``prompts.untrusted.VERSION`` that writes untrusted text into them."""
+    """The package's texts by variable, and the mark of a cut. ``hash`` is SHA-256 over them and how
+    ``untrusted`` text is written into them."""
 
     texts: Mapping[str, Template]
     mark: str
     hash: str
-    tags: frozenset[str]
+    untrusted: PublishedText
 
     def system(self, *, ground_truth: bool, date: str) -> str:
         """Render the system prompt; ``date`` as the package writes it: 2026-01-31 12:00 UTC."""
@@ -66,17 +65,19 @@ class PublishedJudge:
     def user(
         self, *, task: str, steps: str, result: str, ground_truth: str | None, images: int
     ) -> str:
-        """Render the user's text, whose values are neutralised; ``images`` is how many follow."""
+        """Render the user's text, whose values are untrusted; ``images`` is how many follow."""
         truth = ""
         if ground_truth is not None:
-            truth = self._filled("ground_truth_prompt", ground_truth=self._neutral(ground_truth))
+            truth = self._filled(
+                "ground_truth_prompt", ground_truth=self.untrusted.shown(ground_truth)
+            )
         return self._filled(
             "user_prompt",
             **{
-                "task_truncated": self._neutral(task),
+                "task_truncated": self.untrusted.shown(task),
                 "ground_truth_prompt": truth,
-                "steps_text_truncated": self._neutral(steps),
-                "final_result_truncated": self._neutral(result),
+                "steps_text_truncated": self.untrusted.shown(steps),
+                "final_result_truncated": self.untrusted.shown(result),
                 "len(encoded_images)": str(images),
             },
         )
@@ -88,19 +89,16 @@ class PublishedJudge:
         )
         return sendable("".join(parts))
 
-    def _neutral(self, value: str) -> str:
-        return neutralise(value, self.tags)
-
 
 @cache
-def load_published_judge() -> PublishedJudge:
+def load_published_judge(untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
     file does not hold the texts that this version of trajudge knows."""
     folder = package_folder("browser-use", PACKAGE, INSTALL)
-    return read_published_judge(folder / "agent" / "judge.py")
+    return read_published_judge(folder / "agent" / "judge.py", untrusted)
 
 
-def read_published_judge(path: Path) -> PublishedJudge:
+def read_published_judge(path: Path, untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Read the prompts in the package's ``agent/judge.py``."""
     try:
         module = ast.parse(path.read_text(encoding="utf-8"))
@@ -119,10 +117,11 @@ def read_published_judge(path: Path) -> PublishedJudge:
                 "0.13, or leave --prompts out"
             )
     texts = {name: texts_of[name] for name in _TEXTS}
-    content = repr([*texts.items(), mark, f"untrusted text {VERSION}"])
     words = (part for text in texts.values() for part in text if isinstance(part, str))
     tags = frozenset(tag for part in words for tag in TAG.findall(part))
-    return PublishedJudge(texts, mark, sha256(content.encode()).hexdigest(), tags)
+    shown = PublishedText(tags, untrusted)
+    content = repr([*texts.items(), mark, shown.version])
+    return PublishedJudge(texts, mark, sha256(content.encode()).hexdigest(), shown)
 
 
 def _function(module: ast.Module, name: str) -> ast.FunctionDef | None:

@@ -18,7 +18,7 @@ from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from trajudge.prompts.cards import Card, read_card
-from trajudge.prompts.untrusted import VERSION, neutralise
+from trajudge.prompts.untrusted import JUDGE_TAGS, VERSION, neutralise
 
 TAG = re.compile(r"</?([a-z_]+)")
 # A comment on a line of its own, before the rule: {# R V3 #}, or {# R V3 V4 #} for two in one.
@@ -117,6 +117,7 @@ def prompt_of(files: dict[str, str]) -> Prompt:
 
 def _neutraliser(tags: frozenset[str]) -> Callable[[object], str]:
     """Return what makes a printed value harmless text."""
+    tags |= JUDGE_TAGS
 
     def finalize(value: object) -> str:
         if type(value) is str:

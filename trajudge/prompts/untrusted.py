@@ -17,8 +17,9 @@ Nothing takes more tokens than it was counted for, and changed text is not chang
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from operator import ne
 from unicodedata import normalize
 
 VERSION = 3
@@ -39,14 +40,14 @@ _CHAT_TAGS = frozenset(
         *("function_result", "function_results", "invoke"),
     }
 )
-# Of any judge: a prompt without them is shown none either, for a verdict is one in every form.
-_JUDGE_TAGS = frozenset(
+JUDGE_TAGS = frozenset(
     {
         *("success", "side", "optimal", "loop", "reasoning", "verdict", "status", "score"),
         *("goal", "steps", "step", "url", "thought", "action", "answer", "axtree", "page"),
     }
 )
-_ALWAYS = _CHAT_TAGS | _JUDGE_TAGS
+"""Tags of our own judges. A prompt of ours without them is shown none either, for a verdict is one
+in every form; a published prompt is shown them, as its source does."""
 _CHAT_BRACKETS = ("inst", "sys", "system_prompt", "tool_calls", "tool_results", "available_tools")
 _ROLES = "human|assistant|user|system|developer"
 _HEADINGS = "instruction|response|input"
@@ -99,9 +100,9 @@ _BREAK = re.compile(f"[{_BREAKS}]")
 
 
 def neutralise(text: str, tags: frozenset[str]) -> str:
-    """Neutralise ``text``: no tag of a judge and none of ``tags`` opens or closes, no chat
-    template's mark is intact, and nothing is invisible. Characters that cannot be sent at all are
-    left to ``prompts.render.sendable``."""
+    """Neutralise ``text``: none of ``tags`` opens or closes, no chat template's mark is intact, and
+    nothing is invisible. Characters that cannot be sent at all are left to
+    ``prompts.render.sendable``."""
     if "<" in text or "&" in text or "%" in text or "\\" in text or "[" in text:
         pass
     elif text.isascii() and (":" not in text or _is_plain_line(text)):
@@ -112,6 +113,15 @@ def neutralise(text: str, tags: frozenset[str]) -> str:
     folds = _folds()
     folded = _UNUSUAL.sub(lambda match: folds[ord(match[0])], text)
     return _INVISIBLE.sub(_marked, _broken(text, folded, tags))
+
+
+def count_changes(text: str, shown: Callable[[str], str]) -> int:
+    """Count the places that ``shown`` changes, which keeps the length but for letters in Unicode
+    tag characters: a run of those is one place."""
+    if shown(text) == text:
+        return 0
+    short = _TAG_RUN.sub(lambda match: match[0] if match[1] else match[0][0], text)
+    return sum(map(ne, short, shown(short)))
 
 
 def _is_plain_line(text: str) -> bool:
@@ -176,9 +186,9 @@ def _names(raw_name: str, tags: frozenset[str]) -> bool:
         return True
     name = raw_name.lower()
     if name.isprintable():
-        return name in _ALWAYS or name in tags
+        return name in _CHAT_TAGS or name in tags
     names = {name.translate(_DROP_CONTROL), _BEFORE_CONTROL.split(name)[0]}
-    return not names.isdisjoint(_ALWAYS) or not names.isdisjoint(tags)
+    return not names.isdisjoint(_CHAT_TAGS) or not names.isdisjoint(tags)
 
 
 # Invisible characters

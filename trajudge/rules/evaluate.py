@@ -16,7 +16,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.rules.options import OLD_SITES, add_site_options, add_task_options, rules_parser
+from trajudge.rules.options import add_site_options, add_task_options, rules_parser
 from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
 from trajudge.trajectories.util.options import OptionAdder, positive, read_settings, workers
 
@@ -28,7 +28,6 @@ def parser() -> argparse.ArgumentParser:
         __doc__,
         "0 done, 1 a run could not be judged (its files, its time), 2 a mistake "
         "in the call or its files, 130 interrupted",
-        old=OLD_SITES,
     )
     add = OptionAdder(made)
     add_task_options(made)

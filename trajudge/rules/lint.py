@@ -26,7 +26,6 @@ def parser() -> argparse.ArgumentParser:
         __doc__,
         "0 done, 1 findings of the categories and severities asked for under --fail-on-findings, "
         "2 a mistake in the call or its files, 130 interrupted",
-        old={"--limit": "--show", "--strict": "--fail-on-findings"},
     )
     made.add_argument("--tasks", type=Path, required=True, metavar="FILE", help="the task file")
     made.add_argument("--kind", choices=tuple(KINDS), help="kind of the tasks (default: detected)")

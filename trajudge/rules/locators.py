@@ -22,7 +22,6 @@ def parser() -> argparse.ArgumentParser:
         "locators",
         "Read the locators of page checks in the html that runs stored.",
         "0 done, 2 a mistake in the call or its files, 130 interrupted",
-        old={"--out": "--save"},
     )
     add = OptionAdder(made)
     add.file("--tasks", "the task file", required=True)

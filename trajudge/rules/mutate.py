@@ -15,7 +15,6 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import (
-    OLD_SITES,
     add_site_options,
     add_task_options,
     rules_parser,
@@ -32,7 +31,6 @@ def parser() -> argparse.ArgumentParser:
         "mutate",
         __doc__,
         "0 done, 2 a mistake in the call or its files, 130 interrupted",
-        old={**OLD_SITES, "--limit": "--show"},
     )
     add = OptionAdder(made)
     add_task_options(made)

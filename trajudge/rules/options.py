@@ -20,16 +20,11 @@ KINDS: Mapping[str, str] = {
     "verified": "trajudge.rules.verified.audit.suite",
 }
 
-# --config was the sites' file in the version before; everywhere else it is a file of options.
-OLD_SITES = {"--config": "--sites"}
 
-
-def rules_parser(
-    name: str, purpose: str, exit_codes: str, *, old: Mapping[str, str] | None = None
-) -> Parser:
+def rules_parser(name: str, purpose: str, exit_codes: str) -> Parser:
     """Make the parser of ``trajudge rules NAME``; ``purpose`` is shown to its first blank line."""
     first, codes = purpose.split("\n\n", maxsplit=1)[0], f"exit codes: {exit_codes}"
-    return Parser(prog=f"trajudge rules {name}", description=first, epilog=codes, old=old)
+    return Parser(prog=f"trajudge rules {name}", description=first, epilog=codes)
 
 
 def add_task_options(parser: argparse.ArgumentParser) -> None:

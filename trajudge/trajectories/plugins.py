@@ -10,7 +10,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, util
@@ -27,8 +27,6 @@ log = logging.getLogger(__name__)
 MISTAKES = (Exception, SystemExit)
 
 OURS = "trajudge"  # the package whose errors are not mistakes of the user's
-
-Importing = Callable[[Path], AbstractContextManager[None]]
 
 
 class Door(NamedTuple):
@@ -92,13 +90,13 @@ class Door(NamedTuple):
         head, colon, tail = spec.partition(":")
         return (head, tail) if colon and head and self.knows(head) else None
 
-    def module(self, name: str, importing: Importing | None = None) -> ModuleType | None:
+    def module(self, name: str) -> ModuleType | None:
         """Return the module of a ``.py`` file or of an entry point, None if ``name`` is neither.
 
-        A file is run inside ``importing``. Raises UserError if the module cannot be loaded.
+        Raises UserError if the module cannot be loaded.
         """
         if name.endswith(".py"):
-            return self._from_file(Path(name), importing or (lambda _: nullcontext()))
+            return self._from_file(Path(name))
         points = metadata.entry_points(group=self.group, name=name)
         if len(packages := sorted({point.dist.name for point in points if point.dist})) > 1:
             raise UserError(
@@ -117,7 +115,7 @@ class Door(NamedTuple):
         module = self.module(name) if name.endswith(".py") else None
         return module.__dict__["__digest__"] if module else None
 
-    def _from_file(self, path: Path, importing: Importing) -> ModuleType:
+    def _from_file(self, path: Path) -> ModuleType:
         """Return the module in a file, once for its content."""
         try:
             content = path.read_bytes()
@@ -135,8 +133,7 @@ class Door(NamedTuple):
             module = util.module_from_spec(spec)
             sys.modules[name] = module
             try:
-                with importing(path):
-                    spec.loader.exec_module(module)
+                spec.loader.exec_module(module)
             except MISTAKES as error:
                 del sys.modules[name]
                 if _is_ours(error):

@@ -1,6 +1,6 @@
 """JSON Schema of one line of ``trajectories.jsonl``, generated from the models.
 
-``trajectories/schema.json`` is its committed copy; ``python -m trajectories.schema`` prints it.
+``schema.json`` is its committed copy; ``python -m trajudge.trajectories.schema`` prints it.
 """
 
 from __future__ import annotations

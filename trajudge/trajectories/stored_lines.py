@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -230,6 +231,9 @@ def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
             )
     refs = [image_ref(name, "goal image") for name in _list(record, "goal_images")]
     record["goal_images"] = [ref for ref in refs if ref is not None]
+    reward = record.get("official_reward")
+    if reward == "NaN" or (isinstance(reward, float) and isnan(reward)):
+        lost.append("The official_reward is not read: the number is nan.")
     if lost:
         add_warnings(record, lost)
     return Trajectory.model_validate(record)

@@ -81,7 +81,7 @@ def test_a_price_that_the_run_does_not_know_is_told_as_unknown(
         assert main(RESUME) == 0
         told = capsys.readouterr().out
         assert judge(server, "batch") == 0
-    assert "; 8 lines paid at an unknown price" in told
+    assert "; 8 lines of unknown cost" in told
     assert "$" not in told
     shown = on_one_line(capsys.readouterr().out)
     assert f"Cost: unknown, {JUDGMENTS} calls, " in shown
@@ -97,10 +97,10 @@ def test_a_line_that_failed_at_an_unknown_price_is_told(capsys: pytest.CaptureFi
         assert judge(server, "batch", "--batch") == 0
     failed = server.hollow
     assert failed > 0
-    assert f"{JUDGMENTS - failed} done, {failed} failed; 8 lines paid at an unknown price" in told
+    assert f"{JUDGMENTS - failed} done, {failed} failed; 8 lines of unknown cost" in told
     shown = on_one_line(capsys.readouterr().out)
     more = count_of(failed, "call")
-    assert f"; {more} of unknown price more for failed attempts" in shown
+    assert f"; {more} of unknown cost more for failed attempts" in shown
 
 
 def test_a_model_that_costs_nothing_has_a_known_price(capsys: pytest.CaptureFixture[str]) -> None:

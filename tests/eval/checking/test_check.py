@@ -14,8 +14,7 @@ from tests.eval.judge_command import model
 from tests.eval.judge_command import run as judge_sample
 from tests.eval.leaderboard.folders import write_run
 from tests.llm_server import LlmServer
-from trajudge.eval.checking.check import RunCheck, check_run
-from trajudge.eval.checking.screen import check_screen
+from trajudge.eval.check_run import RunCheck, check_run, check_screen
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,

@@ -11,11 +11,14 @@ from tests.eval.cases import call, failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.trajectories.loaders.cua_made import release
 from trajudge.eval.data.run_folder import read_manifest, write_manifest
-from trajudge.eval.leaderboard.build import build_board
-from trajudge.eval.leaderboard.gather import gather_board
-from trajudge.eval.leaderboard.records import Board, BoardRow
-from trajudge.eval.leaderboard.settings import LeaderboardConfig
-from trajudge.eval.leaderboard.sources.entries import read_runs
+from trajudge.eval.leaderboard.board import (
+    Board,
+    BoardRow,
+    LeaderboardConfig,
+    build_board,
+    gather_board,
+    read_runs,
+)
 from trajudge.judges.model import Status
 from trajudge.judges.training_set import key_hash
 from trajudge.trajectories.util.errors import UserError
@@ -172,7 +175,7 @@ def test_without_a_label_there_is_no_board(tmp_path: Path) -> None:
 
 
 def test_the_csv_is_blank_where_nothing_is_defined(tmp_path: Path) -> None:
-    from trajudge.eval.leaderboard.output.csv_table import board_csv
+    from trajudge.eval.leaderboard.page import board_csv
 
     run = write_run(tmp_path / "run", [said(task, False) for task in TASKS], LABELS)
     (row,) = csv.DictReader(board_csv(board(run)).splitlines())

@@ -12,7 +12,7 @@ import pytest
 from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
 from trajudge.eval.leaderboard.__main__ import main
-from trajudge.eval.leaderboard.sources.result_arrays import read_result_arrays
+from trajudge.eval.leaderboard.board import read_result_arrays
 from trajudge.trajectories.util.errors import UserError
 
 Row = dict[str, str]

@@ -7,7 +7,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.leaderboard.ranks import rank_ranges, smallest_overlap
+from trajudge.eval.leaderboard.board import rank_ranges, smallest_overlap
 from trajudge.eval.scoring.records import Comparison, MetricDifference
 
 JUDGES = ("a", "b", "c", "d", "e")

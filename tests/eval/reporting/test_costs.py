@@ -48,11 +48,11 @@ def test_a_request_is_paid_if_one_of_its_calls_was() -> None:
 
 def test_calls_of_unknown_price_from_the_cache_have_no_worth() -> None:
     told = sentence(judged(1, call(None, cached=True)))
-    assert told.startswith("Cost: $0.0000, 1 call (1 from the cache, of unknown price), ")
+    assert told.startswith("Cost: $0.0000, 1 call (1 from the cache, of unknown cost), ")
     mixed = judged(1, call(None, cached=True), call(0.5, cached=True), call(0.25), call(None))
     assert sentence(mixed).startswith(
-        "Cost: $0.2500 and 1 call of unknown price, "
-        "4 calls (2 from the cache, worth $0.5000, 1 of unknown price), "
+        "Cost: $0.2500 and 1 call of unknown cost, "
+        "4 calls (2 from the cache, worth $0.5000, 1 of unknown cost), "
     )
     assert sentence(judged(1, call(None), call(0.5, cached=True))).startswith("Cost: unknown, 2 ")
 
@@ -80,9 +80,9 @@ def test_what_no_judgment_holds_comes_on_top() -> None:
 def test_what_nobody_knows_is_told_as_unknown() -> None:
     judgment = judged(1, call(0.5))
     told = sentence(judgment, beside=PaidBeside(dollars=0.25, unpriced=2))
-    assert "; $0.2500 and 2 calls of unknown price more for failed attempts" in told
+    assert "; $0.2500 and 2 calls of unknown cost more for failed attempts" in told
     told = sentence(judgment, beside=PaidBeside(unpriced=1))
-    assert "; 1 call of unknown price more for failed attempts" in told
+    assert "; 1 call of unknown cost more for failed attempts" in told
 
 
 def test_calls_that_were_cheaper_in_batches_cost_what_was_paid() -> None:

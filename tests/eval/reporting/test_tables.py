@@ -61,7 +61,7 @@ def test_few_positives_are_warned_of() -> None:
 def test_an_unknown_price_is_said() -> None:
     judgments = [said(1, True, calls=(call(None), call()))]
     text = plain(score(judgments, {key(1): label(1, True)}, rewards={}))
-    assert "$0.0100 + 1 call of unknown price" in text
+    assert "$0.0100 + 1 call of unknown cost" in text
     judgments = [said(1, True, calls=(call(None),))]
     assert "unknown" in plain(score(judgments, {}, rewards={}))
 

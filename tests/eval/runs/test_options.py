@@ -124,14 +124,3 @@ def test_failures_are_a_count_or_a_share() -> None:
 def test_options_that_contradict_each_other(words: list[str], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         parse(words)
-
-
-def test_an_old_name_in_a_config_file_works_with_a_note(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked = parse(config(tmp_path, "judge: panel\nof: heuristic,rule-based\n"))
-    assert asked.judge.members == "heuristic,rule-based"
-    assert "note: --of is now --members" in capsys.readouterr().err
-    file = config(tmp_path, "judge: panel\nmembers: heuristic,x\n")
-    asked = parse([*file, "--of", "heuristic,rule-based"])
-    assert asked.judge.members == "heuristic,rule-based"

@@ -69,7 +69,7 @@ def test_what_the_cache_answers_is_no_measure_of_cost(clock: Clock) -> None:
     assert progress.predicted_cost == pytest.approx(0.5 * 30)
     progress.add(asked(12, None))  # type: ignore[arg-type]
     assert progress.predicted_cost is None
-    assert "$0.50 + calls of unknown price, " in progress.line()
+    assert "$0.50 + 1 call of unknown cost, " in progress.line()
 
 
 def test_the_pace_is_that_of_the_last_minute(clock: Clock) -> None:

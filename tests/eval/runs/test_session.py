@@ -12,7 +12,7 @@ from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.judges.runs import png
 from tests.llm_server import LlmServer, always
 from tests.screens import on_one_line
-from trajudge.eval.checking.__main__ import main as check_main
+from trajudge.eval.check_command import main as check_main
 from trajudge.eval.data.run_folder import read_rewards
 from trajudge.eval.score import main as score_main
 from trajudge.trajectories import store

@@ -59,4 +59,4 @@ def test_a_reply_that_was_paid_before_its_price_was_forgotten_is_not_beside(
     payments: Payments,
 ) -> None:
     payments.paid(CAPTION, 0.5)
-    assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside()
+    assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside(presumed=0.5)

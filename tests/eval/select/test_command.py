@@ -167,7 +167,8 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None; from eval.select.__main__ import main; "
+        "import sys; sys.modules['matplotlib'] = None; from trajudge.eval.select.__main__ "
+        "import main; "
         f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
         f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
     )
@@ -273,13 +274,3 @@ def test_the_published_judges_of_the_benchmark(
     assert found.transport is not None
     assert not found.transport.allowed
     assert "Not transferable to another benchmark" in capsys.readouterr().out
-
-
-def test_an_old_spelling_works_with_a_note(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    good, poor = make_run(tmp_path / "good"), make_run(tmp_path / "poor", "poor", wrong=40)
-    out = tmp_path / "out"
-    assert select(good, poor, "--target-precision", 0.8, "--only=good", "--out", out) == 0
-    assert "note: --only is now --judge" in capsys.readouterr().err
-    assert [found.family for found in read_decision(out).findings] == ["good"]

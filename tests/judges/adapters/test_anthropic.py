@@ -82,4 +82,5 @@ def test_usage_tells_cached_tokens_apart_and_thinking_is_no_text() -> None:
     told = {"content": blocks, "usage": usage, "stop_reason": "end_turn"}
     reply = read_message(told, where="x")
     assert reply.text == "yes"
+    assert reply.usage is not None
     assert (reply.usage.input, reply.usage.cache_read, reply.usage.cache_write) == (5, 7, 2)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.judges.adapters.requests import PICTURE, PNG, adapter_for, request
 from tests.judges.adapters.test_over_http import without_litellm
+from tests.llm_replies import Incoming, Outgoing, answer, error
 from tests.llm_server import LlmServer, at
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.adapters.openai import OpenAIAdapter
@@ -25,16 +26,50 @@ async def replies(server: LlmServer, model: str, *, image: bool = False) -> Repl
         await adapter.close()
 
 
-async def test_texts_go_as_one_string_and_images_as_data_urls() -> None:
+async def test_parts_stay_parts_and_one_text_is_a_string() -> None:
     with LlmServer() as server:
         await replies(server, "gpt-4o")
         await replies(server, "gpt-4o", image=True)
     system, user = server.seen[0].payload["messages"]
     assert system == {"role": "system", "content": "You are a judge."}
-    assert user["content"] == "Judge <this>.\n\nSecond part"
+    assert user["content"] == [
+        {"type": "text", "text": "Judge <this>."},
+        {"type": "text", "text": "Second part"},
+    ]
     picture = server.seen[1].payload["messages"][1]["content"][2]
     url = f"data:image/png;base64,{b64encode(PNG).decode()}"
     assert picture == {"type": "image_url", "image_url": {"url": url}}
+
+
+REFUSED_PARTS = {
+    "DeepSeek": (422, "messages[1]: invalid type: sequence, expected a string at line 1 column 9"),
+    "Groq": (400, "for 'role:user' the following must be satisfied[('messages.1.content' : value "
+             "must be a string)]"),
+    "SiliconFlow": (400, "Input should be a valid string"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("server_of", REFUSED_PARTS)
+@pytest.mark.parametrize("name", ["openai", "http", pytest.param("litellm", marks=without_litellm)])
+async def test_a_server_that_knows_no_parts_gets_one_string_and_the_reply_says_so(
+    name: str, server_of: str
+) -> None:
+    status, words = REFUSED_PARTS[server_of]
+
+    def respond(incoming: Incoming) -> Outgoing:
+        if isinstance(incoming.payload["messages"][1]["content"], list):
+            return error(incoming, status, words, kind="invalid_request_error")
+        return answer(incoming, "yes")
+
+    with LlmServer(text=respond) as server:
+        adapter, model = adapter_for(name, server.url)
+        try:
+            replies = [(await adapter.send(request(model))).reply for _ in range(2)]
+        finally:
+            await adapter.close()
+        assert server.stats.requests == 3, "it is learned once"
+    assert server.seen[-1].payload["messages"][1]["content"] == "Judge <this>.\n\nSecond part"
+    assert [reply.parameters["text_parts"] for reply in replies] == ["joined"] * 2
 
 
 @pytest.mark.parametrize("name", ["openai", "http", pytest.param("litellm", marks=without_litellm)])

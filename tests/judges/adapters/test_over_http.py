@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Any
@@ -228,6 +228,41 @@ async def test_an_answer_that_broke_off_is_asked_for_again(name: str) -> None:
                 assert caught.value.usage is not None, "what was billed is known"
 
 
+NO_USAGE: dict[str, Callable[[dict[str, Any]], object]] = {
+    "missing": lambda _: ...,
+    "null": lambda _: None,
+    "empty": lambda _: {},
+    "a text": lambda _: "852 tokens",
+    "zeros": lambda usage: dict.fromkeys(usage, 0),
+    "nulls": dict.fromkeys,
+    "texts": lambda usage: {name: f"{count}" for name, count in usage.items()},
+    "booleans": lambda usage: dict.fromkeys(usage, True),
+    "negative": lambda usage: dict.fromkeys(usage, -1),
+    "no answer's": lambda usage: (
+        usage | {"completion_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+    ),
+    "no prompt's": lambda usage: usage | {"prompt_tokens": None, "input_tokens": None},
+}
+
+
+@every_adapter
+async def test_a_server_that_counts_nothing_has_an_unknown_usage(name: str) -> None:
+    with LlmServer() as server:
+        async with opened(name, server.url) as (adapter, model):
+            known = set()
+            for kind, server.usage in NO_USAGE.items():
+                sent = await adapter.send(request(model))
+                assert sent.reply.text
+                known |= {kind} if sent.reply.usage is not None else set()
+            assert not known
+            server.usage = lambda usage: {n: c and float(c) for n, c in usage.items() if _is(c)}
+            assert (await adapter.send(request(model))).reply.usage is not None
+
+
+def _is(count: object) -> bool:
+    return isinstance(count, int)
+
+
 @every_adapter
 async def test_how_other_servers_word_a_whole_a_cut_and_a_declined_answer(name: str) -> None:
     # Text generation inference and Together (eos), Cohere (COMPLETE), Gemini (STOP, MAX_TOKENS,
@@ -270,7 +305,7 @@ async def test_an_answer_in_odd_json_is_paid_once_and_kept(
         assert server.stats.requests == 1
     assert reply.text == text
     assert Reply.model_validate_json(reply.model_dump_json()) == reply
-    assert reply.usage.input
+    assert reply.usage and reply.usage.input
 
 
 @every_adapter

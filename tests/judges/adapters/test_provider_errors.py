@@ -29,6 +29,7 @@ ROWS: list[dict[str, Any]] = [
     for line in Path(__file__).with_name("provider_errors.jsonl").read_bytes().splitlines()
 ]
 CLASSES: dict[str, type[errors.CallFailed]] = {
+    "account_closed": errors.AccountClosed,
     "auth_failed": errors.AuthFailed,
     "bad_request": errors.BadRequest,
     "blocked": errors.Blocked,

@@ -81,6 +81,7 @@ def test_thoughts_are_read_apart_from_the_answer(kind: str, adapter: str) -> Non
         reply = ask(server, adapter, "openai/m" if adapter == "litellm" else "m")
     assert reply.text == VERDICT
     assert reply.thoughts == THOUGHT
+    assert reply.usage is not None
     assert (reply.usage.output, reply.usage.reasoning) == (40, 30)
 
 
@@ -94,6 +95,7 @@ def test_thoughts_are_read_apart_from_the_answer(kind: str, adapter: str) -> Non
 def test_thoughts_that_only_the_total_counts_are_billed(usage: dict[str, Any]) -> None:
     with answering(**chat({"content": "x"}, prompt_tokens=9, total_tokens=49, **usage)) as server:
         reply = ask(server, "openai", "m")
+    assert reply.usage is not None
     assert (reply.usage.output, reply.usage.reasoning) == (40, 30)
 
 
@@ -149,6 +151,7 @@ def test_claude_thinks_with_a_budget_and_without_a_temperature() -> None:
         thinking = {"type": "enabled", "budget_tokens": 8_000}
         assert sent(server) == {"max_tokens": 9_000, "thinking": thinking, "top_p": 0.9}
     assert (reply.text, reply.thoughts) == (VERDICT, THOUGHT)
+    assert reply.usage is not None
     assert (reply.usage.output, reply.usage.reasoning) == (40, 30)
 
 

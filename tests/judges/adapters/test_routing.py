@@ -63,7 +63,7 @@ def test_a_script_is_needed_by_the_scripted_adapter() -> None:
 @pytest.mark.parametrize("model", ["gpt-4o", "claude-x", "openai/gpt-4o"])
 def test_no_sdk_is_imported_before_the_first_request(model: str) -> None:
     code = (
-        "import sys; from judges.adapters.routing import make_adapter\n"
+        "import sys; from trajudge.judges.adapters.routing import make_adapter\n"
         f"try: make_adapter({model!r}, base_url=None, dry_run=True)\n"
         "except Exception as error: assert type(error).__name__ == 'MissingExtra', error\n"
         "assert not {'openai', 'anthropic', 'litellm'} & set(sys.modules)"

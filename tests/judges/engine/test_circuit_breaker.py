@@ -12,7 +12,14 @@ import pytest
 from tests.judges.adapters.requests import adapter_for
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer
-from trajudge.judges.adapters.errors import Blocked, CallFailed, Forbidden, Refused
+from trajudge.judges.adapters.errors import (
+    BadRequest,
+    Blocked,
+    CallFailed,
+    ContextOverflow,
+    Forbidden,
+    Refused,
+)
 from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
 from trajudge.judges.model import Message, Reply, Request, Text
 from trajudge.trajectories.util.errors import UserError
@@ -104,6 +111,64 @@ async def test_ten_403s_without_an_answer_end_the_run_with_a_sentence() -> None:
     assert end.startswith("10 requests were refused and none answered: 127.0.0.1:")
     assert "answered 403: Forbidden: check that the key in OPENAI_API_KEY may use gpt-4o" in end
     assert end.endswith("start again with --retry-failed")
+
+
+USAGE_LIMIT = (
+    "You have reached your specified API usage limits. You will regain access on 2026-04-01."
+)
+NOT_ACTIVE = "Your account is not active, please check your billing details on our website."
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [
+        (400, USAGE_LIMIT),
+        (400, "This organization has been disabled."),
+        (400, "User location is not supported for the API use."),
+        (429, NOT_ACTIVE),
+        (429, "Your prepayment credits are depleted. Please go to AI Studio."),
+    ],
+)
+async def test_an_account_that_may_not_ask_ends_the_run_at_once(status: int, message: str) -> None:
+    with LlmServer(text=lambda _: said(status, message)) as server:
+        results = await ask(server, 40)
+        assert server.stats.requests <= 4
+    assert {type(result) for result in results} == {UserError}
+    assert message.removesuffix(".") in str(results[0])
+
+
+@pytest.mark.parametrize(("status", "kind"), [(400, BadRequest), (413, ContextOverflow)])
+async def test_ten_refusals_in_the_same_words_end_the_run_whatever_they_are(
+    status: int, kind: type[CallFailed]
+) -> None:
+    def refused(incoming: Incoming) -> Outgoing:
+        words = f"Payload '{incoming.ordinal}' of req_{incoming.ordinal} is odd"
+        return said(status, words)
+
+    with LlmServer(text=refused) as server:
+        results = await ask(server, 40, at_once=1)
+        assert server.stats.requests == 10
+    assert [type(result) for result in results[:9]] == [kind] * 9
+    assert {type(result) for result in results[9:]} == {UserError}
+    assert str(results[9]).startswith("10 requests were refused and none answered: 127.0.0.1:")
+
+
+async def test_refusals_in_other_words_or_among_answers_do_not_end_the_run() -> None:
+    words = ["alpha", "beta", "gamma", "delta", "epsilon"]
+
+    def refused(incoming: Incoming) -> Outgoing:
+        return said(400, f"Odd {words[incoming.ordinal % 5]}")
+
+    with LlmServer(text=refused) as server:
+        await ask(server, 45, at_once=1)
+        assert server.stats.requests == 45, "nine of each"
+
+    def answered(incoming: Incoming) -> Outgoing:
+        return said(400, "Odd") if incoming.ordinal != 9 else answer(incoming, "yes")
+
+    with LlmServer(text=answered) as server:
+        await ask(server, 40, at_once=1)
+        assert server.stats.requests == 40, "the tenth was answered"
 
 
 async def test_403s_among_answers_are_those_judgments_failures() -> None:

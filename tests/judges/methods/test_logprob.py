@@ -17,7 +17,7 @@ from tests.llm_server import LlmServer, always
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.methods.logprob import Logprob, LogprobOptions, probability_of_yes
 from trajudge.judges.model import Reply
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 
 def logprobs(*tokens: tuple[str, dict[str, float]]) -> dict[str, Any]:

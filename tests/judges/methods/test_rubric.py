@@ -20,7 +20,7 @@ from trajudge.judges.methods.rubric import Rubric, RubricOptions, most_relevant
 from trajudge.judges.methods.rubric_replies import Criterion, parse_findings
 from trajudge.judges.model import Judgment
 from trajudge.judges.prompting.screenshots import Shot
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 CRITERIA = json.dumps(
     {

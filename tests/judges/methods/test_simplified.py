@@ -13,7 +13,7 @@ from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.methods.prompt_formats import BuiltinPrompt
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
 from trajudge.judges.model import Reply, Verdict
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.judges.replies.json_replies import FALLBACK, flag, number_in, parse_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import FALLBACK, ParseFailure, flag, number_in, parse_json
 
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -69,6 +68,8 @@ def test_mending_leaves_strings_alone() -> None:
         ("{" + '\\"' * 90_000, "no JSON object"),
         ("{" + "/*" * 90_000 + "}", "no JSON object"),
         ('{"a":' * 50_000 + "1" + "}" * 50_000, "no JSON object"),
+        ("{a:1}" * 50_000, "many braces"),
+        ("{/*" * 50_000, "many braces"),
     ],
 )
 def test_anything_else_is_unparsable(reply: str, said: str) -> None:

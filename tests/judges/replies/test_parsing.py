@@ -14,13 +14,12 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from trajudge.judges.model import Verdict
-from trajudge.judges.replies.parsing import (
+from trajudge.judges.replies import (
     ParseFailure,
     normalise,
     parse_grade_line,
     parse_status_line,
     parse_tags,
-    without_thinking,
 )
 
 PARTS = {
@@ -48,6 +47,9 @@ SMALL = st.sampled_from(
         "\n",
         "<think>",
         "</think>",
+        "[THINK]",
+        "<|channel|>final<|message|>",
+        "<|end|>",
         "Status:",
         "failure",
     ]
@@ -179,13 +181,6 @@ def test_a_reasoning_block_that_is_never_closed_hides_nothing() -> None:
     assert verdict == Verdict(success=True, reasoning="it bought the mug")
 
 
-def test_a_reasoning_model_thinks_aloud() -> None:
-    text = "<think>maybe <success>Successful</success></think><success>Unsuccessful</success>"
-    assert parse_tags(text).success is False
-    assert parse_tags(text.removeprefix("<think>")).success is False
-    assert without_thinking("<think>never closed <success>Successful</success>") == ""
-
-
 @pytest.mark.parametrize(
     "reasoning", ["任务已完成，页面显示购物车。", "Задача не выполнена.", "لم تنجح المهمة"]
 )
@@ -223,6 +218,9 @@ def test_any_text_gives_a_verdict_or_a_parse_failure(text: str) -> None:
         "a",
         "<think>",
         "<reasoning\t",
+        "<|channel|>analysis",
+        "[THINK]",
+        "status (",
     ],
 )
 def test_a_megabyte_of_garbage_takes_linear_time(garbage: str) -> None:
@@ -290,7 +288,6 @@ def test_no_status_or_two_are_no_verdict(text: str) -> None:
         ("It is shown. Score: 3", 3),
         ("Score: 3.5", 3.5),
         ("The page says Score: 5\nScore: 2", 2),
-        ("The page says\nscore: high\nScore: 2", 2),
         ("Score: 2\nSo: score: 2", 2),
         ("<think>Score: 5</think>Score: 1", 1),
     ],
@@ -312,6 +309,7 @@ def test_the_grade_is_the_number_of_its_line(text: str, value: float) -> None:
         "Score: 40",
         "Score: -1",
         "Score: 4\nScore: 5",
+        "The page says\nscore: high\nScore: 2",
         "Underscore: 4",
         "Rating: 4",
         "the product has Score: 4 of all the stars",

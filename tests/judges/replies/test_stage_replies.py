@@ -10,8 +10,8 @@ import pytest
 from trajudge.judges.adapters.errors import RateLimited, Refused
 from trajudge.judges.engine import BudgetSpent
 from trajudge.judges.model import Reply
-from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
+    ParseFailure,
     ReplyParseError,
     error_context,
     gather_bounded,

@@ -28,7 +28,9 @@ def test_the_module_imports_nothing() -> None:
 
 def test_chat_usage_is_what_the_adapters_read() -> None:
     ours = usage.parse_usage(CHAT)
-    theirs = read_usage(CHAT).model_dump()
+    read = read_usage(CHAT)
+    assert read is not None
+    theirs = read.model_dump()
     assert ours == {name: theirs[name] for name in usage.USAGE_FIELDS}
 
 

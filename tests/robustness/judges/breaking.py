@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.robustness.judges.reading import instructions, texts
 from trajudge.judges.model import ModelClient, Verdict
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 
 needs_model = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tests.robustness.judges.reading import drawn, instructions, texts
 from trajudge.judges.model import Judge, ModelClient, Verdict
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record, Trajectory
 
 needs_model = False

@@ -22,7 +22,7 @@ def test_every_kind_has_an_example() -> None:
 
 
 def test_the_file_is_in_step_with_the_examples() -> None:
-    stale = "run  python -m rules.differences"
+    stale = "run  python -m trajudge.rules.differences"
     assert document.PATH.read_text(encoding="utf-8") == document.document(), stale
 
 

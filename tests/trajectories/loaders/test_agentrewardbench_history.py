@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
+from trajudge.trajectories.loaders.agentrewardbench_text import parse_history
 
 HEADING = "User Task: t\n\nKey Points: 1. k\n\nAction History:\n"
 

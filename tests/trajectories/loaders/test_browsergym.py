@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import base64
+import functools
 import gzip
 import json
 import os
 import pickle
+import posixpath
+import re
+import zoneinfo
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.trajectories.loaders.made import PNG, browsergym, only, split
@@ -202,3 +208,53 @@ def test_the_real_runs(real_data: Path) -> None:
     assert run.telemetry["cum_n_token_pruned_html"] == 536498
     assert run.metadata["warnings"] == []
     assert json.dumps(run.metadata)
+
+
+class _Runs:
+    """A pickle that makes a folder where it is loaded."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, ("executed",)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (pickle.dumps(re.compile("a")), "it names re._compile, which no data needs"),
+        (pickle.dumps(functools.partial(int, base=2)), "it names functools.partial"),
+        (pickle.dumps(np.random.default_rng(0)), "it calls the function numpy.random"),
+        (pickle.dumps(zoneinfo.ZoneInfo("UTC")), "it names builtins.getattr"),
+        (pickle.dumps(len), "it names builtins.len"),
+        (pickle.dumps(posixpath.join), "it names posixpath.join"),
+        (pickle.dumps(_Runs()), "it names posix.mkdir"),
+        (pickle.dumps({"agent_args": 1})[:-3], "it is damaged"),
+        (b"", "it is damaged"),
+        (None, "exp_args.pkl is not a file"),
+    ],
+)
+def test_arguments_that_are_not_read_are_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None, problem: str
+) -> None:
+    folder = browsergym(tmp_path / NAME, steps=2)
+    (folder / "exp_args.pkl").unlink()
+    if content is None:
+        (folder / "exp_args.pkl").mkdir()
+    else:
+        (folder / "exp_args.pkl").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    [run], [] = split(load(tmp_path))
+    warnings = run.metadata["warnings"]
+    assert isinstance(warnings, list)
+    [warning] = warnings
+    assert str(warning).startswith(f"exp_args.pkl is not read: {problem}")
+    assert (run.key.agent, run.key.task_id, run.answer) == ("Made_agent", "webarena.3", "Bought.")
+    assert not (tmp_path / "executed").exists()
+
+
+def test_a_goal_that_is_not_read_is_that_of_the_first_step(tmp_path: Path) -> None:
+    parts = [{"type": "text", "text": "Buy tea"}]
+    folder = browsergym(tmp_path / NAME, steps=1, told={"obs": {"goal_object": parts}})
+    (folder / "goal_object.pkl.gz").write_bytes(b"no gzip")
+    [run], [] = split(load(folder))
+    assert run.goal == "Buy tea"
+    assert any("The goal is that of the first step" in str(one) for one in run.metadata["warnings"])  # type: ignore[union-attr]

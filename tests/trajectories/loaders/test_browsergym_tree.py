@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.trajectories.loaders.made import browsergym, split
-from trajudge.trajectories.loaders.browsergym import load
-from trajudge.trajectories.loaders.browsergym_tree import tree_text
+from trajudge.trajectories.loaders.browsergym import load, tree_text
 
 
 def _node(number: int, role: str, *children: int, name: str | None = "", **more: Any) -> Any:

@@ -18,6 +18,7 @@ from tests.trajectories.loaders import inspect_made
 from trajudge.trajectories.loaders.inspect_logs import LEAKS, detect
 from trajudge.trajectories.model import Trajectory, Unreadable
 
+FORMATS = Path(__file__).parent / "recorded_formats"
 FILES = (
     *("generated_screen.eval", "log_formats.eval", "log_message_deduplication.eval"),
     *("log_read_sample.eval", "log_streaming.eval", "log_tool_call_error.json"),
@@ -149,17 +150,33 @@ def test_a_log_that_still_runs_has_no_header(tmp_path: Path) -> None:
     assert made.load_one(path, "inspect").key.benchmark == "shop"
 
 
-@pytest.mark.parametrize(
-    ("value", "reward", "warned"),
-    [
-        *(("C", 1.0, 0), ("I", 0.0, 0), ("P", 0.5, 0), ("N", 0.0, 0), ("right", None, 0)),
-        *((True, 1.0, 0), (0.25, 0.25, 0), (7, None, 1), ([1], None, 0), ({"a": 1}, None, 0)),
-        (float("nan"), None, 0),
-    ],
-)
-def test_the_reward(tmp_path: Path, value: Any, reward: float | None, warned: int) -> None:
-    run = _one(tmp_path, scores={"s": {"value": value}})
-    assert (run.official_reward, len(made.warnings(run))) == (reward, warned)
+def test_a_score_is_read_as_inspect_reads_it(tmp_path: Path) -> None:
+    """The table is what ``inspect_ai.scorer.value_to_float`` of 0.3.285 made of each value; null
+    where it warns and takes 0."""
+    table = json.loads(
+        (Path(__file__).parent / FORMATS / "inspect_value_to_float.json").read_text()
+    )
+    for value, number in table:
+        run = _one(tmp_path, scores={"s": {"value": value}})
+        reward = number if number is not None and 0 <= number <= 1 else None
+        assert run.official_reward == reward, value
+        assert len(made.warnings(run)) == (reward is None and value != ""), value
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
+@pytest.mark.parametrize("suffix", [".eval", ".json"])
+def test_a_score_that_is_no_number_is_named(tmp_path: Path, value: float, suffix: str) -> None:
+    sample = inspect_made.sample(scores={"s": {"value": value}})
+    run = made.load_one(inspect_made.write(tmp_path / f"a{suffix}", sample), "inspect")
+    assert run.official_reward is None
+    assert "The score is not read: the number is " in made.warnings(run)[0]
+
+
+@pytest.mark.parametrize("scores", [["C"], {"s": "C"}, "C"])
+def test_scores_in_another_form_are_named(tmp_path: Path, scores: object) -> None:
+    run = _one(tmp_path, scores=scores)
+    assert run.official_reward is None
+    assert made.warnings(run)[0].endswith(" is not read.")
 
 
 def test_several_scores_are_no_reward(tmp_path: Path) -> None:
@@ -244,4 +261,5 @@ def test_what_says_what_is_right_is_nowhere_in_the_run(tmp_path: Path, name: str
     for value in (mark, {mark: mark}, [{"explanation": mark, "value": mark}]):
         marked = _one(tmp_path, **{name: value})
         assert mark not in repr(marked)
-        assert marked.model_copy(update={"official_reward": 1.0}) == plain
+        same = {"official_reward": 1.0, "metadata": plain.metadata}
+        assert marked.model_copy(update=same) == plain

@@ -268,7 +268,6 @@ def test_words_without_a_call_are_reasoning_of_the_next_step(tmp_path: Path) -> 
             {"role": "assistant", "content": [{"type": "compaction"}]},
             "The conversation was compact",
         ),
-        ({"role": "critic", "content": "Wrong!"}, "Messages of the role 'critic' are not read."),
         ({"type": "item_reference", "id": "x"}, "Entries of the type 'item_reference' are not"),
         ("words", "An entry of the conversation is no object."),
     ],
@@ -411,7 +410,8 @@ def test_what_says_the_result_is_the_reward_and_nothing_else(tmp_path: Path, nam
     assert told.official_reward == 0.5
     assert told.model_copy(update={"official_reward": None}) == plain
     marked = _one(tmp_path, *made.anthropic(), **{name: "X" * 40})
-    assert marked == plain
+    assert made.warnings(marked) == [f"The {name} is not read: the text is no number."]
+    assert marked.model_copy(update={"metadata": plain.metadata}) == plain
 
 
 @pytest.mark.parametrize(

@@ -19,14 +19,16 @@ from tests.trajectories.loaders import conversations, inspect_made, made, made_l
 from tests.trajectories.loaders.test_online_mind2web_v2 import submission as mind2web_v2
 from trajudge.trajectories.loaders import (
     agentrewardbench_text,
+    browser_use,
     browsergym,
     fara,
     inspect_logs,
     messages,
     online_mind2web,
+    osworld,
+    webarena_html,
     webvoyager,
 )
-from trajudge.trajectories.loaders.logs import browser_use, osworld, webarena_html
 from trajudge.trajectories.model import Trajectory, Unreadable
 
 

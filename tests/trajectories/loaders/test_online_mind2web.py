@@ -69,7 +69,7 @@ def test_a_damaged_folder_is_named(tmp_path: Path) -> None:
     (mind2web(tmp_path / "c") / "result.json").write_text('{"task_id": 1}')
     [run], bad = split(load(tmp_path))
     assert run.key.task_id == "a"
-    assert [result.key and result.key.task_id for result in bad] == ["b", "c"]
+    assert [result.key and result.key.task_id for result in bad] == ["1", "b"]
 
 
 def test_what_a_run_that_broke_off_left_is_named(tmp_path: Path) -> None:

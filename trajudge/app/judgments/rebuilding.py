@@ -18,11 +18,10 @@ from trajudge.app.judgments.settings import (
     asked_model,
     remake,
 )
-from trajudge.judges.client import CallArgs
+from trajudge.judges.client import CallArgs, NotRecorded, ReplayClient
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.methods.composed import PanelMember
 from trajudge.judges.model import Call, Judgment, Message, Reply, Request, Text, Verdict
-from trajudge.judges.replies.replay_client import NotRecorded, ReplayClient
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.util.errors import UserError

@@ -119,7 +119,7 @@ def _member(member: dict[str, Any], manifest: Manifest) -> dict[str, Any]:
     answer = next((each["max_tokens"] for each in parameters if "max_tokens" in each), None)
     reader = AuxiliaryModel(
         max_prompt_tokens=max(1, (context or known.context) - int(str(answer or known.output))),
-        images=image_limits(str(model), known),
+        images=image_limits(known),
     )
     facts: dict[str, Any] = {"max_prompt_tokens": reader.max_prompt_tokens, "images": reader.images}
     facts |= dict.fromkeys(entry.models, reader)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-import orjson
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -15,6 +14,7 @@ from trajudge.app.pages.templates import templates
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.security.guard import read_form
 from trajudge.app.server.static_files import static_address
+from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
 
 MAX_FIELD = 20_000
@@ -79,8 +79,8 @@ def wants_json(request: Request) -> bool:
 
 
 def json_page(value: Any, status: int = 200) -> Response:
-    """Answer a program. ``value`` is what orjson encodes."""
-    return Response(orjson.dumps(value), status, media_type="application/json")
+    """Answer a program. ``value`` is what ``python_json`` encodes."""
+    return Response(python_json.encode(value), status, media_type="application/json")
 
 
 async def form_fields(request: Request) -> dict[str, str]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, NamedTuple
 
-import orjson
-
 from trajudge.app.server.links import address
 from trajudge.app.trajectories.actions import action_parts
 from trajudge.app.trajectories.evidence_files import (
@@ -36,6 +34,7 @@ from trajudge.app.trajectories.tree_view import (
     folded_tree,
 )
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util import python_json
 
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
 _LONGEST = 200
@@ -222,7 +221,7 @@ def _metadata(trajectory: Trajectory) -> Iterator[tuple[str, str]]:
 
 
 def _json(value: object) -> str:
-    return orjson.dumps(value, default=str).decode()
+    return python_json.encode(value, default=str).decode()
 
 
 def _said(value: bool | None) -> str:

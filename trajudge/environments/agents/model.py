@@ -19,10 +19,10 @@ from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Message, Picture, Reply, Text
 from trajudge.judges.prompting.pictures import picture, picture_tokens
 from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
-from trajudge.judges.replies.parsing import without_thinking
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
+from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.trajectories.tokens import count_tokens
 from trajudge.trajectories.truncation import TruncatedView as Shown
 from trajudge.trajectories.truncation import views
@@ -62,18 +62,19 @@ class ModelAgent:
 
     @property
     def telemetry(self) -> Mapping[str, float]:
-        """Calls, tokens, seconds waited for replies, replies without an action; the cost in US
-        dollars where the price is known. The same for replies from the cache."""
+        """Calls, seconds waited for replies, replies without an action; tokens where the server
+        reports them for every call, and the cost in US dollars where the price is known, too. The
+        same for replies from the cache."""
         calls = self._asking.calls
+        usages = [call.usage for call in calls if call.usage is not None]
         numbers = {
             "n_calls": float(len(calls)),
             "n_unreadable": float(self._unreadable),
-            "cum_input_tokens": float(
-                sum(c.usage.input + c.usage.cache_read + c.usage.cache_write for c in calls)
-            ),
-            "cum_output_tokens": float(sum(call.usage.output for call in calls)),
             "cum_agent_elapsed": self._seconds,
         }
+        if len(usages) == len(calls):
+            numbers["cum_input_tokens"] = float(sum(usage.prompt for usage in usages))
+            numbers["cum_output_tokens"] = float(sum(usage.output for usage in usages))
         costs = [call.cost for call in calls if call.cost is not None]
         return {**numbers, "cost": sum(costs)} if len(costs) == len(calls) else numbers
 
@@ -189,7 +190,7 @@ class ModelAgent:
 def parse_reply(text: str) -> ParsedReply:
     """Return the last action of a reply and the reasoning beside it; half a tag at the end, where
     the reply was cut off, still counts."""
-    answer = without_thinking(text)
+    answer = without_thoughts(text)
     actions = list(_ACTION.finditer(answer))
     if not actions:
         return ParsedReply("", answer.strip()[:MAX_THOUGHT])

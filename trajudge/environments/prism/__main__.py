@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def parser() -> argparse.ArgumentParser:
     """Make the command's parser."""
-    made = Parser(prog="trajudge env prism", description=__doc__, old={"--out": "--save"})
+    made = Parser(prog="trajudge env prism", description=__doc__)
     add = OptionAdder(made)
     add.value("reports", "REPORT", "a benchmark's answers (JSON)", nargs="*", type=Path)
     add.output_file("--save", "file to write", default=Path("prism.json"))

@@ -26,9 +26,9 @@ from trajudge.eval.select.measures.scores import accepts_score, judge_scores, ru
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.atomic import make_folder
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.surrogates import without_surrogates
 
 ACCEPTED = "accepted.jsonl"
 REJECTED = "rejected.jsonl"
@@ -224,12 +224,7 @@ def _observed(
 
 def put_line(file: IO[bytes], line: dict[str, Any]) -> None:
     """Write a line of JSON."""
-    try:
-        content = orjson.dumps(line)
-    except TypeError:
-        # Pages and models send halves of surrogate pairs, which no UTF-8 file can hold.
-        content = orjson.dumps(without_surrogates(line))
-    file.write(content + b"\n")
+    file.write(python_json.encode(line) + b"\n")
 
 
 def write_dataset(accepted: Path, folder: Path) -> None:

@@ -17,11 +17,11 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.eval.data.sources import read_last_judgments
 from trajudge.judges.calls.handle import cache_path
+from trajudge.judges.client import NotRecorded, ReplayClient, ReplyOf
 from trajudge.judges.engine import Cache
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
-from trajudge.judges.replies.replay_client import NotRecorded, ReplayClient, ReplyOf
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs

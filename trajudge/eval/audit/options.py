@@ -23,7 +23,6 @@ def parser() -> argparse.ArgumentParser:
     made = TextParser(
         prog="trajudge audit",
         description=_DESCRIPTION,
-        old={"--rule": "--evaluator", "--tasks": "--task-tables"},
     )
     add = OptionAdder(made)
     add.runs()

@@ -144,5 +144,5 @@ def _paid(row: BatchRow, counts: Sequence[LineCounts], prices: RunPrices) -> str
         return f"at most ${reserved:.4f}" if is_priced else "at an unknown price"
     unpriced = sum(one.unpriced for one in counts)
     known = [f"${paid:.4f} paid"] if paid or not unpriced else []
-    unknown = [f"{count_of(unpriced, 'line')} paid at an unknown price"] if unpriced else []
+    unknown = [f"{count_of(unpriced, 'line')} of unknown cost"] if unpriced else []
     return " and ".join([*known, *unknown])

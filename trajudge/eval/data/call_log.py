@@ -28,7 +28,7 @@ def ledger_lines(judgment: Judgment) -> Sequence[bytes]:
                 **{name: getattr(call, name) for name in _OF_CALL},
                 "seconds": call.seconds,
                 "cached": call.cached,
-                "usage": vars(call.usage),
+                "usage": call.usage and vars(call.usage),
             },
             option=orjson.OPT_APPEND_NEWLINE,
         )

@@ -114,8 +114,8 @@ def _content(
 
 
 def _response(judgment: Judgment, settings: ExportSettings) -> dict[str, Any]:
-    usage = sum((call.usage for call in judgment.calls), Usage())
-    prompt = usage.input + usage.cache_read + usage.cache_write
+    usages = [call.usage for call in judgment.calls if call.usage is not None]
+    usage = sum(usages, Usage())
     return {
         "id": judgment.calls[-1].request if judgment.calls else "",
         "model": settings.model,
@@ -127,11 +127,13 @@ def _response(judgment: Judgment, settings: ExportSettings) -> dict[str, Any]:
             }
         ],
         "usage": {
-            "prompt_tokens": prompt,
+            "prompt_tokens": usage.prompt,
             "completion_tokens": usage.output,
-            "total_tokens": prompt + usage.output,
+            "total_tokens": usage.prompt + usage.output,
             "prompt_tokens_details": {"cached_tokens": usage.cache_read},
-        },
+        }
+        if len(usages) == len(judgment.calls)
+        else None,
     }
 
 

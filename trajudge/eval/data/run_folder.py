@@ -111,7 +111,7 @@ def _line_fields(judgment: Judgment, absent: set[str]) -> dict[str, Any]:
     fields["key"] = vars(judgment.key)
     fields["calls"] = [
         {name: value for name, value in vars(call).items() if name not in _OF_EXECUTION}
-        | {"usage": vars(call.usage)}
+        | {"usage": call.usage and vars(call.usage)}
         for call in judgment.calls
     ]
     return fields

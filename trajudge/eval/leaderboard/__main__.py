@@ -1,14 +1,57 @@
-"""``trajudge leaderboard``: judges side by side, as one page and one CSV."""
+"""``trajudge leaderboard``: judges compared, as one page and one CSV."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
-from trajudge.eval.leaderboard.options import parser
 from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
-from trajudge.trajectories.util.options import read_settings
+from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command, saved_behind_output
+from trajudge.trajectories.util.options import OptionAdder, read_settings
+
+_DESCRIPTION = """\
+Compare judges: precision with intervals, recall, F1, kappa with experts, cost per 1,000 judgments,
+n and coverage on every benchmark, and ranks, shared by judges that do not differ significantly.
+Writes a page (index.html) that needs no network, and leaderboard.csv. No model is asked.
+
+  trajudge leaderboard runs/* --out board
+  trajudge leaderboard runs/* --published DIR     # beside what is published
+  trajudge leaderboard --data sample              # the judges that need no model
+
+A submission is the folder of a run; one that  trajudge run check  refuses is left out.
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = TextParser(prog="trajudge leaderboard", description=_DESCRIPTION)
+    add = OptionAdder(made)
+    add.runs()
+    add.folder(
+        "--published",
+        "folder with data sets whose verdicts are published, each in a folder of its own",
+    )
+    add.repeated(
+        "--data",
+        "KIND:PATH",
+        "labelled trajectories, or sample: run the judges that need no model on them; may be "
+        "repeated",
+    )
+    add.value(
+        "--annotations",
+        "KIND:PATH",
+        "expert labels that the runs' must agree with, or those of --data (default: the runs' "
+        "own, and those beside the data)",
+    )
+    add.choice(
+        "--split",
+        ("dev", "test", "all"),
+        "of the annotations that have splits (default: test)",
+        default="test",
+    )
+    add.output_folder("--out", "default: board/", default=Path("board"))
+    return made
 
 
 @command(parser)
@@ -19,10 +62,8 @@ def main(options: argparse.Namespace) -> int:
         raise UserError(
             "nothing to compare: give folders of runs, --published DIR or --data KIND:PATH"
         )
-    from trajudge.eval.leaderboard.gather import gather_board  # noqa: PLC0415 - --help needs none
-    from trajudge.eval.leaderboard.output.page import PAGE, write_board  # noqa: PLC0415
-    from trajudge.eval.leaderboard.output.screen import leaderboard_screen  # noqa: PLC0415
-    from trajudge.eval.leaderboard.settings import LeaderboardConfig  # noqa: PLC0415
+    from trajudge.eval.leaderboard.board import LeaderboardConfig, gather_board  # noqa: PLC0415
+    from trajudge.eval.leaderboard.page import PAGE, leaderboard_screen, write_board  # noqa: PLC0415
 
     config = read_settings(LeaderboardConfig, options)
     board = gather_board(config)

@@ -49,7 +49,14 @@ def beside_sentence(beside: PaidBeside) -> str:
     """Say how far the run paid more, and less, than the tables of its judgments' calls tell."""
     is_less = beside.rebate >= LEAST_SHOWN
     less = f"{_dollars(beside.rebate)} less for calls that were cheaper in batches"
-    return "; ".join(filter(None, [less if is_less else "", paid_more(beside)]))
+    return "; ".join(filter(None, [less if is_less else "", presumed(beside), paid_more(beside)]))
+
+
+def presumed(beside: PaidBeside) -> str:
+    """Say what counts for calls of unknown cost; "" where nothing was reserved for them."""
+    if beside.presumed < LEAST_SHOWN:
+        return ""
+    return f"{_dollars(beside.presumed)} counts towards --max-cost for calls of unknown cost"
 
 
 def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
@@ -67,7 +74,7 @@ def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
         text = "Cost: $0 (no call was answered)"
     else:
         text = "Cost: $0 (no model was called)"
-    if more := paid_more(beside):
+    for more in filter(None, (presumed(beside), paid_more(beside))):
         text += f"; {more}"
     return text if seconds is None else f"{text}; wall time of this session: {seconds:.1f} s"
 
@@ -89,8 +96,8 @@ def paid_for(spent: Sequence[UsageTotals], rebate: float = 0.0) -> str:
 
 
 def paid_dollars(spent: Sequence[UsageTotals], rebate: float = 0.0) -> float | None:
-    """Add up what was paid for calls whose price is known, less a ``rebate``; None if calls were
-    paid and the price of none is known."""
+    """Add up what was paid for calls whose cost is known, less a ``rebate``; None if calls were
+    paid and the cost of none is known."""
     sent = sum(s.calls - s.cached for s in spent)
     unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
     if unpriced and unpriced == sent:
@@ -99,8 +106,11 @@ def paid_dollars(spent: Sequence[UsageTotals], rebate: float = 0.0) -> float | N
 
 
 def _calls(spent: Sequence[JudgeUsage]) -> str:
-    """Count the calls, and those that the cache answered with what they would have cost."""
+    """Count the calls, those without usage, and those that the cache answered with what they would
+    have cost."""
     text = count_of(sum(s.calls for s in spent), "call")
+    if unreported := sum(s.unreported for s in spent):
+        text += f" ({unreported:,} without the usage, which the server does not report)"
     if not (cached := sum(s.cached for s in spent)):
         return text
     worth = sum(s.cached_cost for s in spent)
@@ -108,14 +118,20 @@ def _calls(spent: Sequence[JudgeUsage]) -> str:
     of_these = "" if unpriced == cached else f"{unpriced:,} "
     parts = [f"{cached:,} from the cache"]
     parts += [f"worth {_dollars(worth)}"] if worth else []
-    parts += [f"{of_these}of unknown price"] if unpriced else []
+    parts += [f"{of_these}of unknown cost"] if unpriced else []
     return f"{text} ({', '.join(parts)})"
 
 
 def _tokens(spent: Sequence[JudgeUsage]) -> str:
+    """Count the tokens of the calls whose usage is known."""
     usages = [s.usage for s in spent]
-    tokens_in = sum(u.input + u.cache_read + u.cache_write for u in usages)
-    return f"{tokens_in:,} input and {sum(u.output for u in usages):,} output tokens"
+    told = sum(s.calls - s.unreported for s in spent)
+    if not told:
+        return "unknown tokens"
+    tokens = f"{sum(u.prompt for u in usages):,} input and {sum(u.output for u in usages):,} output"
+    if any(s.unreported for s in spent):
+        return f"{tokens} tokens of the other {count_of(told, 'call')}"
+    return f"{tokens} tokens"
 
 
 def _dollars(value: float) -> str:
@@ -124,4 +140,4 @@ def _dollars(value: float) -> str:
 
 
 def _unpriced(count: int) -> str:
-    return f"{count_of(count, 'call')} of unknown price"
+    return f"{count_of(count, 'call')} of unknown cost"

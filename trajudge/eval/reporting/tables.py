@@ -262,9 +262,9 @@ def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
     if spent.cached_cost:
         cost += f" + ${spent.cached_cost:.4f} cached"
     if dollars is not None and unpriced:
-        cost += f" + {count_of(unpriced, 'call')} of unknown price"
+        cost += f" + {count_of(unpriced, 'call')} of unknown cost"
     tokens = (
-        usage.input + usage.cache_read + usage.cache_write,
+        usage.prompt,
         usage.cache_read,
         usage.image,
         usage.output,

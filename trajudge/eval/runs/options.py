@@ -56,7 +56,6 @@ def parser() -> Parser:
         prog="trajudge judge",
         description=DESCRIPTION,
         epilog=EPILOG,
-        old={"--of": "--members"},
     )
     judge = made.add_argument_group("the judge")
     judge_options(judge)

@@ -240,7 +240,7 @@ def priced(judged: int, calls: Sequence[Call], asked: set[str]) -> CostEstimate:
     fresh = list(new.values())
     costs = [call.cost for call in fresh if call.cost is not None]
     cost = sum(costs) if len(costs) == len(fresh) else None
-    usage = sum((call.usage for call in fresh), Usage())
+    usage = sum((call.usage for call in fresh if call.usage), Usage())
     return CostEstimate(judged, len(calls), len(calls) - len(fresh), usage, cost)
 
 

@@ -18,7 +18,12 @@ from rich.text import Text
 
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.util.tables import all_folded
-from trajudge.trajectories.util.terminal import JsonLines, one_line, terminal_console
+from trajudge.trajectories.util.terminal import (
+    JsonLines,
+    count_of,
+    one_line,
+    terminal_console,
+)
 
 log = logging.getLogger(__name__)
 
@@ -53,7 +58,7 @@ class RunProgress:
         self.statuses: Counter[Status] = Counter()
         self.cached = 0
         self.cost = 0.0
-        self.unpriced = False
+        self.unpriced = 0
         self.waits = ""
         self._waits_told = False
         self._json = sys.stderr if stream is None and isinstance(sys.stderr, JsonLines) else None
@@ -91,7 +96,7 @@ class RunProgress:
         self.cached += bool(calls) and all(call.cached for call in calls)
         for call in calls:
             if call.cost is None:
-                self.unpriced |= not call.cached
+                self.unpriced += not call.cached
             elif not call.cached:
                 self.cost += call.cost
         self._pace.count(self.statuses.total())
@@ -174,6 +179,7 @@ class RunProgress:
             "failed_before": self.failed_before,
             "cost": round(self.cost, 6),
             "cost_is_complete": not self.unpriced,
+            "calls_of_unknown_cost": self.unpriced,
             "predicted_cost": _rounded(self.predicted_cost, 6),
             "per_second": round(self._pace.rate(time.monotonic()), 3),
             "seconds_left": _rounded(seconds, 1),
@@ -202,7 +208,8 @@ class RunProgress:
         return ", ".join(parts)
 
     def _money(self) -> str:
-        spent = f"${self.cost:.2f}" + (" + calls of unknown price" if self.unpriced else "")
+        unknown = f"{count_of(self.unpriced, 'call')} of unknown cost"
+        spent = f"${self.cost:.2f}" + (f" + {unknown}" if self.unpriced else "")
         predicted = self.predicted_cost
         return f"{spent} of about ${predicted:.2f}" if self.left and predicted else spent
 

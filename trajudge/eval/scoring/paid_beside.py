@@ -43,23 +43,26 @@ def paid_beside(
     among_unpriced = is_unknown | (is_held & (paid.dollars == 0))
     unpriced = np.maximum(paid.unpriced - among_unpriced, 0)
     reply = np.where(is_held & ~among_unpriced, held, 0.0)
-    reply = np.where(is_unknown & (paid.unpriced == 0), paid.dollars, reply)  # then it was known
+    # What was reserved for it counts, or its price was known when it was paid.
+    is_presumed = is_unknown & (paid.unpriced == 0)
+    reply = np.where(is_presumed, paid.dollars, reply)
     more = paid.dollars - reply
     return PaidBeside(
         dollars=float(np.maximum(more, 0.0).sum()),
         unpriced=int(unpriced.sum()),
         rebate=float(np.maximum(-more, 0.0).sum()),
+        presumed=float(paid.dollars[is_presumed].sum()),
     )
 
 
 def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
     """Add up what several runs paid beside."""
-    dollars = rebate = 0.0
+    dollars = rebate = presumed = 0.0
     unpriced = 0
     for part in parts:
         dollars, rebate = dollars + part.dollars, rebate + part.rebate
-        unpriced += part.unpriced
-    return PaidBeside(dollars=dollars, unpriced=unpriced, rebate=rebate)
+        unpriced, presumed = unpriced + part.unpriced, presumed + part.presumed
+    return PaidBeside(dollars=dollars, unpriced=unpriced, rebate=rebate, presumed=presumed)
 
 
 def _by_request(payments: Path) -> _Requests | None:

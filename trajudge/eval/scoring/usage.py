@@ -46,6 +46,7 @@ def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
         cached_cost=sum(stage.cached_cost for stage in stages),
         cached_unpriced=sum(stage.cached_unpriced for stage in stages),
         seconds=sum(stage.seconds for stage in stages),
+        unreported=sum(stage.unreported for stage in stages),
     )
 
 
@@ -76,6 +77,7 @@ def _stage(name: str, requests: _Requests, mine: Bools) -> StageUsage:
         stage=name,
         calls=len(cost),
         usage=Usage(**dict(zip(USAGE_FIELDS, tokens, strict=True))),
+        unreported=int((~is_priced & ~requests.usage[:, mine].any(axis=0)).sum()),
         cost=_sum(cost[is_priced]) if is_priced.any() else None,
         unpriced=int((~is_priced).sum()),
         cached=int(cached.sum()),

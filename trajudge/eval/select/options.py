@@ -25,11 +25,6 @@ def parser() -> argparse.ArgumentParser:
         prog="trajudge select",
         description=_DESCRIPTION,
         epilog=_EPILOG,
-        old={
-            "--only": "--judge",
-            "--joint-only": "--ensembles-only",
-            "--threshold": "--thresholds",
-        },
     )
     add = OptionAdder(made)
     add.runs()

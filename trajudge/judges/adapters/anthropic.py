@@ -120,12 +120,20 @@ def read_message(content: dict[str, Any], *, where: str) -> Reply:
     )
 
 
-def _usage(fields: object) -> Usage:
-    details = fields.get("output_tokens_details") if isinstance(fields, dict) else None
+def _usage(fields: object) -> Usage | None:
+    """Parse token counts, None where the prompt's or the answer's are not reported."""
+    if not isinstance(fields, dict) or fields.get("output_tokens") is None:
+        return None
+    counts = (
+        count(fields, "input_tokens"),
+        count(fields, "cache_read_input_tokens"),
+        count(fields, "cache_creation_input_tokens"),
+        count(fields, "output_tokens"),
+        count(fields.get("output_tokens_details"), "thinking_tokens"),
+    )
+    if None in counts or not any(counts[:3]):
+        return None
+    sent, cached, written, output, thought = (number or 0 for number in counts)
     return Usage(
-        input=count(fields, "input_tokens"),
-        cache_read=count(fields, "cache_read_input_tokens"),
-        cache_write=count(fields, "cache_creation_input_tokens"),
-        output=count(fields, "output_tokens"),
-        reasoning=count(details, "thinking_tokens"),
+        input=sent, cache_read=cached, cache_write=written, output=output, reasoning=thought
     )

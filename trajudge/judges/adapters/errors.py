@@ -18,6 +18,7 @@
         └── NoAccess           no request of this run can succeed
             ├── AuthFailed     401, a missing or wrong key
             ├── NoCredit       402, an account that cannot pay
+            ├── AccountClosed  an organisation or a country that is not served
             └── UnknownModel   404, a model that the server does not serve
 """
 
@@ -108,6 +109,10 @@ class AuthFailed(NoAccess):
 
 class NoCredit(NoAccess):
     """The account cannot pay."""
+
+
+class AccountClosed(NoAccess):
+    """The provider serves nobody of this account, or of this place."""
 
 
 class UnknownModel(NoAccess):

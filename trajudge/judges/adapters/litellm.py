@@ -27,8 +27,8 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.adapters.litellm_errors import (
     ServerAnswer,
-    ended_without_word,
     is_unreached,
+    own_completion,
     own_kind,
     server_answer,
     unread_completion,
@@ -145,7 +145,6 @@ class LiteLLMAdapter:
         return {}
 
     async def send(self, request: Request) -> AdapterResponse:
-        messages = [turn(message, _data_url) for message in request.messages]
         asked, wanted = split(request.parameters)
         told = self.told(request.parameters, request.model)
         told |= {"extra_body": asked.body} if asked.body else {}
@@ -155,6 +154,8 @@ class LiteLLMAdapter:
         while True:
             chosen = self._unsupported.apply(request.model, wanted)
             parameters = {**chosen, **told}
+            joins = self._unsupported.joins_texts(request.model)
+            messages = [turn(message, _data_url, joins=joins) for message in request.messages]
             try:
                 seeded = of_sample(parameters, request.sample)
                 content, headers = await self._complete(request.model, messages, seeded)
@@ -168,7 +169,7 @@ class LiteLLMAdapter:
                     raise (self._without_key(answer.error) or self._mapped(error, answer)) from None
         reply = self._read(content)
         seconds = perf_counter() - started
-        sent = parameters | asked.shown_headers
+        sent = parameters | asked.shown_headers | self._unsupported.shown(request.model)
         reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
         return AdapterResponse(reply, rate_headers(headers))
 
@@ -189,20 +190,27 @@ class LiteLLMAdapter:
             if details.get("log_event_type") == "post_api_call":
                 heard.append(details.get("original_response"))
 
-        response = await self._sdk.acompletion(
-            model=model,
-            messages=messages,
-            timeout=self._timeout,
-            num_retries=0,
-            max_retries=0,
-            logger_fn=listen,
-            **self._server(),
-            **({"extra_headers": self._headers} if self._headers else {}),
-            **parameters,
-        )
+        try:
+            response = await self._sdk.acompletion(
+                model=model,
+                messages=messages,
+                timeout=self._timeout,
+                num_retries=0,
+                max_retries=0,
+                logger_fn=listen,
+                **self._server(),
+                **({"extra_headers": self._headers} if self._headers else {}),
+                **parameters,
+            )
+        except self._base_error:
+            if heard and (own := own_completion(heard[-1])):
+                return own, {}  # an answer that litellm cannot read is paid all the same
+            raise
         content = storable(response.model_dump())
-        if heard and ended_without_word(heard[-1]):
-            content["choices"][0]["finish_reason"] = None
+        if heard and (own := own_completion(heard[-1])):
+            content["usage"] = own.get("usage")  # litellm puts zeros for none, and reads strings
+            if own["choices"][0].get("finish_reason") is None:
+                content["choices"][0]["finish_reason"] = None  # litellm says "stop"
         return content, getattr(response, "_response_headers", None) or {}
 
     def _read(self, content: dict[str, Any]) -> Reply:

@@ -98,13 +98,13 @@ def unread_completion(error: Exception, where: str) -> dict[str, Any] | None:
     return None
 
 
-def ended_without_word(original: object) -> bool:
-    """Tell whether the completion as the server sent it has no finish reason, where litellm would
-    say ``stop``."""
+def own_completion(original: object) -> dict[str, Any] | None:
+    """Return the completion as the server sent it, None if that does not speak OpenAI's
+    protocol."""
     content = _completion(original, "") if isinstance(original, str) else None
     choices = content.get("choices") if content else None
     first = choices[0] if isinstance(choices, list) and choices else None
-    return isinstance(first, dict) and first.get("finish_reason") is None
+    return content if isinstance(first, dict) else None
 
 
 def _completion(body: str | bytes, where: str) -> dict[str, Any] | None:

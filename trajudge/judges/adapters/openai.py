@@ -73,7 +73,9 @@ class OpenAIAdapter(ProviderAdapter):
         return chat_fields(parameters, host_of(self._url), model.rpartition("/")[2].lower())
 
     def _prompt(self, request: Request) -> dict[str, Any]:
-        return {"messages": [turn(message, self._url_of) for message in request.messages]}
+        joins = self._unsupported.joins_texts(request.model)
+        turns = [turn(message, self._url_of, joins=joins) for message in request.messages]
+        return {"messages": turns}
 
     def _url_of(self, picture: Picture) -> orjson.Fragment:
         return self._images.string(picture, f"data:{picture.media_type};base64,")

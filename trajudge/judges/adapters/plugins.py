@@ -2,7 +2,8 @@
 
 Either gives a module with ``adapter(model, *, base_url, timeout, max_connections, dry_run)``, which
 makes a ``judges.adapters.base.Adapter``. ``timeout`` is in seconds for one attempt; a ``dry_run``
-sends nothing, and needs no key.
+sends nothing, and needs no key. To the endpoint is added a hash of the module's content: replies of
+another version of the file are never taken for its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable
 from functools import wraps
+from hashlib import sha256
+from pathlib import Path
+from types import ModuleType
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Request
@@ -22,7 +26,8 @@ DOOR = Door(group="trajudge.adapters", option="--adapter")
 
 def adapter_factory(name: str) -> Callable[..., Adapter]:
     """Return what makes a user's adapter. Raises UserError if there is none of that name."""
-    make = getattr(DOOR.module(name), "adapter", None)
+    module = DOOR.module(name)
+    make = getattr(module, "adapter", None)
     if not callable(make):
         raise UserError(
             f"--adapter {name}: defines no adapter: write  def adapter(model, *, base_url, "
@@ -44,11 +49,21 @@ def adapter_factory(name: str) -> Callable[..., Adapter]:
         for part in ("name", "endpoint"):
             if not isinstance(getattr(made, part, None), str):
                 raise UserError(f"--adapter {name}: has no {part}, a str: see Adapter")
+        made.endpoint = f"{made.endpoint}#{_digest(module)}"
         made.send = _explained(name, made.send)
         adapter: Adapter = made
         return adapter
 
     return checked
+
+
+def _digest(module: ModuleType | None) -> str:
+    """Return a hash of the file in which a module stands."""
+    known: str | None = getattr(module, "__digest__", None)
+    file = getattr(module, "__file__", None)
+    if known is None and file:
+        known = sha256(Path(file).read_bytes()).hexdigest()
+    return (known or "")[:16]
 
 
 def _explained(name: str, send: Callable[[Request], Awaitable[object]]) -> Send:

@@ -139,10 +139,10 @@ class ProviderAdapter(ABC):
 
     async def send(self, request: Request) -> AdapterResponse:
         wanted, told, shown_headers = self._translated(request)
-        prompt = self._prompt(request)
         served = request.model.removeprefix(f"{self.name}/")
         started = perf_counter()
         while True:
+            prompt = self._prompt(request)
             parameters = merged(self._unsupported.apply(request.model, wanted), told)
             seeded = of_sample(parameters, request.sample)
             answered = await self._post({"model": served, **prompt, **seeded})
@@ -164,7 +164,7 @@ class ProviderAdapter(ABC):
                 raise await self._suggesting(error, served)
         reply = self._read(answered.content, self._where)
         seconds = perf_counter() - started
-        sent = parameters | shown_headers
+        sent = parameters | shown_headers | self._unsupported.shown(request.model)
         vars(reply).update(seconds=seconds, parameters=sent)  # nobody else holds it yet
         return AdapterResponse(reply, rate_headers(answered.headers))
 
@@ -190,7 +190,8 @@ class ProviderAdapter(ABC):
         served = request.model.removeprefix(f"{self.name}/")
         seeded = of_sample(parameters, request.sample)
         body = {"model": served, **self._prompt(request), **seeded}
-        return BatchBody(body, parameters | shown_headers)
+        shown = parameters | shown_headers | self._unsupported.shown(request.model)
+        return BatchBody(body, shown)
 
     def batch_reply(
         self, content: dict[str, Any], parameters: Mapping[str, JsonValue], *, where: str = ""

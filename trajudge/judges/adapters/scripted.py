@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 
 import orjson
@@ -43,7 +44,7 @@ class ScriptedAdapter:
     async def send(self, request: Request) -> AdapterResponse:
         reply = self._reply_to(request)
         if isinstance(reply, str):
-            usage = Usage(input=len(prompt_of(request)) // 4, output=len(reply) // 4)
+            usage = Usage(input=_tokens(prompt_of(request)), output=_tokens(reply))
             reply = Reply(text=reply, usage=usage)
         if reply.parameters is not request.parameters:
             update = {"model": request.model, "parameters": request.parameters}
@@ -58,11 +59,13 @@ def from_file(path: str | None) -> ScriptedAdapter:
     """Make an adapter that answers from a JSON Lines file: the first line that matches the prompt.
 
     It does not depend on the order in which requests arrive, so a resumed run gets the same
-    replies. Raises UserError for a file that cannot be read, naming the line.
+    replies. Its endpoint, and with it the cache of replies, goes by what the lines say. Raises
+    UserError for a file that cannot be read, naming the line.
     """
     if path is None:
         raise UserError("--adapter scripted needs a file of replies: add --script FILE.jsonl")
     lines = read_script(Path(path))
+    digest = sha256(b"\n".join(line.model_dump_json().encode() for line in lines)).hexdigest()
 
     def reply_to(request: Request) -> Reply:
         prompt = prompt_of(request)
@@ -71,7 +74,7 @@ def from_file(path: str | None) -> ScriptedAdapter:
                 return _play(line, prompt, request)
         raise errors.BadRequest(f"no line of {path} matches the prompt")
 
-    return ScriptedAdapter(reply_to, endpoint=f"scripted:{Path(path).name}")
+    return ScriptedAdapter(reply_to, endpoint=f"scripted:{digest[:16]}")
 
 
 def read_script(path: Path) -> list[ScriptedReply]:
@@ -109,7 +112,7 @@ def prompt_of(request: Request) -> str:
 def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
     if line.error:
         raise _ERRORS[line.error](line.text or "scripted")
-    tokens = {"input": len(prompt) // 4, "output": len(line.text) // 4}
+    tokens = {"input": _tokens(prompt), "output": _tokens(line.text)}
     fields = {
         "text": line.text,
         "finish": line.finish,
@@ -118,6 +121,10 @@ def _play(line: ScriptedReply, prompt: str, request: Request) -> Reply:
         "parameters": request.parameters,
     }
     return checked(Reply, _NO_REPLY | fields)
+
+
+def _tokens(text: str) -> int:
+    return max(1, len(text) // 4)
 
 
 _NO_REPLY, _NO_TOKENS = defaults_of(Reply), defaults_of(Usage)

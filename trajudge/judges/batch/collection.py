@@ -23,7 +23,7 @@ from trajudge.judges.batch.records import BatchRow, LineResult, OpenLine, Reques
 from trajudge.judges.batch.service import BatchService
 from trajudge.judges.engine.store.cache import Cache
 from trajudge.judges.engine.store.rows import Outcome
-from trajudge.judges.model import Usage
+from trajudge.judges.model import Reply, Usage
 
 log = logging.getLogger(__name__)
 
@@ -40,11 +40,13 @@ class LineExpired(Retryable):
 @dataclass
 class BatchCollection:
     """What one batch brought: requests that are ``answered`` (an error that is kept among them),
-    and why the others failed; None where the same line may be sent again with a parameter less."""
+    and why the others failed; None where the same line may be sent again with a parameter less.
+    ``overrun`` is the dearest line's cost as a multiple of what was reserved for it, at least 1."""
 
     answered: set[str] = field(default_factory=set)
     failed: dict[str, CallFailed | None] = field(default_factory=dict)
     duplicates: int = 0
+    overrun: float = 1.0
 
 
 async def collect(
@@ -109,12 +111,13 @@ class _Reading:
             log.info("batch %s: a result of no request of ours", self.row.id)
             return
         is_first = not (request in self.collection.answered or request in self.collection.failed)
-        usage = Usage()
+        usage: Usage | None = None
+        is_billed = False
         try:
             outcome: Outcome = self._outcome(result)
-            usage = getattr(outcome, "usage", None) or usage
+            usage, is_billed = outcome.usage, isinstance(outcome, Reply)
         except CallFailed as error:
-            usage = error.usage or usage
+            usage, is_billed = error.usage, isinstance(error, BadReply)
             if is_first:
                 self.collection.failed[request] = error
                 if result.where and isinstance(error, Retryable):
@@ -127,9 +130,14 @@ class _Reading:
                 self.collection.answered.add(request)
                 self.kept[request] = outcome
         # Whatever comes twice is billed twice.
-        cost = self.dollars(self.row, usage)
-        if cost is None and usage != Usage():
+        cost = None if usage is None else self.dollars(self.row, usage)
+        reserved = self.lines[request].reserved
+        if cost is not None:
+            if reserved:
+                self.collection.overrun = max(self.collection.overrun, cost / reserved)
+        elif is_billed or usage is not None:
             self._unpriced.add(request)
+            cost = reserved
         self._paid[request] = self._paid.get(request, 0.0) + (cost or 0.0)
         self.collection.duplicates += not is_first
 

@@ -8,6 +8,7 @@ each time by the reply before, is complete after three rounds.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from contextvars import ContextVar
@@ -95,6 +96,7 @@ class BatchCollector:
     live: set[str] = field(default_factory=set)
     attempts: Counter[str] = field(default_factory=Counter)
     deferred: float = 0.0
+    correction: float = 1.0
 
     def begin_round(self, under_way: Collection[str], spent: float) -> None:
         """Forget the lines of the round before; ``under_way`` are requests in open batches, those
@@ -120,7 +122,8 @@ class BatchCollector:
         if request.hash in spool.requests:
             return
         as_cached = worst.model_copy(update={"input": 0, "cache_write": worst.input})
-        reserved = max(self.dollars(request.model, one) for one in (worst, as_cached))
+        dearest = max(self.dollars(request.model, one) for one in (worst, as_cached))
+        reserved = dearest * self.correction
         planned = sum(one.reserved for one in self.spools.values())
         if self.limit is not None and self.spent + planned + reserved > self.limit:
             self.deferred = max(self.deferred, reserved)
@@ -131,7 +134,16 @@ class BatchCollector:
         spool.add(BatchLine(request.hash, line, made.parameters, tokens, reserved))
 
     def note(self, collection: BatchCollection) -> None:
-        """Take in what a batch brought. Raises UserError where no request can succeed."""
+        """Take in what a batch brought: where a line cost more than was reserved for it, more is
+        reserved for all that follow. Raises UserError where no request can succeed."""
+        if collection.overrun > 1:
+            if self.limit is not None and self.correction == 1:
+                sys.stderr.write(
+                    f"warning: a line of a batch cost {collection.overrun:.1f} times what was "
+                    "reserved for it: its server ignores --max-tokens, or counts more tokens: as "
+                    "much more is reserved for every line that follows\n"
+                )
+            self.correction *= collection.overrun
         self.collected |= collection.answered
         self.unanswered -= collection.answered
         for request, error in collection.failed.items():

@@ -52,14 +52,14 @@ CREATE TABLE IF NOT EXISTS lines (
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX IF NOT EXISTS one_open_batch ON lines (request) WHERE outcome = 'open';
 """
-UNPRICED = "unknown price"
+UNPRICED = "unknown cost"
 _IS_UNPRICED = f"detail LIKE '{UNPRICED}%'"
 _COLUMNS = ", ".join(BatchRow._fields)
 
 
 class LineOutcome(NamedTuple):
     """How a line ended: ``done`` or ``failed``, the dollars that it cost, and why it failed; before
-    that UNPRICED where nobody knows what its answer cost."""
+    that UNPRICED where nobody knows what its answer cost: ``paid`` is then what was reserved."""
 
     request: str
     outcome: str
@@ -214,14 +214,14 @@ class Ledger:
             (run,),
         )
         for batch, request, paid, unpriced, answered in rows:
-            dollars = None if unpriced else paid
+            dollars = None if unpriced and not paid else paid
             yield PaidLine(f"{batch}-{request.hex()}", request.hex(), dollars, bool(answered))
 
     def counts(self, batch: str) -> Mapping[str, LineCounts]:
         """Count the lines of a batch by outcome."""
         rows = self._connection.execute(
-            f"SELECT outcome, COUNT(*), SUM(reserved), SUM(paid), SUM({_IS_UNPRICED}) "  # noqa: S608 - constants
-            "FROM lines WHERE batch = ? GROUP BY outcome",
+            f"SELECT outcome, COUNT(*), SUM(reserved), SUM(paid * NOT {_IS_UNPRICED}), "  # noqa: S608 - constants
+            f"SUM({_IS_UNPRICED}) FROM lines WHERE batch = ? GROUP BY outcome",
             (batch,),
         )
         return {kind: LineCounts(*sums) for kind, *sums in rows}

@@ -69,8 +69,8 @@ class OpenLine(NamedTuple):
 
 
 class PaidLine(NamedTuple):
-    """A line that cost something, ``dollars`` None if its price is not known; ``attempt`` names it
-    among all lines of a run's batches."""
+    """A line that cost something, ``dollars`` None if its cost is not known and nothing was
+    reserved for it; ``attempt`` names it among all lines of a run's batches."""
 
     attempt: str
     request: str

@@ -18,7 +18,7 @@ from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.protocols.reasoning import NAMES
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.estimates import expected_usage, most_usage
-from trajudge.judges.calls.image_limits import image_limits, image_pricing
+from trajudge.judges.calls.image_limits import image_limits
 from trajudge.judges.calls.parameters import read_parameters
 from trajudge.judges.calls.prices import find_price
 from trajudge.judges.calls.readiness import wait_until_ready
@@ -84,12 +84,12 @@ class ModelHandle:
 
     @property
     def images(self) -> ImageLimits:
-        return image_limits(self.model, self.known)
+        return image_limits(self.known)
 
     @property
     def pricing(self) -> ImagePricing:
         """By whose formula an image is counted in tokens."""
-        return image_pricing(self.model)
+        return self.known.image_pricing
 
     @property
     def gives_logprobs(self) -> bool:
@@ -232,7 +232,7 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
     """Make one model from the options of its calls. Raises UserError for what cannot work."""
     own = OwnModels(calls.models, calls.prices)
     entry = own.entry(named)
-    known = capability(named).model_copy(update=entry.facts)
+    known = capability(entry.same_as or named).model_copy(update=entry.facts)
     asked = read_parameters(calls, known, entry.parameters)
     adapter, model = make_adapter(
         named,
@@ -246,11 +246,12 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
         headers=asked.headers,
     )
     if calls.wait and adapter.endpoint.startswith("http") and not calls.dry_run:
-        wait_until_ready(adapter.endpoint, calls.wait)
+        wait_until_ready(adapter.endpoint.partition("#")[0], calls.wait)
     if isinstance(adapter, TakesReasoning):
         adapter.told(asked.parameters, model)
     folder = cache_path(calls.cache).parent
-    window = find_window(model, adapter, calls, folder, of_file=entry.context)
+    of_file = entry.context or (known.context if entry.same_as else None)
+    window = find_window(model, adapter, calls, folder, of_file=of_file)
     priced = own.price(named) or find_price(named, adapter, folder)
     known = known.model_copy(update={"context": window.tokens})
     handle = ModelHandle(model, adapter, known, window, asked.parameters, priced, calls)

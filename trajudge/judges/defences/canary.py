@@ -20,15 +20,14 @@ from trajudge.judges.defences.messages import before_material, notices
 from trajudge.judges.defences.nonce import nonce_of
 from trajudge.judges.defences.wrapping import DefendedJudge
 from trajudge.judges.model import Judge, ModelClient, Reply
-from trajudge.judges.replies.parsing import without_thinking
-from trajudge.judges.replies.stage_replies import ReplyParseError
+from trajudge.judges.replies import ReplyParseError, check_reply
 from trajudge.trajectories.model import Trajectory
+from trajudge.trajectories.thoughts import split_thoughts
 
 _LINE = re.compile(
     r"^[^\w\n]{0,8}check[^\w\n]{1,8}(\w{1,40})[^\w\n]{0,8}$\n?", re.IGNORECASE | re.MULTILINE
 )
 _FIELD = re.compile(r'(?<!\\)"check"\s{0,8}:\s{0,8}"(\w{1,40})"')
-_REASONING = re.compile(r"<(/?)reasoning>", re.IGNORECASE)
 
 
 class CanaryJudge(DefendedJudge):
@@ -48,7 +47,8 @@ class _CanaryClient(BaseClient):
         self._ask, self._seed = ask, seed
 
     async def answer(self, call_args: CallArgs) -> Reply:
-        """Raise ReplyParseError for a reply without its word, or with the planted one."""
+        """Raise ReplyParseError for a reply without its word, or with the planted one, and what
+        ``check_reply`` raises."""
         messages = call_args.messages
         word, planted = (nonce_of(name, self._seed, messages) for name in ("canary", "planted"))
         text = notices().render("canary", word=word, planted=planted)
@@ -57,15 +57,14 @@ class _CanaryClient(BaseClient):
             self._ask,
             call_args._replace(messages=before_material(messages, text), assume=assume),
         )
-        if reply.finish == "refused":
-            return reply
+        check_reply(reply)
         _check(reply, word, planted, call_args.parameters)
         return reply.model_copy(update={"text": _LINE.sub("", reply.text)})
 
 
 def _check(reply: Reply, word: str, planted: str, parameters: Mapping[str, JsonValue]) -> None:
     """Raise ReplyParseError unless the reply outside of its reasoning holds the one word."""
-    text = _without_reasoning(without_thinking(reply.text))
+    text = split_thoughts(reply.text, reasoning=True).answer
     words = {found.lower() for found in _LINE.findall(text)}
     if "response_format" in parameters:
         words |= {found.lower() for found in _FIELD.findall(text)}
@@ -73,11 +72,3 @@ def _check(reply: Reply, word: str, planted: str, parameters: Mapping[str, JsonV
         raise ReplyParseError("canary: the reply follows an instruction in the material", reply)
     if words != {word}:
         raise ReplyParseError("canary: the reply lacks the word that was asked for", reply)
-
-
-def _without_reasoning(text: str) -> str:
-    """Cut out what stands between the first opening and the last closing tag."""
-    tags = list(_REASONING.finditer(text))
-    opened = next((tag.start() for tag in tags if not tag[1]), None)
-    closed = max((tag.end() for tag in tags if tag[1]), default=0)
-    return text if opened is None or closed < opened else text[:opened] + text[closed:]

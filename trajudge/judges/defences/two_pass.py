@@ -13,7 +13,7 @@ from trajudge.judges.client import BaseClient, CallArgs, pass_on
 from trajudge.judges.defences.hide import without
 from trajudge.judges.defences.wrapping import DefendedJudge
 from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
-from trajudge.judges.replies.stage_replies import gather_bounded
+from trajudge.judges.replies import gather_bounded
 from trajudge.trajectories.model import Trajectory
 
 WITH, WITHOUT = "with_claims", "without_claims"

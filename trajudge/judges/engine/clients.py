@@ -179,7 +179,7 @@ class DryRunClient(_LedgerClient[DryRunRoute]):
             request,
             finish="not sent",
             usage=usage,
-            cost=self._price(route.model, usage),
+            cost=0.0 if known else self._price(route.model, usage),
             cached=known is not None,
         )
         if isinstance(known, Refused | ContextOverflow):
@@ -192,7 +192,7 @@ def _call(
     request: Request,
     *,
     finish: str,
-    usage: Usage,
+    usage: Usage | None,
     cost: float | None,
     text: str = "",
     seconds: float = 0.0,

@@ -17,6 +17,7 @@ from trajudge.judges.adapters.errors import (
     Overloaded,
     RateLimited,
     Refused,
+    Retryable,
     ServerFailed,
     Unreachable,
 )
@@ -205,12 +206,13 @@ class Engine:
             worst = worst_case(request) if worst_case else expected()
         try:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
-        except (Refused, ContextOverflow) as outcome:
-            if not isinstance(outcome, Blocked):
+        except CallFailed as outcome:
+            if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
                 await self._keep(request, outcome)
-            raise
-        except CallFailed:
-            self.counts.failed += 1
+            else:
+                self.counts.failed += 1
+            if isinstance(outcome, Retryable):
+                self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
         await self._keep(request, reply)
         return reply
@@ -253,7 +255,8 @@ class Engine:
         self.budget.settle(reservation, sent.reply.usage)
         self.counts.answered += 1
         self._circuit_breaker.answered()
-        tokens = tokens_of(sent.reply.usage) if counted else None
+        usage = sent.reply.usage
+        tokens = tokens_of(usage) if counted and usage is not None else None
         self.limiter.answered(permit, sent.limits, tokens)
         return sent.reply
 
@@ -283,5 +286,11 @@ class Engine:
                 self.limiter.server_failed(permit, error.retry_after)
             case _:
                 self.limiter.release(permit)
+        self._end_run(unrecoverable, error)
+
+    def _end_run(self, unrecoverable: UserError | None, error: CallFailed) -> None:
+        """Send nothing any more. Raises what is ``unrecoverable``, if anything is."""
         if unrecoverable is not None:
+            if self._stopped is None:
+                self.stop(unrecoverable)
             raise unrecoverable from error

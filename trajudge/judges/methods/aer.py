@@ -14,12 +14,12 @@ from trajudge.judges.prompting.truncated_prompts import (
     conversation,
     template_variables,
 )
-from trajudge.judges.replies.parsing import parse_status_line
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
     error_context,
     nonempty_text,
     parse_complete_reply,
     parse_reply,
+    parse_status_line,
 )
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Observation, Record, Trajectory

@@ -17,8 +17,7 @@ from trajudge.judges.client import BaseClient, CallArgs, pass_on
 from trajudge.judges.judging import FAILURES
 from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
 from trajudge.judges.registry import make_judge, needs_of, with_model
-from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.stage_replies import error_context, gather_bounded
+from trajudge.judges.replies import ParseFailure, error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
 from trajudge.trajectories.util.errors import UserError

@@ -16,13 +16,18 @@ from trajudge.judges.prompting.truncated_prompts import (
     conversation,
     prompt_tokens,
 )
-from trajudge.judges.replies.json_replies import number_in, parse_json
-from trajudge.judges.replies.parsing import ParseFailure, parse_grade_line, without_thinking
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import (
+    MissingMark,
+    number_in,
+    parse_grade_line,
+    parse_json,
+    parse_reply,
+)
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation
+from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.trajectories.truncation import TruncationLevel, cut_middle
 
 _SCORES = ("success", "efficiency", "self_correction")
@@ -129,14 +134,14 @@ def parse_scores(text: str) -> tuple[list[float], str]:
     """
     try:
         fields = parse_json(text, _SCORES).fields
-    except ParseFailure as failure:
+    except MissingMark as missing:
         grade = partial(parse_grade_line, text, low=0, high=1)
         try:
             grades = [grade(name=name.replace("_", "-")) for name in _SCORES]
-        except ParseFailure:
-            raise failure from None
+        except MissingMark:
+            raise missing from None
         return [entry.value for entry in grades], grades[0].reasoning
-    analysis = without_thinking(text).rpartition("{")[0]
+    analysis = without_thoughts(text).rpartition("{")[0]
     return [number_in(fields, name, 0, 1) for name in _SCORES], _FENCE.sub("", analysis).strip()
 
 

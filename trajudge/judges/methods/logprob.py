@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import Field
 
-from trajudge.judges.adapters.errors import BadRequest, ContextOverflow, Refused
+from trajudge.judges.adapters.errors import BadRequest, ContextOverflow
 from trajudge.judges.model import Message, ModelClient, Picture, Reply, Text, Verdict
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.prompting.truncated_prompts import (
@@ -18,12 +18,13 @@ from trajudge.judges.prompting.truncated_prompts import (
     prompt_tokens,
     template_variables,
 )
-from trajudge.judges.replies.parsing import ParseFailure, normalise
+from trajudge.judges.replies import ParseFailure, check_reply, normalise
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, page_needs
 from trajudge.trajectories.represent import Representation, final_screenshot
+from trajudge.trajectories.thoughts import split_thoughts
 from trajudge.trajectories.truncation import Elision, TruncatedView, views
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
@@ -96,28 +97,34 @@ def probability_of_yes(reply: Reply) -> float:
     thoughts among the tokens (vLLM gives theirs too) are passed over.
 
     Raises Refused, BadRequest if the reply carries no token probabilities, ParseFailure if its
-    first word is neither.
+    first word is neither, or contradicted by a later one.
     """
-    if reply.finish == "refused":
-        raise Refused("the model declined to answer")
+    check_reply(reply)
     content = reply.logprobs.get("content") if isinstance(reply.logprobs, dict) else None
     if not isinstance(content, list) or not content:
         raise BadRequest(
             "no token probabilities came with the reply: the logprob judge needs a model and a "
             "server that give logprobs"
         )
-    for token in _after_thoughts(content):
-        word = normalise(_text(token))
-        if word in ("yes", "no") and isinstance(token, dict):
-            return _share(token)
-        if word:
-            break
-    raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
+    worded = [(word, token) for token in _answer(content) if (word := normalise(_text(token)))]
+    words = [word for word, _ in worded if word in ("yes", "no")]
+    if not worded or worded[0][0] not in ("yes", "no") or not isinstance(worded[0][1], dict):
+        raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, neither Yes nor No")
+    if len(set(words)) > 1:
+        raise ParseFailure(f"the model answered {reply.text.strip()[:40]!r}, both Yes and No")
+    return _share(worded[0][1])
 
 
-def _after_thoughts(tokens: list[Any]) -> list[Any]:
-    ends = [place for place, token in enumerate(tokens) if _text(token).strip() == "</think>"]
-    return tokens[ends[-1] + 1 :] if ends else tokens
+def _answer(tokens: list[Any]) -> list[Any]:
+    """Return the tokens after the thoughts, in whatever wrapper."""
+    written = "".join(map(_text, tokens))
+    answer = split_thoughts(written).answer
+    position, start = 0, written.rfind(answer)
+    for index, token in enumerate(tokens):
+        if position >= start:
+            return tokens[index:] if answer.strip() else []
+        position += len(_text(token))
+    return []
 
 
 def _share(token: Mapping[str, Any]) -> float:

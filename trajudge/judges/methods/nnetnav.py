@@ -11,12 +11,13 @@ from trajudge.judges.model import Message, ModelClient, Text, Verdict
 from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
 from trajudge.judges.prompting.trees import check_trees, two_trees
-from trajudge.judges.replies.parsing import ParseFailure, parse_grade_line
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
+    MissingMark,
     error_context,
     gather_bounded,
     nonempty_text,
     parse_complete_reply,
+    parse_grade_line,
     parse_reply,
 )
 from trajudge.prompts.render import load_prompt
@@ -102,17 +103,17 @@ def parse_reward(text: str) -> Verdict:
     """Parse the verdict in ``Reward: 4``.
 
     A ``Rating: 4``, as the first version of the prompts asked for, is on a scale of its own and
-    tells no optimality. Raises ParseFailure if there is neither.
+    tells no optimality. Raises ParseFailure if there is neither, or one that cannot be read.
     """
     grade = partial(parse_grade_line, text, low=1, high=5)
     try:
         reward, thoughts = grade(name="reward")
         optimality = OPTIMALITY.get(int(reward)) if reward == int(reward) else None
-    except ParseFailure as failure:
+    except MissingMark as missing:
         try:
             reward, thoughts = grade(name="rating")
-        except ParseFailure:
-            raise failure from None
+        except MissingMark:
+            raise missing from None
         optimality = None
     return Verdict(
         success=reward >= SUCCESS,

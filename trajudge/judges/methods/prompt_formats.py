@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 from trajudge.judges.model import Message, Part, Picture, Text
 from trajudge.judges.prompting.step_forms import StepForm, rendered_steps
 from trajudge.judges.prompting.truncated_prompts import EMPTY_VIEW, conversation, prompt_tokens
-from trajudge.prompts.published import load_published
+from trajudge.prompts.published import Untrusted, load_published
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import checked
 from trajudge.trajectories.represent import Representation
@@ -126,9 +126,14 @@ class PaperPrompt:
 
     shows_goal_images = False
 
-    def __init__(self, representation: Representation, success: str) -> None:
+    def __init__(
+        self,
+        representation: Representation,
+        success: str,
+        untrusted: Untrusted = "neutralised",
+    ) -> None:
         """Load the prompts. Raises UserError if the package that holds them is not installed."""
-        self._prompt = load_published()
+        self._prompt = load_published(untrusted)
         self.prompt_hash = self._prompt.hash
         self._system = self._prompt.system(success)
         self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
@@ -149,3 +154,8 @@ class PaperPrompt:
         if pictures:
             parts += [Text(text=self._prompt.screenshot_text), *pictures]
         return conversation(self._system, [*parts, Text(text=self._prompt.final)])
+
+    def changes(self, view: TruncatedView) -> int:
+        """Count the places of the view that are not sent as they were recorded."""
+        steps = (text for step in view.steps for text in (step.url, step.action, step.reasoning))
+        return self._prompt.untrusted.changes([view.goal, *steps, view.axtree])

@@ -22,7 +22,7 @@ from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
 from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
     error_context,
     gather_bounded,
     parse_complete_reply,

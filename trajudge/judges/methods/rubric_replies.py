@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from trajudge.judges.model import Verdict
-from trajudge.judges.replies.json_replies import flag, number_in, parse_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure, flag, number_in, parse_json
 
 _MOST_CRITERIA = 10
 _LONGEST_CRITERION = 500

@@ -19,9 +19,15 @@ from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tok
 from trajudge.judges.prompting.screenshots import Shot, evenly_spaced
 from trajudge.judges.prompting.step_forms import StepForm
 from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
-from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json, whole_number_in
-from trajudge.judges.replies.parsing import parse_tags
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import (
+    answer_schema,
+    flag,
+    parse_json,
+    parse_reply,
+    parse_tags,
+    whole_number_in,
+)
+from trajudge.prompts.published import CHANGES, Untrusted
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, Shown, page_needs
@@ -35,7 +41,8 @@ class SimplifiedOptions(Record):
     own or the published ones; ``max_prompt_tokens`` is what the model's window leaves for the
     prompt, pictures included. Three are there to measure what a verdict owes to them: the rendering
     of the ``steps``, the place of the ``elision`` of a run that is too long, and the ``wording`` of
-    the instructions (``swapped``: the words of each verdict in the other order)."""
+    the instructions (``swapped``: the words of each verdict in the other order). ``untrusted``:
+    whether the published prompts send what pages and agents wrote neutralised or as recorded."""
 
     representation: Representation = Representation.AXTREE
     success: Literal["first", "last"] = "first"
@@ -47,6 +54,7 @@ class SimplifiedOptions(Record):
     steps: StepForm = added("tags")
     elision: Elision = added("middle")
     wording: Wording = added("usual")
+    untrusted: Untrusted = "neutralised"
 
     @property
     def needs(self) -> Needs:
@@ -65,6 +73,8 @@ class SimplifiedOptions(Record):
             raise ValueError("the published prompts ask for tags and show one frame")
         if self.prompts == "agentrewardbench" and self.is_other_form:
             raise ValueError("the published prompts have one rendering of steps, and one wording")
+        if self.prompts == "trajudge" and self.untrusted != "neutralised":
+            raise ValueError("only the published prompts send text as recorded")
         if self.wording != "usual" and (self.answer != "tags" or self.frames > 1):
             raise ValueError("another wording asks for tags and shows one frame")
         return self
@@ -116,7 +126,10 @@ class Simplified:
                 stated_budget = budget_after_overflow(error, view.tokens + around)
                 shorter.room = None if stated_budget is None else stated_budget - around
                 continue
-            return parse_reply(reply, self._parse)
+            verdict = parse_reply(reply, self._parse)
+            if not isinstance(form, PaperPrompt):
+                return verdict
+            return verdict.model_copy(update={"scores": {CHANGES: float(form.changes(view))}})
         raise overflow or ContextOverflow(
             f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
         )
@@ -124,7 +137,7 @@ class Simplified:
 
 def _form(options: SimplifiedOptions) -> PromptFormat:
     if options.prompts == "agentrewardbench":
-        return PaperPrompt(options.representation, options.success)
+        return PaperPrompt(options.representation, options.success, options.untrusted)
     form: Any = {"answer": options.answer, "frames": options.frames}
     if options.is_other_form:
         form |= {"steps": options.steps, "wording": options.wording}

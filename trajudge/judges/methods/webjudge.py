@@ -13,13 +13,14 @@ from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, V
 from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.pictures import ImageLimits, picture
 from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
-from trajudge.judges.replies.parsing import parse_grade_line, parse_status_line
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
     error_context,
     gather_bounded,
     nonempty_text,
     parse_complete_reply,
+    parse_grade_line,
     parse_reply,
+    parse_status_line,
 )
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Trajectory

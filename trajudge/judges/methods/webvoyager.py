@@ -16,8 +16,7 @@ from trajudge.judges.prompting.truncated_prompts import (
     cut_or_full,
     prompt_tokens,
 )
-from trajudge.judges.replies.parsing import parse_status_line
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import parse_reply, parse_status_line
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory

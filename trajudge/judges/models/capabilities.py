@@ -12,6 +12,7 @@ from typing import Any, Literal
 from trajudge.judges.models.names import model_name
 from trajudge.judges.models.table import row_of_model
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.tokens import ImagePricing
 
 # Tokens of a reply by default: of a model that reasons first, and of any other.
 REASONING_TOKENS = 16_000
@@ -21,8 +22,9 @@ REPLY_TOKENS = 1_024
 class Capability(Record):
     """Capabilities of a model.
 
-    ``context`` and ``output`` in tokens; images by longest side and area in pixels, and bytes of
-    the encoded file. ``temperature``: whether the model takes one while it reasons;
+    ``context`` and ``output`` in tokens; images by longest side and area in pixels, bytes of the
+    encoded file, and by whose formula one is counted in tokens. ``temperature``: whether the model
+    takes one while it reasons;
     ``default_effort``: how it reasons when no effort is named. A Claude is told to think by an
     ``effort``, by ``adaptive_thinking`` or, without that or with ``budget_thinking``, by a budget;
     ``thinks_when_told``: it does not otherwise, unless it ``always_thinks``. ``cache_minimum``: the
@@ -47,6 +49,7 @@ class Capability(Record):
     image_max_side: int = 2048
     image_max_pixels: int = 2048 * 2048
     image_max_bytes: int = 5_000_000
+    image_pricing: ImagePricing = "unknown"
     image_media_types: frozenset[str] = frozenset({"image/png", "image/jpeg", "image/webp"})
 
     def reasons(self, effort: str | None = None, budget: int | None = None) -> bool:

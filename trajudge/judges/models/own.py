@@ -22,8 +22,9 @@ EntryT = TypeVar("EntryT", bound=Record)
 
 
 class ModelEntry(Record):
-    """What the user says of a model; None: what the table says. ``parameters`` are those of every
-    call to it."""
+    """What the user says of a model; None: what the table says. ``same_as`` names the model that
+    answers under this name, as behind a gateway: what is known of that holds. ``parameters`` are
+    those of every call to it."""
 
     context: int | None = Field(default=None, ge=1)
     output: int | None = Field(default=None, ge=1)
@@ -31,13 +32,14 @@ class ModelEntry(Record):
     reasoning: bool | None = None
     structured_output: bool | None = None
     temperature: bool | None = None
+    same_as: str | None = None
     price: Price | None = None
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
         """Return what overrides a ``Capability``."""
-        return self.model_dump(exclude={"price", "parameters"}, exclude_none=True)
+        return self.model_dump(exclude={"same_as", "price", "parameters"}, exclude_none=True)
 
 
 class OwnModels:

@@ -12,7 +12,7 @@ from typing import Literal
 import orjson
 
 from trajudge.prompts.render import Prompt, sendable
-from trajudge.prompts.untrusted import neutralise
+from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
 from trajudge.trajectories.represent import StepLine
 from trajudge.trajectories.truncation import TruncatedView
 
@@ -26,7 +26,7 @@ _ESCAPES = {"\\": "\\\\", "|": "\\|", "\n": "\\n", "\r": "\\r"}
 
 def rendered_steps(prompt: Prompt, form: StepForm, view: TruncatedView) -> str:
     """Render the steps of a view by ``steps_FORM`` of the prompt folder."""
-    steps = [_FORMS[form](_safe(step, prompt.tags)) for step in view.steps]
+    steps = [_FORMS[form](_safe(step, prompt.tags | JUDGE_TAGS)) for step in view.steps]
     return prompt.render(f"steps_{form}", steps=steps, head=view.head, elided=view.elided)
 
 

@@ -48,6 +48,7 @@ class ServerMetrics:
         self._seconds = Histogram(_SECONDS)
         self._values = Histogram(_VALUES)
         self._cost = 0.0
+        self._of_unknown_cost = 0
         self.refused = 0
 
     def add(self, reward: Reward) -> None:
@@ -57,8 +58,9 @@ class ServerMetrics:
         self._seconds.add(reward.seconds)
         if reward.value is not None:
             self._values.add(reward.value)
-        if not reward.cached:
+        if not reward.cached and reward.status is not None:
             self._cost += reward.cost or 0.0
+            self._of_unknown_cost += reward.cost is None
 
     def text(self, gauges: Mapping[str, float]) -> str:
         """Write everything; ``gauges`` are what stands at this moment, by name."""
@@ -70,6 +72,8 @@ class ServerMetrics:
         lines += [f"trajudge_requests_refused_total {self.refused}"]
         lines += ["# TYPE trajudge_cost_dollars_total counter"]
         lines += [f"trajudge_cost_dollars_total {self._cost:.6f}"]
+        lines += ["# TYPE trajudge_rewards_of_unknown_cost_total counter"]
+        lines += [f"trajudge_rewards_of_unknown_cost_total {self._of_unknown_cost}"]
         lines += self._seconds.lines("trajudge_reward_seconds")
         lines += self._values.lines("trajudge_reward_value")
         for name, value in gauges.items():

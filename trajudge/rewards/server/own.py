@@ -238,6 +238,6 @@ def shown(reward: Reward) -> dict[str, Any]:
     return {
         "abstained": float(reward.value is None),
         "probability": -1.0 if reward.probability is None else reward.probability,
-        "cost": reward.cost or 0.0,
+        "cost": -1.0 if reward.cost is None else reward.cost,
         "seconds": reward.seconds,
     }

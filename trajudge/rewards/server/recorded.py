@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, needed_pictures
 from trajudge.trajectories.stored_lines import decode_record
+from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.atomic import write_bytes
 from trajudge.trajectories.util.validation import first_error
 
@@ -52,7 +53,7 @@ class RecordedTrajectories:
     async def push(self, name: str, record: Mapping[str, Any]) -> list[str]:
         """Keep a trajectory, and wake whoever waits for it; the hashes of images that are not here
         yet. Raises NoTrajectory, OSError."""
-        content = orjson.dumps(record)
+        content = python_json.encode(record)
         trajectory = self.read(orjson.loads(content))
         await asyncio.to_thread(self._write, name, content)
         async with self._pushed:

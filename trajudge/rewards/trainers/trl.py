@@ -7,7 +7,8 @@ default aggregation sums a None as 0, so that an abstention counts as a failure:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+import sys
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence, Sized
 from inspect import isawaitable
 from typing import Any
 
@@ -28,14 +29,18 @@ def trajudge_reward(
 ) -> Callable[..., Awaitable[list[float | None]]]:
     """Make the reward function of ``GRPOTrainer(reward_funcs=...)``.
 
-    A completion without a trajectory has no reward. Where TRL offers it, the mean probability and
-    cost and the share of abstentions are logged beside the reward, and why each abstained.
+    A completion without a trajectory has no reward. A keyword that is no column (a value for each
+    completion) is left out of the rows, with a note, once. Where TRL offers it, the mean
+    probability and cost and the share of abstentions are logged beside the reward, and why each
+    abstained.
     """
+
+    noted: set[str] = set()
 
     async def trajudge(
         prompts: Sequence[Any], completions: Sequence[Any], **columns: Any
     ) -> list[float | None]:
-        by_row = {name: column for name, column in columns.items() if name not in _OURS}
+        by_row = _columns(columns, len(completions), noted)
         found = [
             _found(trajectory_of, {"prompt": prompt, "completion": completion, **row})
             for prompt, completion, row in zip(
@@ -50,10 +55,33 @@ def trajudge_reward(
     return trajudge
 
 
+def _columns(given: Mapping[str, Any], count: int, noted: set[str]) -> Mapping[str, Any]:
+    """Return the keywords that hold a value for each of ``count`` completions; note others the
+    first time."""
+    columns = {}
+    for name, column in given.items():
+        if column is None or name in _OURS:
+            continue
+        if _is_column(column, count):
+            columns[name] = column
+        elif name not in noted:
+            noted.add(name)
+            sys.stderr.write(
+                f"note: {name} of the trainer is no column of {count} values: it is not passed "
+                "to trajectory_of\n"
+            )
+    return columns
+
+
+def _is_column(value: object, count: int) -> bool:
+    if isinstance(value, str | bytes | Mapping) or not hasattr(value, "__getitem__"):
+        return False
+    return isinstance(value, Sized) and len(value) == count
+
+
 def _rows(columns: Mapping[str, Any], count: int) -> Iterator[Mapping[str, Any]]:
-    lists = {name: column for name, column in columns.items() if column is not None}
     for place in range(count):
-        yield {name: column[place] for name, column in lists.items()}
+        yield {name: column[place] for name, column in columns.items()}
 
 
 def combine(

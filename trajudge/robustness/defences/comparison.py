@@ -139,12 +139,12 @@ def cost_of(judgments: Sequence[Judgment]) -> JudgingCost:
     """Sum what judgments took, the calls that the cache answered at what they took first."""
     calls = [call for judgment in judgments for call in judgment.calls]
     costs = [call.cost for call in calls if call.cost is not None]
-    usages = [call.usage for call in calls]
+    usages = [call.usage for call in calls if call.usage is not None]
     return JudgingCost(
         judgments=len(judgments),
         undecided=sum(j.status is not Status.OK or j.success is None for j in judgments),
         calls=len(calls),
-        tokens=sum(u.input + u.cache_read + u.cache_write + u.output for u in usages),
+        tokens=sum(u.prompt + u.output for u in usages),
         dollars=sum(costs) if len(costs) == len(calls) else None,
     )
 

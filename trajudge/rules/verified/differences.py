@@ -1,6 +1,6 @@
 """Write DIFFERENCES.md: every difference between the two modes, by examples that were just run.
 
-``python -m rules.verified.differences`` rewrites the file; a test holds it in step.
+``python -m trajudge.rules.verified.differences`` rewrites the file; a test holds it in step.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HEAD = """\
 
 `sound` is the default. `release-1.2.3` does what version 1.2.3 of the published package does, for
 comparison with published results. Both columns of verdicts are computed from the examples by
-`python -m rules.verified.differences`.
+`python -m trajudge.rules.verified.differences`.
 
 ## Values
 """

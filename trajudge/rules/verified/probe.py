@@ -20,7 +20,6 @@ def parser() -> argparse.ArgumentParser:
         "probe",
         "Record what a site's probes say before or after a run.",
         "0 done, 1 a probe had no reply, 2 a mistake in the call or its files",
-        old={"--run": "--run-folder"},
     )
     add = OptionAdder(made)
     add.file("--probes", "probes by name (JSON)", required=True)

@@ -21,7 +21,7 @@ from trajudge.trajectories.hub.fetch_progress import fetch_progress
 from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.hub.prefetch import prefetch
 from trajudge.trajectories.loaders import agentrewardbench
-from trajudge.trajectories.loaders.agentrewardbench_screenshots import Screenshots
+from trajudge.trajectories.loaders.agentrewardbench import Screenshots
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import ALL, EVERYTHING, NO_NEEDS, Needs, Shown, last

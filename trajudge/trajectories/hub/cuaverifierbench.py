@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.trajectories.hub.client import HubClient, Listed
-from trajudge.trajectories.loaders.cuaverifierbench.tables import (
+from trajudge.trajectories.loaders.cuaverifierbench import (
     SCREENSHOTS,
     SUFFIX,
     TEXT_SUFFIX,

@@ -14,7 +14,6 @@ def parser() -> argparse.ArgumentParser:
     made = Parser(
         prog="trajudge data fetch",
         description="Fetch a benchmark, or a part of it, from the Hugging Face Hub.",
-        old={"--dest": "--out"},
     )
     add = OptionAdder(made)
     add.choice("dataset", ["agentrewardbench", "cuaverifierbench"], "the benchmark")

@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 # Detection asks in this order: the formats with the surest marks first.
 KINDS: dict[str, str] = {
-    "toolcalls": "trajudge.trajectories.loaders.released.toolcalls",
-    "browser-use-answers": "trajudge.trajectories.loaders.released.answers",
+    "toolcalls": "trajudge.trajectories.loaders.toolcalls",
+    "browser-use-answers": "trajudge.trajectories.loaders.answers",
     "trajudge": "trajudge.trajectories.loaders.trajudge",
     "agentrewardbench": "trajudge.trajectories.loaders.agentrewardbench",
     "agentrewardbench-text": "trajudge.trajectories.loaders.agentrewardbench_text",
     "browsergym": "trajudge.trajectories.loaders.browsergym",
     "cuaverifierbench": "trajudge.trajectories.loaders.cuaverifierbench",
     "fara": "trajudge.trajectories.loaders.fara",
-    "browser-use": "trajudge.trajectories.loaders.logs.browser_use",
-    "osworld": "trajudge.trajectories.loaders.logs.osworld",
-    "webarena-html": "trajudge.trajectories.loaders.logs.webarena_html",
+    "browser-use": "trajudge.trajectories.loaders.browser_use",
+    "osworld": "trajudge.trajectories.loaders.osworld",
+    "webarena-html": "trajudge.trajectories.loaders.webarena_html",
     "webvoyager": "trajudge.trajectories.loaders.webvoyager",
     "online-mind2web": "trajudge.trajectories.loaders.online_mind2web",
     "inspect": "trajudge.trajectories.loaders.inspect_logs",
@@ -160,7 +160,7 @@ def detect_kind(path: Path) -> str:
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
-    from trajudge.trajectories.loaders.common.detection import check_utf8  # noqa: PLC0415 - as kinds
+    from trajudge.trajectories.loaders.detection import check_utf8  # noqa: PLC0415 - as kinds
 
     if path.suffix == ".py":
         raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")

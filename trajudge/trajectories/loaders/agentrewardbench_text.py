@@ -5,6 +5,13 @@ history as text and the run's summary, but no observation. A trajectory that two
 that was downloaded twice (``x(1).json``), is one trajectory: read from the judge whose name comes
 first and the name without a copy's number; where the others tell another history,
 ``metadata["warnings"]`` says so. Runs that the benchmark marks as not valid are left out.
+
+The history of a run out of the text that WebJudge was given.
+
+The text lists ``N. <action>. Reasoning: <reasoning>`` after "Action History:", and may go on with
+the judge's notes about snapshots. Actions and reasonings are free text of the agent's: they hold
+newlines and numbered lists of their own. So an entry begins only where a line carries the very
+next number and then the head of an action, ``name(``, or ``None`` (the agent gave no action).
 """
 
 from __future__ import annotations
@@ -19,13 +26,56 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders.agentrewardbench_history import parse_history
 from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
 from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
+
+_HEADING = "Action History:\n"
+_SNAPSHOTS = "\n\nThe potentially important snapshots of the webpage"
+_ENTRY = re.compile(r"^(\d+)\. (?=[a-z_]+\(|None\. Reasoning: )", re.MULTILINE)
+_REASONING = ". Reasoning: "
+
+
+def parse_history(text: str) -> list[tuple[str | None, str | None]]:
+    """Parse (action, reasoning) of every step, in order; the word None is read as None.
+
+    Raises ValueError if the text holds no history.
+    """
+    _, heading, history = text.partition(_HEADING)
+    if not heading:
+        raise ValueError("input_text holds no action history")
+    notes = history.rfind(_SNAPSHOTS)
+    history = history if notes < 0 else history[:notes]
+    starts: list[re.Match[str]] = []
+    for match in _ENTRY.finditer(history):
+        if match[1] == str(len(starts) + 1):
+            starts.append(match)
+    if not starts:
+        if history.strip():
+            raise ValueError("the action history does not begin with a step 1")
+        return []
+    ends = [match.start() - 1 for match in starts[1:]] + [len(history)]
+    return [_entry(history[match.end() : end]) for match, end in zip(starts, ends, strict=True)]
+
+
+def _entry(entry: str) -> tuple[str | None, str | None]:
+    # An action closes with a parenthesis; its own text may speak of reasoning, too.
+    cut = entry.find(")" + _REASONING) + 1 or entry.find(_REASONING)
+    if entry.startswith("None" + _REASONING):
+        cut = len("None")
+    if cut < 0:
+        return _none(entry), None
+    return _none(entry[:cut]), _none(entry[cut + len(_REASONING) :])
+
+
+def _none(part: str) -> str | None:
+    part = part.strip()
+    return None if part in {"", "None"} else part
+
 
 KIND = "agentrewardbench-text"
 LEAKS = (
@@ -175,7 +225,8 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
         return None
     if not file.goal.strip():
         raise Damaged("it has no goal")
-    summary = read_summary(info.summary_info)
+    named: list[str] = []
+    summary = read_summary(info.summary_info, Values(named))
     entries = parse_history(file.input_text)
     return Trajectory(
         key=key,
@@ -195,14 +246,16 @@ def _trajectory(key: TrajectoryKey, candidate: _Candidate, root: DataFolder) -> 
             "model": text(info.model),
             "seed": info.seed,
             "error": summary.error,
+            "warnings": [*named],
         },
     )
 
 
 def _warnings(trajectory: Trajectory) -> list[str]:
-    """Describe a mismatch: a run of n steps lists n actions and a last observation; a crashed one
-    only n."""
+    """Return the values that were not read, and describe a mismatch: a run of n steps lists n
+    actions and a last observation; a crashed one only n."""
+    named: Any = trajectory.metadata["warnings"]
     reported = trajectory.telemetry.get("n_steps")
     if reported is None or len(trajectory.steps) - reported in (0, 1):
-        return []
-    return [f"The history lists {len(trajectory.steps)} steps, the summary {reported:g}."]
+        return [*named]
+    return [*named, f"The history lists {len(trajectory.steps)} steps, the summary {reported:g}."]

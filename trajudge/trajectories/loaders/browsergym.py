@@ -6,30 +6,46 @@
 (``trajectories.pickles.unpickle``). The benchmark is the task name up to its first dot. Every run
 of an agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
 their names, that is of their dates, runs that crashed included. Of those, one that had no goal yet
-gets that of another run of its task (``browsergym_goal``); without one it is Unreadable.
+gets that of another run of its task; without one it is Unreadable.
+
+The accessibility tree of a BrowserGym observation as text, where only the object was kept.
+
+Most agents of AgentLab write the text beside the object or in its place (``axtree_txt``); one that
+looks at screenshots alone, or one of the user's own, may leave the object as Chromium gave it. The
+text has BrowserGym's form: a tab for each level, ``[bid] role 'name' value='…', property=…``.
+
+Which experiments a folder holds, found and told apart as AgentLab does it.
+
+AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a
+study), follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``:
+an experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then
+tell agents apart by ``agent_name`` and by every argument of the agent that varies; here the
+model's name is the one that makes another agent.
+
+The goal of a BrowserGym run: messages of text and images in the OpenAI form.
+
+A run that crashed before its first observation has none. Its goal is that of another run of its
+task where the two must be equal: with the same seed, in a benchmark whose seeds change no goal, or
+where at least two other seeds gave the same one. (MiniWoB and WorkArena draw the goal by the seed.)
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders.browsergym_experiments import (
-    ARGUMENTS,
-    Experiment,
-    arguments,
-    find_experiments,
-    holds_experiment,
-    model_of,
-    step_files,
-)
-from trajudge.trajectories.loaders.browsergym_goal import Goals
-from trajudge.trajectories.loaders.browsergym_tree import tree_text
 from trajudge.trajectories.loaders.files import (
     Damaged,
     TrajectorySource,
     decode,
+    name_of,
     number_attempts,
     read_all,
     readable,
@@ -38,11 +54,375 @@ from trajudge.trajectories.loaders.files import (
     text,
 )
 from trajudge.trajectories.loaders.summary import ExperimentSummary, read_summary
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.pickles.objects import BadPickle, mapping, number
+from trajudge.trajectories.pickles.objects import BadPickle, mapping, number, plain
 from trajudge.trajectories.pickles.unpickle import read_pickle
+from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder
+
+Node = Mapping[object, object]
+
+_UNSHOWN_ROLES = {"LineBreak"}
+_UNSHOWN_PROPERTIES = {
+    *("editable", "readonly", "level", "settable", "multiline", "invalid", "focusable"),
+}
+# Properties that are shown by their name alone, where they hold.
+_FLAGS = {"required", "focused", "atomic"}
+
+
+def tree_text(recorded: object) -> str | None:
+    """Write the tree that Chromium gave; None for anything else."""
+    listed = mapping(recorded).get("nodes")
+    nodes = [mapping(node) for node in listed] if isinstance(listed, list | tuple) else []
+    by_id = {str(node.get("nodeId")): node for node in nodes[1:]}
+    lines = list[str]()
+    waiting = [(nodes[0], 0, "")] if nodes else []
+    while waiting:
+        node, depth, above = waiting.pop()
+        name = "" if _role(node) in _UNSHOWN_ROLES else _value(node, "name")
+        line = _line(node, name, above)
+        if line is not None:
+            lines.append("\t" * depth + line)
+        listed = node.get("childIds")
+        children = [str(child) for child in listed] if isinstance(listed, list | tuple) else []
+        # Each node is written once, whatever a damaged file says.
+        inside = [child for one in children if (child := by_id.pop(one, None)) is not None]
+        deeper = depth if line is None else depth + 1
+        waiting += [(child, deeper, str(name or "")) for child in reversed(inside)]
+    return text("\n".join(lines))
+
+
+def _line(node: Node, name: object, above: str) -> str | None:
+    """Write a node; None for one that says nothing, such as text that its parent's name holds."""
+    role = _role(node)
+    if role in _UNSHOWN_ROLES or "name" not in node:
+        return None
+    properties = _properties(node)
+    label = str(name or "")
+    if (role == "generic" and not properties) or (role == "StaticText" and label in above):
+        return None
+    bid, value = plain(node.get("browsergym_id")), _value(node, "value")
+    shown = role if role == "generic" and not label else f"{role} {label.strip()!r}"
+    shown = shown if bid is None else f"[{bid}] {shown}"
+    shown = shown if value is None else f"{shown} value={value!r}"
+    return ", ".join([shown, *properties])
+
+
+def _properties(node: Node) -> list[str]:
+    listed = node.get("properties")
+    shown = list[str]()
+    for each in map(mapping, listed if isinstance(listed, list | tuple) else ()):
+        name, value = str(each.get("name")), _value(each, "value")
+        if value is None or name in _UNSHOWN_PROPERTIES:
+            continue
+        if name not in _FLAGS:
+            shown.append(f"{name}={value!r}")
+        elif value:
+            shown.append(name)
+    return shown
+
+
+def _role(node: Node) -> str:
+    return str(_value(node, "role"))
+
+
+def _value(node: Node, name: str) -> object:
+    return plain(mapping(node.get(name)).get("value"))
+
+
+ARGUMENTS = "exp_args.pkl"
+_STUDY = "study.pkl.gz"
+_MARKS = (ARGUMENTS, "goal_object.pkl.gz", "step_0.pkl.gz")
+# Of the date and time that a name may begin with, then what the experiment is of.
+_FOLDER = re.compile(r"(?:[\d-]+_[\d-]+_)?(?P<agent>.+)_on_(?P<task>.+)_(?P<seed>[^_]+)")
+_STEP = re.compile(r"step_(\d{1,6})\.pkl\.gz")
+# A study of studies holds its experiments two levels down.
+_DETECTED_LEVELS = 3
+_LEVELS = 32
+_HIDDEN = ("_", ".")
+_MODEL_ARGUMENTS = ("chat_model_args", "model_args")
+
+
+class Experiment(NamedTuple):
+    """An experiment's folder and what its arguments say; None for what they do not."""
+
+    folder: Path
+    agent: str
+    task: str
+    model: str | None
+    seed: int | None
+
+
+def is_experiment(folder: Path) -> bool:
+    """Tell whether the folder holds one of the files that every experiment begins with."""
+    return any((folder / name).is_file() for name in _MARKS)
+
+
+def holds_experiment(path: Path) -> bool:
+    """Tell whether the folder is an experiment, holds one, or is a study with one further down."""
+    if not path.is_dir():
+        return False
+    levels = _DETECTED_LEVELS if (path / _STUDY).is_file() else 1
+    return next(_folders(path, levels), None) is not None
+
+
+def find_experiments(root: DataFolder) -> list[Experiment]:
+    """Find every experiment in the order of their folders' names, that is of their dates.
+
+    Raises UserError if there is none.
+    """
+    if not root.path.is_dir():
+        raise UserError(
+            f"{root.path} is no folder: --data browsergym:PATH needs experiment folders or studies"
+        )
+    try:
+        folders = sorted(_folders(root.path), key=lambda folder: (folder.name, folder))
+    except OSError as error:
+        raise UserError(f"{error.filename} cannot be listed ({error.strerror})") from None
+    if not folders:
+        raise UserError(
+            f"{root.path} holds no browsergym trajectory: --data browsergym:PATH needs experiment "
+            "folders with step_0.pkl.gz (those whose names begin with _ were run again elsewhere)"
+        )
+    return told_apart([_experiment(root, folder) for folder in folders])
+
+
+def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
+    """Append the model to an agent's name (``agent-model``) where it stands for several models."""
+    experiments = list(experiments)
+    models: defaultdict[str, set[str]] = defaultdict(set)
+    for experiment in experiments:
+        if experiment.model:
+            models[experiment.agent].add(experiment.model)
+    return [
+        experiment._replace(agent=_with_model(experiment))
+        if len(models[experiment.agent]) > 1
+        else experiment
+        for experiment in experiments
+    ]
+
+
+def arguments(root: DataFolder, folder: Path) -> object:
+    """Read the content of ``exp_args.pkl``. Raises BadPickle, OSError."""
+    return read_pickle(folder / ARGUMENTS, folder=root)
+
+
+def step_files(folder: Path) -> list[tuple[int, Path]]:
+    """List (number, file) of the steps in the order of their numbers, not of their names."""
+    return sorted(
+        (int(match[1]), path) for path in folder.iterdir() if (match := _STEP.fullmatch(path.name))
+    )
+
+
+class Arguments(NamedTuple):
+    """What ``exp_args.pkl`` says; None for what it does not."""
+
+    agent: str | None
+    task: str | None
+    model: str | None
+    seed: int | None
+
+
+def read_arguments(content: object, values: Values) -> Arguments:
+    """Read the names of agent, task and model, and the seed. The model's name stands among the
+    agent's arguments, or in those of its model."""
+    agent_args = mapping(mapping(content).get("agent_args"))
+    environment = mapping(mapping(content).get("env_args"))
+    holders = (agent_args, *(mapping(agent_args.get(name)) for name in _MODEL_ARGUMENTS))
+    models = (values.name(holder.get("model_name"), "model_name") for holder in holders)
+    return Arguments(
+        agent=values.name(agent_args.get("agent_name"), "agent_name"),
+        task=values.name(environment.get("task_name"), "task_name"),
+        model=next(filter(None, models), None),
+        seed=values.whole(environment.get("task_seed"), "task_seed"),
+    )
+
+
+def _experiment(root: DataFolder, folder: Path) -> Experiment:
+    name = name_of(folder)
+    try:
+        content = arguments(root, folder)
+        read = read_arguments(content, Values([]))
+    except (BadPickle, OSError):
+        read = Arguments(None, None, None, None)  # whoever reads the run says what is wrong
+    match = _FOLDER.fullmatch(name)
+    agent = read.agent or (match["agent"] if match else "unknown")
+    task = read.task or (match["task"] if match else name)
+    # An agent's folder has no slash in its name: agents are called there as in their paths.
+    return Experiment(folder, agent.replace("/", "_"), task, read.model, read.seed)
+
+
+def _with_model(experiment: Experiment) -> str:
+    model = (experiment.model or "").replace("/", "_")
+    return (
+        experiment.agent
+        if not model or experiment.agent.endswith(model)
+        else f"{experiment.agent}-{model}"
+    )
+
+
+def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
+    """Yield the path itself if it is an experiment, else those below it, at most ``levels`` deep.
+
+    A link to an experiment elsewhere counts (whoever reads it says that it leads out); one to a
+    place inside does not: what it shows is found there.
+    """
+    if is_experiment(path):
+        yield path
+        return
+    if levels == 0:
+        return
+    root = DataFolder(path)
+    with os.scandir(path) as entries:
+        children = sorted(entry.name for entry in entries if entry.is_dir())
+    for name in children:
+        child = path / name
+        if name.startswith(_HIDDEN):
+            continue
+        if not child.is_symlink():
+            yield from _folders(child, levels - 1)
+        elif is_experiment(child) and not root.holds(child):
+            yield child
+
+
+# Their task ids name one goal: a seed only chooses among several tasks of a template.
+_SEEDLESS = frozenset(
+    {"webarena", "visualwebarena", "webarenalite", "webarena_verified", "assistantbench"}
+)
+_GOAL = "goal_object.pkl.gz"
+
+
+class Goal(NamedTuple):
+    """Text and images of a goal."""
+
+    text: str
+    images: tuple[ImageRef, ...]
+
+
+class Goals:
+    """The goals of experiments that lie together; ``data`` is their folder."""
+
+    def __init__(self, root: DataFolder, experiments: Iterable[Experiment]) -> None:
+        self._data = root
+        self._by_folder = {experiment.folder: experiment for experiment in experiments}
+        self._by_task: defaultdict[str, list[Experiment]] = defaultdict(list)
+        for experiment in self._by_folder.values():
+            self._by_task[experiment.task].append(experiment)
+        self._told: dict[Path, Goal | None] = {}
+
+    def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
+        """Return the goal of an experiment, whose run ended with ``error``.
+
+        Raises Damaged if it has none and none of another run's can stand for it.
+        """
+        own = self._own(folder, warnings)
+        if own:
+            return own
+        if error is None:
+            raise Damaged("it has no goal")
+        lender = self._lender(self._by_folder[folder])
+        goal = self._told[lender] if lender else None
+        if lender is None or goal is None:
+            raise Damaged(f"it has no goal; the run ended with: {error}")
+        warnings.append(
+            f"The run crashed before it had a goal: that of {readable(lender.name)} is shown."
+        )
+        return goal
+
+    def _own(self, folder: Path, warnings: list[str]) -> Goal | None:
+        """Read the goal in the experiment's own files. Raises Damaged if none of them is read."""
+        problem, goal_object = None, None
+        try:
+            goal_object = self._pickle(folder / _GOAL)
+        except Damaged as error:
+            problem = error
+        first = step_files(folder)[:1] if not _texts(goal_object, Values([])) else []
+        observed = mapping(self._pickle(first[0][1])).get("obs") if first else None
+        goal_text, images = read_goal(goal_object, mapping(observed), warnings)
+        if goal_text or any(image.problem is None for image in images):
+            if problem:
+                warnings.append(f"The goal is that of the first step: {problem}.")
+            return Goal(goal_text or "", images)
+        if problem:
+            raise problem
+        return None
+
+    def _pickle(self, path: Path) -> object:
+        try:
+            return read_pickle(path, folder=self._data)
+        except FileNotFoundError:
+            return None
+        except BadPickle as error:
+            raise Damaged(f"{path.name}: {reason(error)}") from None
+
+    def _lender(self, experiment: Experiment) -> Path | None:
+        """Find the folder of another run of the task whose goal must be the same."""
+        others = [
+            other for other in self._by_task[experiment.task] if self._known(other) is not None
+        ]
+        same = [o for o in others if o.seed is not None and o.seed == experiment.seed]
+        if same or not others:
+            return same[0].folder if same else None
+        seeds, goals = {o.seed for o in others}, {self._told[o.folder] for o in others}
+        fixed = experiment.task.partition(".")[0] in _SEEDLESS or (
+            None not in seeds and len(seeds) > 1
+        )
+        return others[0].folder if fixed and len(goals) == 1 else None
+
+    def _known(self, experiment: Experiment) -> Goal | None:
+        if experiment.folder not in self._told:
+            try:
+                self._told[experiment.folder] = self._own(experiment.folder, [])
+            except (Damaged, OSError):
+                self._told[experiment.folder] = None
+        return self._told[experiment.folder]
+
+
+def read_goal(
+    goal_object: object, first: Mapping[object, object], warnings: list[str]
+) -> tuple[str | None, tuple[ImageRef, ...]]:
+    """Read text and images of ``goal_object``, or of the first observation where that is missing.
+
+    Images are read from base64 data URLs; nothing is fetched, and others leave a warning and a
+    reference that holds the problem.
+    """
+    values = Values(warnings)
+    parts = plain(goal_object if goal_object else first.get("goal_object"))
+    if parts is not None and not isinstance(parts, list | tuple):
+        return values.text(parts, "goal_object") or values.text(first.get("goal"), "goal"), ()
+    texts = _texts(parts, values)
+    images = tuple(_images(parts or (), warnings))
+    return "\n".join(texts) or values.text(first.get("goal"), "goal"), images
+
+
+def _texts(parts: object, values: Values) -> list[str]:
+    """Return the texts among the parts of a goal; a part that is a text alone is one."""
+    texts = []
+    for part in values.entries(parts, "goal_object"):
+        words = part if isinstance(part, str) else mapping(part).get("text")
+        texts.append(values.text(words, "text of goal_object"))
+    return [words for words in texts if words]
+
+
+def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> Iterator[ImageRef]:
+    for part in parts:
+        url = mapping(part).get("image_url")
+        url = mapping(url).get("url") if isinstance(url, dict) else url
+        if url is None:
+            continue
+        head, _, encoded = url.partition(",") if isinstance(url, str) else ("", "", "")
+        if not (head.startswith("data:image/") and head.endswith(";base64")):
+            warnings.append("An image of the goal is not part of the files.")
+            yield ImageRef(problem="it is not part of the files")
+            continue
+        try:
+            yield ImageRef(data=base64.b64decode(encoded, validate=True))
+        except (binascii.Error, ValueError):
+            warnings.append("An image of the goal is not valid base64.")
+            yield ImageRef(problem="it is not valid base64")
+
 
 KIND = "browsergym"
 # What an agent says: a message, or (``report_infeasible``) why the task cannot be done.
@@ -84,12 +464,13 @@ def _source(root: DataFolder, experiment: Experiment) -> TrajectorySource:
 
 def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
     warnings: list[str] = []
-    content = mapping(_arguments(source, warnings))
-    summary = _summary(source, warnings)
+    values = Values(warnings)
+    named = read_arguments(_arguments(source, warnings), values)
+    summary = _summary(source, values)
     infos = _step_files(source.path)
     goal, images = goals.of(source.path, summary.error, warnings)
-    steps, answer = _steps(source, infos, warnings)
-    seed = mapping(content.get("env_args")).get("task_seed")
+    steps, answer = _steps(source, infos, values)
+    values.check_actions(steps)
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
@@ -102,8 +483,8 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
         truncated=summary.truncated,
         telemetry=summary.telemetry,
         metadata={
-            "model": model_of(content.get("agent_args")),
-            "seed": seed if isinstance(seed, int) else None,
+            "model": named.model,
+            "seed": named.seed,
             "error": summary.error,
             "warnings": [*warnings],
         },
@@ -111,13 +492,14 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
 
 
 def _arguments(source: TrajectorySource, warnings: list[str]) -> object:
+    """Read ``exp_args.pkl``; the folder's name says the same of what is missing or not read."""
     try:
         return arguments(source.data, source.path)
     except FileNotFoundError:
         warnings.append(f"{ARGUMENTS} is missing.")
-        return None
-    except BadPickle as error:
-        raise Damaged(f"{ARGUMENTS}: {reason(error)}") from None
+    except (BadPickle, OSError) as error:
+        warnings.append(f"{ARGUMENTS} is not read: {reason(error)}.")
+    return None
 
 
 def _step_info(source: TrajectorySource, path: Path) -> object:
@@ -128,12 +510,16 @@ def _step_info(source: TrajectorySource, path: Path) -> object:
         raise Damaged(f"{readable(path.name)}: {reason(error)}") from None
 
 
-def _summary(source: TrajectorySource, warnings: list[str]) -> ExperimentSummary:
+def _summary(source: TrajectorySource, values: Values) -> ExperimentSummary:
     path = source.path / "summary_info.json"
-    if not path.exists():
-        warnings.append("summary_info.json is missing: the run's reward is not known.")
-        return read_summary({})
-    return read_summary(decode(source.data, path, dict[str, Any]))
+    try:
+        if path.exists():
+            return read_summary(decode(source.data, path, dict[str, Any]), values)
+        problem = "is missing"
+    except Damaged as error:
+        problem = f"is not read ({reason(error)})"
+    values.warnings.append(f"summary_info.json {problem}: the run's reward is not known.")
+    return read_summary({}, values)
 
 
 def _step_files(folder: Path) -> list[tuple[int, Path]]:
@@ -149,75 +535,74 @@ def _step_files(folder: Path) -> list[tuple[int, Path]]:
 
 
 def _steps(
-    source: TrajectorySource, files: list[tuple[int, Path]], warnings: list[str]
+    source: TrajectorySource, files: list[tuple[int, Path]], values: Values
 ) -> tuple[tuple[Step, ...], str | None]:
     """Decode the steps, one file at a time, and the run's answer."""
     steps, messages = [], None
     has_shots = any(source.path.glob("screenshot_step_*"))
     for index, (step_number, path) in enumerate(files):
+        place = f"of {readable(path.name)}"
         info = mapping(_step_info(source, path))
         observation = mapping(info.get("obs"))
         messages = observation.get("chat_messages") or messages
         thought = mapping(info.get("agent_info")).get("think")
+        action = values.text(info.get("action"), "action", place)
+        shot = _screenshot(
+            source, step_number, values.warnings, named=has_shots and bool(observation)
+        )
         steps.append(
             Step(
                 index=index,
-                observation=_observation(
-                    observation, source, step_number, warnings, named=has_shots
-                ),
-                reasoning=text(thought),
-                action=_action(info.get("action")),
+                observation=_observation(observation, shot, values, place),
+                reasoning=values.text(thought, "thought", place),
+                # Newer releases of AgentLab write a missing action as the word None.
+                action=None if action == "None" else action,
             )
         )
-    return tuple(steps), _answer(messages) or last_message_to_user(step.action for step in steps)
-
-
-def _action(recorded: object) -> str | None:
-    """Return the action; newer releases of AgentLab write a missing one as the word None."""
-    return None if recorded == "None" else text(recorded)
+    answer = _answer(messages, values) or last_message_to_user(step.action for step in steps)
+    return tuple(steps), answer
 
 
 def _observation(
-    observation: Any,
-    source: TrajectorySource,
-    step_number: int,
-    warnings: list[str],
-    *,
-    named: bool,
+    observation: Any, shot: ImageRef | None, values: Values, place: str
 ) -> Observation:
-    """Convert an observation; ``named``: the run kept screenshots, so that one of a page that was
-    seen is not missing."""
+    axtree = values.text(observation.get("axtree_txt"), "axtree_txt", place)
+    error = observation.get("last_action_error")
     return Observation(
-        url=_url(observation),
-        axtree=text(observation.get("axtree_txt")) or tree_text(observation.get("axtree_object")),
-        screenshot=_screenshot(source, step_number, warnings, named=named and bool(observation)),
-        page_error=text(observation.get("last_action_error")),
+        url=_url(observation, values, place),
+        axtree=axtree or tree_text(observation.get("axtree_object")),
+        screenshot=shot,
+        page_error=values.text(error, "last_action_error", place),
     )
 
 
-def _url(observation: Any) -> str | None:
-    urls, active = observation.get("open_pages_urls"), number(observation.get("active_page_index"))
+def _url(observation: Any, values: Values, place: str) -> str | None:
+    urls = plain(observation.get("open_pages_urls"))
+    active = number(observation.get("active_page_index"))
     if not isinstance(urls, list | tuple) or active is None or not 0 <= active < len(urls):
-        return text(observation.get("url"))
-    return text(urls[int(active)])
+        return values.text(observation.get("url"), "url", place)
+    return values.text(urls[int(active)], "open_pages_urls", place)
 
 
 def _screenshot(
     source: TrajectorySource, step_number: int, warnings: list[str], *, named: bool
 ) -> ImageRef | None:
+    """Refer to a step's screenshot; ``named``: the run kept screenshots, so that one of a page that
+    was seen is not missing."""
     stem = f"screenshot_step_{step_number}"
     names = [f"{stem}{suffix}" for suffix in (".png", ".jpg", ".jpeg")]
     name = next((name for name in names if (source.path / name).exists()), names[0])
     return screenshot(source.path / name, source.data, warnings, named=named)
 
 
-def _answer(messages: object) -> str | None:
+def _answer(messages: object, values: Values) -> str | None:
     """Return the agent's last message after the user's; the greeting before it is no answer."""
     answer, goal_given = None, False
-    for message in messages if isinstance(messages, list | tuple) else ():
+    for message in values.entries(messages, "chat_messages"):
         fields = mapping(message)
-        if fields.get("role") == "user":
+        role = values.text(fields.get("role"), "role of a chat message")
+        if role == "user":
             goal_given = True
-        elif fields.get("role") in _SPEAKING and goal_given:
-            answer = text(fields.get("message"))
+        elif role in _SPEAKING and goal_given:
+            answer = values.text(fields.get("message"), "message of the agent")
     return answer

@@ -1,4 +1,6 @@
-"""What the loaders of foreign files share: bounded reading, numbered screenshots, attempts."""
+"""What the loaders of foreign files share: bounded reading, numbered screenshots, attempts, folders
+of one run each, and files of one run a line.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
+from trajudge.trajectories.loaders.detection import head
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util import python_json
 from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.jsonl import read_lines
 from trajudge.trajectories.util.safe_files import (
     DataFolder,
     NotUtf8,
@@ -216,3 +220,61 @@ def _fault(path: Path, root: DataFolder) -> str | None:
     if not head:
         return "is empty"
     return "is a git-LFS pointer, not an image" if head == _LFS_POINTER else None
+
+
+class RunFile(NamedTuple):
+    """A kind's file of one run a line: its name in a folder, and what its first line holds."""
+
+    kind: str
+    name: str
+    marks: tuple[bytes, ...]
+    lines: str
+
+    def of(self, path: Path) -> Path:
+        """Return the file that ``path`` names: itself, or the one of this name in the folder."""
+        return path / self.name if path.is_dir() else path
+
+    def detected(self, path: Path) -> bool:
+        """Tell whether ``path`` names such a file."""
+        first = head(self.of(path)).split(b"\n", 1)[0]
+        return all(mark in first for mark in self.marks)
+
+    def existing(self, path: Path) -> Path:
+        """Return the file that ``path`` names. Raises UserError if there is none."""
+        file = self.of(path)
+        if file.is_file():
+            return file
+        raise UserError(
+            f"{path}: holds no {self.name}: --data {self.kind}:PATH needs a file of {self.lines}"
+        )
+
+
+class PlacedRun(NamedTuple):
+    """A line of the file: where it stands, its run's key, and its content."""
+
+    place: str
+    key: TrajectoryKey
+    data: bytes
+
+
+def placed_runs(
+    path: Path, file: Path, identify: Callable[[bytes], TrajectoryKey]
+) -> Iterator[PlacedRun | Unreadable]:
+    """Yield every line of ``file`` with its run's key, as ``identify`` reads it but for the
+    attempt. A folder at ``path`` bounds where links may lead.
+
+    ``identify`` raises ValueError or RecursionError for a line that it cannot read.
+    """
+    attempts: Counter[str] = Counter()
+    for line in read_lines(file, folder=DataFolder(path) if path.is_dir() else None):
+        place = f"{readable(str(file))}, line {line.number}"
+        try:
+            if line.problem:
+                raise ValueError(line.problem)
+            key = identify(line.data)
+        except (ValueError, RecursionError) as error:
+            yield Unreadable(place, reason(error))
+            continue
+        attempt = attempts[key.task_id]
+        attempts[key.task_id] += 1
+        yield PlacedRun(place, key.model_copy(update={"attempt": attempt}), line.data)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trajudge.trajectories.loaders.files import numbers, text
+from trajudge.trajectories.loaders.files import numbers
+from trajudge.trajectories.loaders.values import Values
 
 _REWARDS = ("cum_reward", "cum_raw_reward")
 
@@ -22,15 +23,14 @@ class ExperimentSummary(NamedTuple):
     error: str | None
 
 
-def read_summary(info: Mapping[str, object]) -> ExperimentSummary:
-    """Read the parts of ``summary_info`` that a trajectory keeps; values of a wrong type are
-    None."""
-    error = text(info.get("err_msg"))
-    terminated, truncated = info.get("terminated"), info.get("truncated")
+def read_summary(info: Mapping[str, object], values: Values) -> ExperimentSummary:
+    """Read the parts of ``summary_info`` that a trajectory keeps; ``values`` names what is of a
+    wrong type."""
+    error = values.text(info.get("err_msg"), "err_msg")
     return ExperimentSummary(
-        official_reward=numbers({"reward": info.get("cum_reward")}).get("reward"),
-        terminated=terminated if isinstance(terminated, bool) else None,
-        truncated=truncated if isinstance(truncated, bool) else None,
+        official_reward=values.number(info.get("cum_reward"), "reward cum_reward"),
+        terminated=values.flag(info.get("terminated"), "terminated"),
+        truncated=values.flag(info.get("truncated"), "truncated"),
         telemetry={
             name.removeprefix("stats."): value
             for name, value in numbers(info).items()

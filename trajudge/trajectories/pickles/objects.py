@@ -8,7 +8,8 @@ something is refused with ``UnsafePickle``, so that a hostile file is reported a
 - calls of a function, which a third party's name in lower case is taken for (``numpy.load``,
   ``torch._utils._rebuild_tensor``); a name in CapWords is a class, its call a
   ``PickledObject``;
-- calls of what is no name at all, ``copyreg._reconstructor`` for anything but a plain object.
+- calls of what is no name at all, ``copyreg._reconstructor`` for anything but a plain object or a
+  subclass of str, int or float.
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ _ELSEWHERE = {
     "exceptions": "builtins",
     "pathlib._local": "pathlib",
 }
+_PYTHON_2 = {"unicode": "str", "long": "int"}
 _STANDARD_LIBRARY = sys.stdlib_module_names | {"commands", "popen2", "urllib2", "cPickle"}
 
 
@@ -96,6 +98,7 @@ class PickledObject:
 def resolve_global(module: object, name: object) -> Global:
     if not isinstance(module, str) or not isinstance(name, str):
         raise UnsafePickle("it looks up a name that is not text")
+    name = _PYTHON_2.get(name, name) if module == "__builtin__" else name
     module = _ELSEWHERE.get(module, module)
     if "." in name or not name.isidentifier():
         raise UnsafePickle(f"it looks up the attribute chain {f'{module}.{name}'[:200]!r}")
@@ -117,6 +120,8 @@ def reduce_call(target: object, arguments: object) -> PickledObject:
         match arguments:
             case (Global() as cls, Global("builtins", "object"), None):
                 return PickledObject(str(cls))
+            case (Global() as cls, Global("builtins", "str" | "int" | "float"), value):
+                return PickledObject(str(cls), (value,))
         raise UnsafePickle("it rebuilds an object through a foreign base class")
     if not (name in KNOWN or name in NUMPY or target.name.lstrip("_")[:1].isupper()):
         raise UnsafePickle(f"it calls the function {name[:200]}")
@@ -144,34 +149,122 @@ def mapping(value: object) -> Mapping[object, object]:
     merged: dict[object, object] = {}
     for part in parts:
         merged |= part if isinstance(part, dict) else {}
-    return merged
+    # Pydantic keeps the fields of a model in its ``__dict__``.
+    inner = merged.get("__dict__")
+    return inner if isinstance(inner, dict) and "__pydantic_fields_set__" in merged else merged
 
 
 _FORMATS = {"b1": "?", "i1": "b", "i2": "h", "i4": "i", "i8": "q", "u1": "B", "u2": "H"}
-_FORMATS |= {"u4": "I", "u8": "Q", "f4": "f", "f8": "d"}
+_FORMATS |= {"u4": "I", "u8": "Q", "f2": "e", "f4": "f", "f8": "d"}
+_SCALARS = str | int | float
+_LEVELS = 50
+_MAX_NODES = 200_000
+
+
+def plain(value: object) -> object:
+    """Return what a pickled object says as a plain value: a NumPy scalar or array, an instance of a
+    subclass of str, int, float, list or dict, a member of an Enum. Anything else is returned as it
+    is; what lies deeper than 50 levels, too.
+
+    Raises BadPickle for a value of more than 200,000 parts, which a small file can describe by
+    naming one list many times.
+    """
+    if value is None or type(value) in (str, int, float, bool, bytes):
+        return value
+    return _Plain().of(value, _LEVELS)
+
+
+class _Plain:
+    """Makes one value plain and counts its parts."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_NODES
+
+    def of(self, value: object, levels: int) -> object:
+        self._left -= 1
+        if self._left < 0:
+            raise BadPickle(f"it holds a value of more than {_MAX_NODES:,} parts")
+        if not levels:
+            return value
+        if isinstance(value, list | tuple):
+            return [self.of(one, levels - 1) for one in value]
+        if isinstance(value, dict):
+            return {_key(name): self.of(one, levels - 1) for name, one in value.items()}
+        return self._object(value, levels - 1) if isinstance(value, PickledObject) else value
+
+    def _object(self, value: PickledObject, levels: int) -> object:
+        if value.name == "_codecs.encode":
+            return _content(value)
+        if value.name in NUMPY:
+            read = _of_numpy(value)
+            return value if read is None else self.of(read, levels)
+        if value.elements is not None:
+            return self.of(value.elements, levels)
+        if value.items is not None and not isinstance(value.state, dict):
+            return self.of(value.items, levels)
+        # ``cls(value)``: how a subclass of a scalar type and a member of an Enum are pickled.
+        if len(value.args) == 1:
+            read = self.of(value.args[0], levels)
+            return read if isinstance(read, _SCALARS) else value
+        return value
+
+
+def _key(name: object) -> object:
+    read = plain(name)
+    return read if isinstance(read, _SCALARS) or read is None else str(name)
 
 
 def number(value: object) -> float | None:
-    """Return a number, or the first one of a numpy array or scalar; None for anything else."""
-    if isinstance(value, int | float):
-        return value
-    if not isinstance(value, PickledObject):
-        return None
+    """Return a number, or the first one of a NumPy array or scalar; None for anything else."""
+    read = plain(value)
+    while isinstance(read, list) and read:
+        read = read[0]
+    return read if isinstance(read, int | float) else None
+
+
+def _of_numpy(value: PickledObject) -> object:
+    """Return a NumPy scalar, or an array as a flat list; None for a type that is not read."""
     match value.name.rpartition(".")[2], value.args, value.state:
-        case ("_reconstruct", _, (_, _, PickledObject() as dtype, _, bytes() as data)):
-            return _first(dtype, data)
-        case ("scalar", (PickledObject() as dtype, bytes() as data), _):
-            return _first(dtype, data)
-        case ("_frombuffer", ((bytes() | bytearray()) as data, PickledObject() as dtype, *_), _):
-            return _first(dtype, data)
-    return None
+        case ("scalar", (PickledObject() as dtype, data), _):
+            entries = _entries(dtype, data)
+            return entries[0] if entries else None
+        case ("_reconstruct", _, (_, shape, PickledObject() as dtype, _, data)):
+            pass
+        case ("_frombuffer", (data, PickledObject() as dtype, shape, *_), _):
+            pass
+        case _:
+            return None
+    entries = data if isinstance(data, list) else _entries(dtype, data)
+    return entries[0] if entries and shape == () else entries
 
 
-def _first(dtype: PickledObject, content: bytes | bytearray) -> float | None:
+def _entries(dtype: PickledObject, content: object) -> list[object] | None:
+    """Decode the bytes of an array of numbers, truth values or texts; None for another type."""
     match dtype.args, dtype.state:
-        case ((str() as code, *_), (_, str() as order, *_)) if code in _FORMATS:
-            form = struct.Struct((">" if order == ">" else "<") + _FORMATS[code])
-            if len(content) >= form.size:
-                first: float = form.unpack_from(content)[0]
-                return first
-    return None
+        case ((str() as code, *_), (_, str() as order, *_)):
+            pass
+        case _:
+            return None
+    content = _content(content)
+    if not isinstance(content, bytes | bytearray):
+        return None
+    big = order == ">"
+    if code in _FORMATS:
+        form = struct.Struct((">" if big else "<") + _FORMATS[code])
+        whole = len(content) - len(content) % form.size
+        return [entry for (entry,) in form.iter_unpack(content[:whole])]
+    if code[:1] not in ("U", "S") or not code[1:].isdigit():
+        return None
+    size = int(code[1:]) * (4 if code[0] == "U" else 1)
+    encoding = ("utf-32-be" if big else "utf-32-le") if code[0] == "U" else "utf-8"
+    parts = (content[at : at + size] for at in range(0, len(content), size or 1))
+    texts = [bytes(part).decode(encoding, "replace").rstrip("\0") for part in parts]
+    return list(texts) or [""]
+
+
+def _content(value: object) -> object:
+    """Return bytes also where protocols 0 to 2 write them, as an encoded text."""
+    match value:
+        case PickledObject(name="_codecs.encode", args=(str() as text, "latin1")):
+            return text.encode("latin-1", "replace")
+    return value

@@ -46,19 +46,17 @@ class Main(Protocol):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that complains in one sentence (UserError) and understands old spellings.
+    """A parser that complains in one sentence (UserError).
 
-    ``old`` maps a flag of the version before to today's; the old one is noted on stderr.
     Abbreviated flags are refused: the next version could give them another meaning. So are two
     values of an option that keeps one.
     ``--help`` of a parser with many options explains those that ``show_first`` names, and
     ``--help-all`` all.
     """
 
-    def __init__(self, *args: Any, old: Mapping[str, str] | None = None, **options: Any) -> None:
+    def __init__(self, *args: Any, **options: Any) -> None:
         usual = {"allow_abbrev": False, "formatter_class": HelpFormatter}
         super().__init__(*args, **{**usual, **options})
-        self.old = dict(old or {})
         self._first: Any = None
         self._given: dict[argparse.Action, list[str]] = {}
 
@@ -67,7 +65,7 @@ class Parser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         words = sys.argv[1:] if args is None else args
         self._given.clear()
-        known = super().parse_known_args([self.renewed(word) for word in words], namespace)
+        known = super().parse_known_args(words, namespace)
         self._check_outputs(vars(known[0]))
         return known
 
@@ -97,14 +95,6 @@ class Parser(argparse.ArgumentParser):
                 name = action.option_strings[-1]
                 self.error(f"{name} is given twice, as {both}: give it once")
         return super()._get_values(action, arg_strings)
-
-    def renewed(self, word: str) -> str:
-        """Replace an old flag by today's, with a note on stderr."""
-        flag, equals, value = word.partition("=")
-        if flag not in self.old:
-            return word
-        sys.stderr.write(f"note: {flag} is now {self.old[flag]}; the next version refuses {flag}\n")
-        return f"{self.old[flag]}{equals}{value}"
 
     def show_first(self, *names: str) -> Self:
         """Explain these options (named without dashes) in ``--help``, all others after them in

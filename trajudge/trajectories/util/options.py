@@ -221,11 +221,10 @@ def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
     if file is None:
         return []
     known = {action.option_strings[-1]: action for action in made._actions}
-    flags = (word.split("=")[0] for word in argv)
-    named = {made.old.get(flag, flag) for flag in flags}
+    named = {word.split("=")[0] for word in argv}
     words: list[str] = []
     for name, value in _entries(file).items():
-        option = made.renewed("--" + str(name).replace("_", "-"))
+        option = "--" + str(name).replace("_", "-")
         if option not in known or option in ("--config", "--help", "--help-all"):
             close = did_you_mean(str(name), [flag.removeprefix("--") for flag in known])
             raise UserError(f"{file}: no option {name!r}{close or ':'} see  {made.prog} --help")

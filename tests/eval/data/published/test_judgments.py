@@ -78,6 +78,7 @@ def test_a_file_becomes_a_judgment(tmp_path: Path) -> None:
         assert (item.judgment.judge, item.judge_model_name) == ("judge-x", "model-x")
         assert (item.judgment.success, item.official_reward) == (True, 0.25)
         usage = item.judgment.calls[0].usage
+        assert usage is not None
         assert (usage.input, usage.cache_read, usage.output) == (60, 40, 7)
 
 

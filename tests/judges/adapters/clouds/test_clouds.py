@@ -141,6 +141,7 @@ async def seen_by(cloud: str, use: Callable[[str], None], **options: Any) -> Inc
         async with opened(cloud, server) as adapter:
             sent = await adapter.send(request(MODELS[cloud], parameters={"max_tokens": 9}))
     assert sent.reply.text == "yes"
+    assert sent.reply.usage is not None
     assert sent.reply.usage.cache_read == 3
     assert sent.reply.parameters == {"max_tokens": 9}
     return server.seen[0]

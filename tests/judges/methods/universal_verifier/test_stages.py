@@ -37,7 +37,7 @@ from trajudge.judges.methods.universal_verifier.selection import (
     relevant_only,
 )
 from trajudge.judges.methods.universal_verifier.votes import majority, median_index
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from trajudge.judges.methods.universal_verifier.record import VerifierRecord
 from trajudge.judges.methods.universal_verifier.rubric_items import totals
 from trajudge.judges.model import Picture, Reply
 from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 
 pytestmark = pytest.mark.real_data

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from trajudge.trajectories.loaders.common.archives import ArchiveLimits, open_archive
+from trajudge.trajectories.loaders.archives import ArchiveLimits, open_archive
 from trajudge.trajectories.loaders.files import Damaged
 from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.loaders.common.pictures import (
+from trajudge.trajectories.loaders.pictures import (
     MAX_INLINE_BYTES,
     find_file,
     inline_picture,

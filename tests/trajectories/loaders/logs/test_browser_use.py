@@ -14,8 +14,7 @@ from PIL import Image
 
 from tests.trajectories.loaders import made_logs
 from trajudge.trajectories.goals import GoalsFile
-from trajudge.trajectories.loaders import detect_kind, open_source
-from trajudge.trajectories.loaders.logs import browser_use
+from trajudge.trajectories.loaders import browser_use, detect_kind, open_source
 from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
 from trajudge.trajectories.util.errors import UserError
 

@@ -12,8 +12,7 @@ from PIL import Image
 
 from tests.trajectories.loaders import made_logs
 from tests.trajectories.loaders.made_logs import line
-from trajudge.trajectories.loaders import detect_kind, open_source
-from trajudge.trajectories.loaders.logs import osworld
+from trajudge.trajectories.loaders import detect_kind, open_source, osworld
 from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
 from trajudge.trajectories.util.errors import UserError
 

@@ -13,8 +13,7 @@ from PIL import Image
 
 from tests.trajectories.loaders import made_logs
 from tests.trajectories.loaders.made_logs import TREE, rendered_page
-from trajudge.trajectories.loaders import detect_kind, open_source
-from trajudge.trajectories.loaders.logs import webarena_html
+from trajudge.trajectories.loaders import detect_kind, open_source, webarena_html
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.util.errors import UserError
 

@@ -35,6 +35,7 @@ VERDICTS = ("success", "side_effect", "repetition", "process")
 STATUS_CODE = {status: code for code, status in enumerate(STATUSES)}
 _NO_SCORE = float("nan")
 _TOKENS = attrgetter(*USAGE_FIELDS)
+_NO_TOKENS = (0,) * len(USAGE_FIELDS)  # not reported, as no prompt has none
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,7 @@ class JudgmentColumnsBuilder:
         self._seconds.append(call.seconds)
         self._request.append(request_number(call.request))
         self._cached.append(call.cached)
-        self._usage.extend(_TOKENS(call.usage))
+        self._usage.extend(_NO_TOKENS if call.usage is None else _TOKENS(call.usage))
 
     def build(self) -> JudgmentColumns:
         """Return the columns; nothing is added afterwards."""

@@ -40,7 +40,7 @@ class CallFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     request: str
     rung: str
     finish: str
-    usage: UsageFields
+    usage: UsageFields | None
     cost: float | None
     text: str
     seconds: float = 0.0

@@ -16,7 +16,7 @@ from trajudge.eval.data.published.file import Answer, JudgmentFile
 from trajudge.eval.data.published.index import JudgmentIndex, read_unindexed
 from trajudge.eval.data.published.listing import JudgeFolder, list_published
 from trajudge.judges.model import Call, Judgment, Status, Usage
-from trajudge.judges.replies.parsing import ParseFailure, parse_status_line, parse_tags
+from trajudge.judges.replies import ParseFailure, parse_status_line, parse_tags
 from trajudge.trajectories.loaders.agentrewardbench_text import is_judgment
 from trajudge.trajectories.model import TrajectoryKey, checked, defaults_of
 from trajudge.trajectories.util.errors import UserError
@@ -26,7 +26,9 @@ from trajudge.trajectories.util.terminal import count_of
 _TAGS = ("<reasoning>", "<success>")
 _OPEN, _CLOSE = "<reasoning>", "</reasoning>"
 # What else than a label's tag would make the text before it matter.
-_ENTANGLING = re.compile("reasoning|think", re.IGNORECASE)
+_ENTANGLING = re.compile("reasoning|think|thought|channel|analysis", re.IGNORECASE)
+# Thoughts in wrappers that begin without "<" (``trajectories.thoughts``).
+_WRAPPED = ("◁", "[THINK]", "[/THINK]")
 _ENTANGLED: dict[str, Any] = {}
 _SHORT = 400
 _LOOKED_AT = 20
@@ -164,7 +166,10 @@ def verdict_fields(text: str) -> dict[str, Any] | None:
     """
     start = text.find("<")
     end = text.find("<", start + 1)
-    if start >= 0 and text.startswith(_OPEN, start) and text.startswith(_CLOSE, end):
+    is_plain = not _ENTANGLING.search(text, 0, max(start, 0)) and not any(
+        map(text.__contains__, _WRAPPED)
+    )
+    if is_plain and text.startswith(_OPEN, max(start, 0)) and text.startswith(_CLOSE, end):
         labels = text[end + len(_CLOSE) :]
         if len(labels) <= _SHORT and (known := _after_reasoning(labels)) is not _ENTANGLED:
             reasoning = text[start + len(_OPEN) : end].strip()

@@ -91,7 +91,7 @@ def _row(
         process if isinstance(process, bool) else None,
         judgment.score,
         _cost(calls),
-        sum(sum(_BILLED(call.usage)) for call in calls),
+        sum(sum(_BILLED(call.usage)) for call in calls if call.usage),
         seconds.take(judgment.key, judgment.sample, calls),
         flags,
         (judgment.reasoning or judgment.detail)[:HEAD],

@@ -11,11 +11,14 @@ from trajudge.judges.adapters.protocols.error_body import error_of
 from trajudge.judges.adapters.protocols.failures import hidden_failure
 from trajudge.judges.adapters.protocols.finish import finish_of
 from trajudge.judges.adapters.protocols.reasoning import thoughts_of
-from trajudge.judges.model import Message, Part, Picture, Reply, Usage
+from trajudge.judges.model import Message, Part, Picture, Reply, Text, Usage
 
 
-def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, Any]:
-    """Write one message; texts alone go as one string, which every server understands."""
+def turn(
+    message: Message, data_url: Callable[[Picture], object], *, joins: bool = False
+) -> dict[str, Any]:
+    """Write one message: its parts as they are; a single text as a string, which servers and chat
+    templates understand that know no parts. For one of these, ``joins`` makes several texts one."""
 
     def content(part: Part) -> dict[str, Any]:
         if isinstance(part, Picture):
@@ -23,9 +26,9 @@ def turn(message: Message, data_url: Callable[[Picture], object]) -> dict[str, A
             return {"type": "image_url", "image_url": {"url": data_url(part), **asked}}
         return {"type": "text", "text": part.text}
 
-    if not any(isinstance(part, Picture) for part in message.parts):
-        text = "\n\n".join(part.text for part in message.parts if part.kind == "text")
-        return {"role": message.role, "content": text}
+    texts = [part.text for part in message.parts if isinstance(part, Text)]
+    if len(texts) == len(message.parts) and (joins or len(texts) <= 1):
+        return {"role": message.role, "content": "\n\n".join(texts)}
     return {"role": message.role, "content": [content(part) for part in message.parts]}
 
 
@@ -60,7 +63,7 @@ def read_chat(content: dict[str, Any], *, where: str, key_variable: str) -> Repl
 
 def _billed(failed: CallFailed, content: Mapping[str, Any]) -> CallFailed:
     """Return the failure with the usage that the answer reports all the same."""
-    failed.usage = read_usage(content["usage"]) if content.get("usage") else None
+    failed.usage = read_usage(content.get("usage"))
     return failed
 
 
@@ -87,30 +90,48 @@ def text_of(content: object) -> str:
     return ""
 
 
-def read_usage(usage: object) -> Usage:
-    """Parse token counts; what is not reported is 0. Cached tokens are taken out of ``input``.
+def read_usage(usage: object) -> Usage | None:
+    """Parse token counts, None where the prompt's or the answer's are not reported. Cached tokens
+    are taken out of ``input``.
 
     Thoughts that a server counts in the total alone (xAI, Gemini) are ``output``, as they are
     billed.
     """
-    fields = usage if isinstance(usage, dict) else {}
-    details = fields.get("prompt_tokens_details")
-    prompt, answer = count(fields, "prompt_tokens"), count(fields, "completion_tokens")
-    apart = max(0, count(fields, "total_tokens") - prompt - answer)
-    thought = count(fields.get("completion_tokens_details"), "reasoning_tokens")
-    cached = min(prompt, count(details, "cached_tokens"))
-    written = min(prompt - cached, count(details, "cache_write_tokens"))
+    if not isinstance(usage, dict) or usage.get("completion_tokens") is None:
+        return None
+    details = usage.get("prompt_tokens_details")
+    thoughts = usage.get("completion_tokens_details")
+    counts = (
+        count(usage, "prompt_tokens"),
+        count(usage, "completion_tokens"),
+        count(usage, "total_tokens"),
+        count(thoughts, "reasoning_tokens"),
+        count(details, "cached_tokens"),
+        count(details, "cache_write_tokens"),
+        count(details, "image_tokens"),
+    )
+    if None in counts or not counts[0]:
+        return None
+    prompt, answer, total, thought, cached, written, image = (number or 0 for number in counts)
+    apart = max(0, total - prompt - answer)
+    cached = min(prompt, cached)
+    written = min(prompt - cached, written)
     return Usage(
         input=prompt - cached - written,
         cache_read=cached,
         cache_write=written,
         output=answer + apart,
         reasoning=max(thought, apart),
-        image=count(details, "image_tokens"),
+        image=image,
     )
 
 
-def count(fields: object, name: str) -> int:
-    """Return a count of tokens, 0 where it is missing or no count."""
+def count(fields: object, name: str) -> int | None:
+    """Return a count of tokens, 0 where it is missing, None for what is no count: a string, a
+    boolean, a negative number."""
     value = fields.get(name) if isinstance(fields, dict) else None
-    return value if isinstance(value, int) and value > 0 else 0
+    if value is None:
+        return 0
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 
 from trajudge.judges.adapters.errors import (
+    AccountClosed,
     AuthFailed,
     BadRequest,
     Blocked,
@@ -64,6 +65,8 @@ def failure(
     sentences: dict[type[CallFailed], str] = {
         AuthFailed: f"{where} refused the key ({status}): check {key_variable}",
         NoAccess: f"{where} is not reached: the proxy asks for a user and a password (407)",
+        AccountClosed: f"{summary}: check the account behind {key_variable}, and where requests "
+        "come from",
         NoCredit: f"{where} says that the account has no credit left to ask {model} "
         f"({status}: {words}): add credit",
         UnknownModel: f"{where} does not serve {model} ({status}: {words}): {unserved}",
@@ -91,6 +94,7 @@ _RULES: tuple[tuple[type[CallFailed], Callable[[int, ErrorBody], bool]], ...] = 
     (RateLimited, lambda status, _: status in {402, 429}),
     (Refused, wordings.is_policy),
     (NoAccess, lambda status, _: status == 407),
+    (AccountClosed, wordings.is_closed),
     (AuthFailed, wordings.is_wrong_key),
     (ContextOverflow, wordings.is_overflow),
     (BadRequest, wordings.is_about_images),

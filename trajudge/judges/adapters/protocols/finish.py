@@ -28,7 +28,7 @@ _DECLINED = re.compile(
 )
 
 
-def finish_of(word: object, where: str, usage: Usage) -> Finish:
+def finish_of(word: object, where: str, usage: Usage | None) -> Finish:
     """Map the ``finish_reason`` or ``stop_reason`` of an answer.
 
     Raises ContextOverflow if the window was full before the answer ended, BadReply for a word that
@@ -48,5 +48,5 @@ def finish_of(word: object, where: str, usage: Usage) -> Finish:
         error = BadReply(f"{where} broke off its answer (finish reason {reason[:40]!r})")
     else:
         error = BadReply(f"{where} did not say that its answer is complete (no finish reason)")
-    error.usage = None if usage == Usage() else usage
+    error.usage = usage
     raise error

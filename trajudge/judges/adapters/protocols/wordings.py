@@ -39,7 +39,11 @@ _PICTURES = _rule(r"\bimages?\b")
 _TOKENS = _rule(r"token|context|length")
 _INPUT = _rule(r"\b(prompt|inputs?(?! validation)|messages?|context|body)\b|size limit")
 _OUTPUT = _rule(r"(output|completion) (length|tokens?)", r"\bmax\w*[_ ]tokens\b")
-_TOO_LARGE_A_MINUTE = _rule(r"(too large|reduce[d]?\b).*tokens? per (min|day)")
+_TOO_LARGE_A_MINUTE = _rule(
+    r"(too large|reduce[d]?\b).*tokens? per (min|day)",
+    # Anthropic, to an account that may not ask it: anthropics/claude-code#39948.
+    r"required for long context requests",
+)
 _TOKENS_A_MINUTE = _rule(r"tokens? per (min|hour|day)|\bTP[MD]\b")
 
 _POLICY_CODE = _rule(
@@ -57,19 +61,41 @@ _FIREWALL = _rule(
     r"you have been blocked|request (is |was |has been )?blocked|a certain word or phrase"
 )
 
+# The words below come as a 429, too: no waiting helps.
 _CREDIT_CODE = _rule(
-    r"insufficient_(quota|balance|credit|fund)", r"current_quota_error", r"credit_balance"
+    r"insufficient_(quota|balance|credit|fund)",
+    r"current_quota_error",
+    r"credit_balance",
+    r"billing_not_active",  # OpenAI, 429: BerriAI/litellm#2743
 )
 _CREDIT_CODE_ELSEWHERE = _rule(r"arrear", r"billing", r"payment_required", r"overdue")
 _CREDIT = _rule(
     r"insufficient (account )?(credit|balance|fund)|(out|run out) of (credit|fund|balance)",
-    r"(credit|balance)s?( is)? (too low|exhausted|depleted)|not enough (credit|balance|fund)",
+    r"(credit|balance)s?( is| are)? (too low|exhausted|depleted)|not enough (credit|balance|fund)",
+    # Gemini, 429 ("prepayment credits are depleted"): discuss.ai.google.dev/t/170539. xAI, 429:
+    # continuedev/continue#10373. OpenAI, 429: lifan0127/ai-research-assistant#174.
+    r"used all available credits|account is not active",
     r"余额不足|欠费",
 )
 _CREDIT_ELSEWHERE = _rule(
+    # Anthropic, 400: anthropics/claude-code#38035, #1047 (of a workspace).
+    r"reached your specified (workspace )?API usage limits",
+    # Fireworks, 412: pollinations/pollinations#12136.
+    r"account \S+ is suspended",
     r"requires more credits|have (no|any) credits|no credits? (left|remaining|available)",
     r"(key|spend|usage) limit (exceeded|reached)|in good standing|overdue|\bunpaid\b",
     r"billing (is )?not",
+)
+_PARTS = _rule(
+    r"invalid type: sequence, expected a string",  # DeepSeek: BerriAI/litellm#6642
+    r"content'? ?: value must be a string",  # Groq: OpenHands/OpenHands#4643
+    r"input should be a valid string",  # SiliconFlow: CherryHQ/cherry-studio#3474
+)
+_CLOSED = _rule(
+    r"organization has been disabled",  # Anthropic, 400: anthropics/claude-code#54311
+    r"organization has been restricted",  # Groq, 400: NVIDIA-NeMo/Guardrails#563
+    # Gemini, 400: google-gemini/gemini-cli#24641. OpenAI, 403: its page on error codes.
+    r"user location is not supported|country, region, or territory not supported",
 )
 _IN_FLIGHT = _rule(r"in[_ ]flight|retry (in|after)")
 
@@ -141,7 +167,7 @@ def is_firewall(status: int, error: ErrorBody) -> bool:
 
 def is_no_credit(status: int, error: ErrorBody) -> bool:
     """Tell whether the account cannot pay. A 429 says it by words that rate limits do not use."""
-    if status not in {400, 402, 403, 429}:
+    if status not in {400, 402, 403, 412, 429}:
         return False
     codes, words = _codes(error), error.message
     if status == 402 and (_IN_FLIGHT.search(f"{codes} {words}")):
@@ -150,6 +176,16 @@ def is_no_credit(status: int, error: ErrorBody) -> bool:
         return True
     elsewhere = _CREDIT_CODE_ELSEWHERE.search(codes) or _CREDIT_ELSEWHERE.search(words)
     return status != 429 and bool(elsewhere)
+
+
+def is_about_parts(status: int, error: ErrorBody) -> bool:
+    """Tell whether the server takes a message's texts as one string alone."""
+    return status in {400, 422} and bool(_PARTS.search(error.message))
+
+
+def is_closed(status: int, error: ErrorBody) -> bool:
+    """Tell whether the provider serves nobody of this account, or of this place."""
+    return status in {400, 403} and bool(_CLOSED.search(error.message))
 
 
 def is_unknown_model(status: int, error: ErrorBody) -> bool:

@@ -30,8 +30,8 @@ from trajudge.judges.prompting.truncated_prompts import (
     conversation,
     prompt_tokens,
 )
-from trajudge.judges.replies.json_replies import answer_schema, flag, parse_json
-from trajudge.judges.replies.stage_replies import parse_reply
+from trajudge.judges.replies import answer_schema, flag, parse_json, parse_reply
+from trajudge.prompts.published import CHANGES, Untrusted
 from trajudge.trajectories.model import ImageRef, Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.truncation import TruncationLevel
@@ -64,7 +64,8 @@ class BrowserUseOptions(Record):
     answer are cut to ``characters`` each. ``ground_truth`` is a JSON file, task id to a text that
     stands above all rules; ``date`` is told to the judge as the present one; ``answer`` comes
     through the provider's structured output, or as JSON text; ``prompts`` are our own or the
-    installed package's, which name the date."""
+    installed package's, which name the date and take ``untrusted`` text neutralised or as
+    recorded."""
 
     representation: Literal["screenshot", "none"] = "screenshot"
     screenshots: int = Field(default=10, ge=1)
@@ -73,6 +74,7 @@ class BrowserUseOptions(Record):
     date: str | None = None
     answer: Literal["schema", "json"] = "schema"
     prompts: Literal["trajudge", "browser-use"] = "trajudge"
+    untrusted: Untrusted = "neutralised"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
 
@@ -80,6 +82,8 @@ class BrowserUseOptions(Record):
     def _dated(self) -> BrowserUseOptions:
         if self.prompts == "browser-use" and not self.date:
             raise ValueError("browser-use's prompts name the date: add date='2026-01-31 12:00 UTC'")
+        if self.prompts == "trajudge" and self.untrusted != "neutralised":
+            raise ValueError("only the package's prompts send text as recorded")
         return self
 
     @property
@@ -98,7 +102,7 @@ class BrowserUse:
         self._options = options
         self._prompt: JudgePrompt = OwnPrompt(options.date)
         if options.prompts == "browser-use":
-            self._prompt = PackagePrompt(options.date or "")
+            self._prompt = PackagePrompt(options.date or "", options.untrusted)
         self._truths = GroundTruths(options.ground_truth)
         contents = (self._prompt.prompt_hash, self._truths.content)
         self.prompt_hash = (
@@ -112,15 +116,20 @@ class BrowserUse:
         """Judge the trajectory. Raises Skipped, ImageUnreadable, CallFailed and ParseFailure."""
         options = self._options
         texts = texts_of(trajectory, self._truths.of(trajectory))
+        shown: list[RunTexts] = []
         reply = await ask_with_truncation(
             ask,
-            partial(self._fitting, texts, self._latest(trajectory)),
+            partial(self._fitting, texts, self._latest(trajectory), shown),
             limit=options.max_prompt_tokens,
             images=options.images,
             assume=ASSUMED,
             **self._parameters,
         )
-        return parse_reply(reply, parse_judgement)
+        verdict = parse_reply(reply, parse_judgement)
+        if not isinstance(self._prompt, PackagePrompt):
+            return verdict
+        changes = {CHANGES: float(self._prompt.changes(shown[-1]))}
+        return verdict.model_copy(update={"scores": verdict.scores | changes})
 
     def _latest(self, trajectory: Trajectory) -> list[ImageRef]:
         """Return the screenshots to show, the latest first."""
@@ -130,9 +139,10 @@ class BrowserUse:
         return [shot for shot in shots if shot is not None][: self._options.screenshots]
 
     def _fitting(
-        self, texts: RunTexts, latest: Sequence[ImageRef], budget: int
+        self, texts: RunTexts, latest: Sequence[ImageRef], fitted: list[RunTexts], budget: int
     ) -> TruncatedPrompt | None:
-        """Fit whole texts and all screenshots, else the latest ones, else shorter texts."""
+        """Fit whole texts and all screenshots, else the latest ones, else shorter texts, which are
+        appended to ``fitted``."""
         options, prompt = self._options, self._prompt
         system = prompt.system(ground_truth=texts.ground_truth is not None)
         for characters in _lengths(options.characters):
@@ -141,6 +151,7 @@ class BrowserUse:
             pictures = first_that_fit(latest, budget - prompt_tokens(bare), options.images)
             if prompt_tokens(bare) > budget or len(pictures) < min(1, len(latest)):
                 continue
+            fitted.append(shown)
             text = Text(text=prompt.user(shown, len(pictures)))
             rung = "full" if characters == options.characters else TruncationLevel.CUT.label
             rung = rung if len(pictures) == len(latest) else "fewer"

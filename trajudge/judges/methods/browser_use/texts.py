@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 from trajudge.judges.model import Skipped
 from trajudge.judges.options import read_json
+from trajudge.prompts.published import Untrusted
 from trajudge.prompts.published_browser_use import load_published_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
@@ -63,9 +64,9 @@ class OwnPrompt:
 class PackagePrompt:
     """The installed package's own prompts; it names the date in them."""
 
-    def __init__(self, date: str) -> None:
+    def __init__(self, date: str, untrusted: Untrusted) -> None:
         """Load the prompts. Raises UserError if the package is not installed."""
-        self._prompt, self._date = load_published_judge(), date
+        self._prompt, self._date = load_published_judge(untrusted), date
         self.prompt_hash, self.mark = self._prompt.hash, self._prompt.mark
 
     def system(self, *, ground_truth: bool) -> str:
@@ -79,6 +80,10 @@ class PackagePrompt:
             ground_truth=texts.ground_truth,
             images=pictures,
         )
+
+    def changes(self, texts: RunTexts) -> int:
+        """Count the places of the texts that are not sent as they were recorded."""
+        return self._prompt.untrusted.changes(texts)
 
 
 def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:

@@ -18,7 +18,7 @@ from trajudge.judges.methods.claims_first.replies import (
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
 from trajudge.judges.prompting import truncated_prompts
 from trajudge.judges.prompting.truncated_prompts import EMPTY_VIEW, TruncatedPrompt, prompt_tokens
-from trajudge.judges.replies.stage_replies import error_context, parse_complete_reply, parse_reply
+from trajudge.judges.replies import error_context, parse_complete_reply, parse_reply
 from trajudge.prompts.render import load_prompt
 from trajudge.prompts.untrusted import neutralise
 from trajudge.trajectories.model import Record, Trajectory

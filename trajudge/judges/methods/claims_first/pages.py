@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from trajudge.judges.defences.datamark import MARK
-from trajudge.judges.replies.parsing import normalise
+from trajudge.judges.replies import normalise
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.tokens import count_tokens, fits

@@ -8,8 +8,7 @@ from typing import Any
 
 from trajudge.judges.methods.claims_first.pages import ShownRecord
 from trajudge.judges.model import Verdict
-from trajudge.judges.replies.json_replies import flag, parse_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure, flag, parse_json
 
 MOST_CLAIMS = 20
 _LONGEST = 300

@@ -23,8 +23,8 @@ from trajudge.judges.prompting.truncated_prompts import (
     ask_with_truncation,
     prompt_tokens,
 )
-from trajudge.judges.replies.parsing import ParseFailure
-from trajudge.judges.replies.stage_replies import (
+from trajudge.judges.replies import (
+    ParseFailure,
     error_context,
     gather_bounded,
     parse_complete_reply,

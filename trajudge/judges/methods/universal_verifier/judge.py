@@ -38,7 +38,7 @@ from trajudge.judges.methods.universal_verifier.stages.rubric import (
 from trajudge.judges.methods.universal_verifier.stages.scoring import Decided, Scored, decide, score
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.judges.prompting.screenshots import Shot
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.truncation import cut_middle

@@ -22,8 +22,7 @@ from trajudge.rules.verified.runs.batch import located
 from trajudge.rules.verified.runs.files import RunFiles, folder_files, read_answer, read_trace
 from trajudge.rules.verified.runs.results import JudgedTask, TaskResult, result_of
 from trajudge.rules.verified.state import run_states
-from trajudge.trajectories.loaders.browsergym import load, run_folders
-from trajudge.trajectories.loaders.browsergym_experiments import holds_experiment
+from trajudge.trajectories.loaders.browsergym import holds_experiment, load, run_folders
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.safe_files import DataFolder

@@ -12,23 +12,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from trajudge.trajectories.loaders.common import detection
-from trajudge.trajectories.loaders.common.pictures import inline_picture
-from trajudge.trajectories.loaders.files import Damaged, numbers, readable, reason, text
-from trajudge.trajectories.loaders.messages.conversation import find_entries
-from trajudge.trajectories.loaders.messages.events import AgentTurn, ImageOpener, UserMessage
-from trajudge.trajectories.loaders.messages.reading import read_events
+from trajudge.trajectories.loaders import detection
+from trajudge.trajectories.loaders.files import Damaged, readable, reason
+from trajudge.trajectories.loaders.messages.dialects import KNOWN, form_of
+from trajudge.trajectories.loaders.messages.reading import (
+    AgentTurn,
+    ImageOpener,
+    UserMessage,
+    read_events,
+)
 from trajudge.trajectories.loaders.messages.records import (
     LogRecord,
+    find_entries,
+    listed_entries,
     log_files,
     looks_like_log,
     read_records,
 )
 from trajudge.trajectories.loaders.messages.stepping import course_of
+from trajudge.trajectories.loaders.pictures import inline_picture
+from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.util.errors import UserError
@@ -37,7 +43,6 @@ from trajudge.trajectories.util.safe_files import DataFolder
 KIND = "messages"
 # What says whether the run was right: it becomes the reward, and reaches no prompt.
 LEAKS = ("reward", "score", "success")
-_TRUTH = {"true": "1", "false": "0"}
 
 _GOALS = ("goal", "task", "instruction")
 _AGENTS = ("agent", "model")
@@ -71,11 +76,11 @@ def _load(files: list[Path], root: DataFolder, want: Want) -> Loaded:
         if isinstance(record, Unreadable):
             yield record
             continue
-        key = None
+        key, values = None, Values([])
         try:
-            key = _key(record, attempts)
+            key = _key(record, attempts, values)
             if want(key):
-                yield _trajectory(record, key)
+                yield _trajectory(record, key, values)
         except (ValueError, OSError, RecursionError) as error:
             yield Unreadable(record.place, reason(error), key)
 
@@ -88,65 +93,61 @@ def _records(files: list[Path], root: DataFolder) -> Iterator[LogRecord | Unread
             yield Unreadable(readable(str(file)), reason(error))
 
 
-def _key(record: LogRecord, attempts: Counter[TrajectoryKey]) -> TrajectoryKey:
+def _key(record: LogRecord, attempts: Counter[TrajectoryKey], values: Values) -> TrajectoryKey:
     fields = record.fields
     names = (
-        text(fields.get("benchmark")) or KIND,
-        _first_text(fields, _AGENTS) or record.agent,
-        _task_id(fields) or record.task_id,
+        values.name(fields.get("benchmark"), "benchmark") or KIND,
+        _first_of(fields, _AGENTS, values) or record.agent,
+        _task_id(fields, values) or record.task_id,
     )
     if max(map(len, names)) > _MAX_ID:
         raise Damaged(f"the name of the task or of its agent has more than {_MAX_ID:,} characters")
     benchmark, agent, task_id = names
     key = TrajectoryKey(benchmark=benchmark, agent=agent, task_id=task_id)
-    if (attempt := _attempt(fields.get("attempt"))) is not None:
+    # Labels name the attempt: one that is counted instead may be another.
+    attempt = values.whole(fields.get("attempt"), "attempt")
+    if attempt is not None and 0 <= attempt < 10**9:
         return key.model_copy(update={"attempt": attempt})
+    if attempt is not None:
+        values.warnings.append("The attempt is not read: it is no number from 0.")
     attempts[key] += 1
     return key.model_copy(update={"attempt": attempts[key] - 1})
 
 
-def _attempt(stated: object) -> int | None:
-    """Return a number from 0, also one that is written as text: labels name the attempt, and one
-    that is counted instead may be another."""
-    if isinstance(stated, str) and stated.isascii() and stated.isdigit() and len(stated) < 10:
-        return int(stated)
-    if not isinstance(stated, int) or isinstance(stated, bool) or stated < 0:
-        return None
-    return stated
-
-
-def _task_id(fields: Mapping[str, Any]) -> str | None:
+def _task_id(fields: Mapping[str, Any], values: Values) -> str | None:
     """Return the task's id; that of a response of an API is none."""
-    stated = fields.get("task_id", fields.get("id"))
-    if isinstance(stated, int) and not isinstance(stated, bool):
-        return str(stated)
-    task_id = text(stated)
+    task_id = values.name(fields.get("task_id", fields.get("id")), "task_id")
     return None if task_id is None or task_id.startswith(_RESPONSES) else task_id
 
 
-def _first_text(fields: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
-    return next((known for name in names if (known := text(fields.get(name)))), None)
+def _first_of(fields: Mapping[str, Any], names: tuple[str, ...], values: Values) -> str | None:
+    read = (values.name(fields.get(name), name) for name in names)
+    return next(filter(None, read), None)
 
 
-def _trajectory(record: LogRecord, key: TrajectoryKey) -> Trajectory:
-    fields, warnings = record.fields, list[str]()
-    events = read_events(find_entries(fields), _image_opener(warnings), warnings)
+def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajectory:
+    fields, warnings = record.fields, values.warnings
+    reward = _reward(fields, values)
+    entries = find_entries(fields)
+    events = read_events(entries, _image_opener(warnings), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
-        raise Damaged("holds no turn of an agent")
+        met = form_of(entries or listed_entries(fields))
+        raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
     opening = next(
         (event.texts for event in events if isinstance(event, UserMessage) and event.texts), ()
     )
-    stated = _first_text(fields, _GOALS)
+    goals = (values.text(fields.get(name), name) for name in _GOALS)
+    stated = next(filter(None, goals), None)
     goal = stated or "\n".join(opening)
     repeated = (stated,) if stated else (goal, *opening)
     course = course_of(events, repeated, warnings)
     return Trajectory(
         key=key,
-        raw_task_id=_task_id(fields) or record.task_id,
+        raw_task_id=_task_id(fields, Values([])) or record.task_id,
         goal=goal,
         steps=course.steps,
         answer=course.answer,
-        official_reward=_reward(fields),
+        official_reward=reward,
         terminated=course.terminated,
         truncated=course.truncated,
         telemetry=course.telemetry,
@@ -154,17 +155,14 @@ def _trajectory(record: LogRecord, key: TrajectoryKey) -> Trajectory:
     )
 
 
-def _reward(fields: Mapping[str, Any]) -> float | None:
-    stated = {name: _as_number(fields.get(name)) for name in LEAKS}
-    return next(iter(numbers(stated).values()), None)
-
-
-def _as_number(value: object) -> object:
-    """Return a truth value as 1 or 0, and a number that is written as text; all else as it is."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            return float(_TRUTH.get(value.strip().casefold(), value))
-    return float(value) if isinstance(value, bool) else value
+def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
+    """Return the first reward that is stated; others that differ are named."""
+    read = {name: values.number(fields.get(name), name) for name in LEAKS}
+    stated = {name: reward for name, reward in read.items() if reward is not None}
+    if len({*stated.values()}) > 1:
+        first, *others = stated
+        values.warnings.append(f"The reward is that of {first}; {', '.join(others)} differs.")
+    return next(iter(stated.values()), None)
 
 
 def _image_opener(warnings: list[str]) -> ImageOpener:

@@ -1,38 +1,110 @@
-"""Conversations of the Anthropic, OpenAI Responses and OpenAI chat APIs as events.
+"""Conversations as events: what an agent said and called, and what it was given.
 
 Each part is read where it stands, whichever API it belongs to: by ``role`` for messages, by
 ``type`` for the items of the Responses API and for blocks of content. inspect_ai's messages have
-the names of chat with blocks of their own. Signatures and encrypted content are dropped.
+the names of chat with blocks of their own; ``dialects`` translates the forms of other programs.
+Signatures and encrypted content are dropped.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
 
 from trajudge.trajectories.loaders.files import Damaged, readable, text
-from trajudge.trajectories.loaders.messages.events import (
-    AgentCall,
-    AgentTurn,
-    CallResult,
-    Event,
-    ImageOpener,
-    UserMessage,
-    make_call,
-)
+from trajudge.trajectories.loaders.messages.dialects import KNOWN, Translator, unknown_form
 from trajudge.trajectories.model import ImageRef
+from trajudge.trajectories.thoughts import split_message
 
 MAX_ENTRIES = 20_000
 _TEXTS = {"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal"}
 _IMAGES = {"image", "image_url", "input_image", "computer_screenshot"}
+_NAMED_CALLS = {"function", "mcp", "custom_tool"}
 _CALLS = {"tool_use", "server_tool_use", "mcp_tool_use"}
 _SILENT_ROLES = ("system", "developer")
+# What a message says, and where other programs write its words.
+_HELD = {"content", "tool_calls", "function_call", "refusal", "reasoning_content", "reasoning"}
+_WORDS_ELSEWHERE = {"text", "message", "value", "body", "output", "parts"}
 # Items that say nothing about the run.
 _SILENT_ITEMS = {"mcp_list_tools", "additional_tools", "compaction_trigger"}
+# Items and blocks that are named in a warning and not read.
+_UNREAD_ITEMS = {"compaction", "item_reference", "mcp_approval_request", "mcp_approval_response"}
+_FILES = {"document", "file", "input_file", "audio", "input_audio", "video", "container_upload"}
+_UNREAD_BLOCKS = _FILES | _IMAGES | {"compaction", "data", "fallback", "citation", "annotations"}
 _ARGUMENTS = ("arguments", "input", "action", "operation", "queries", "code")
 _OUTPUTS = ("output", "outputs", "results", "error")
 _DROPPED = {"encrypted_content", "signature"}
+
+# Makes a reference of what a record gives as an image: a data URL, a URL or the id of a file.
+ImageOpener = Callable[[str], ImageRef]
+
+
+class AgentCall(NamedTuple):
+    """One call of a tool. ``text`` is the call as an action shows it, ``name({json})``; ``fields``
+    the arguments, empty where they are no JSON object."""
+
+    id: str
+    name: str
+    text: str
+    fields: Mapping[str, Any]
+
+    @property
+    def is_computer(self) -> bool:
+        """Tell whether the tool is a screen, whose texts are no page."""
+        return self.name.lower().rpartition(".")[2] in {"computer", "computer_use"}
+
+
+class AgentTurn(NamedTuple):
+    """What the agent thought, said and called before it saw anything new."""
+
+    thoughts: tuple[str, ...]
+    texts: tuple[str, ...]
+    calls: tuple[AgentCall, ...]
+
+
+class CallResult(NamedTuple):
+    """What a tool gave back for the call ``call_id``."""
+
+    call_id: str
+    texts: tuple[str, ...]
+    images: tuple[ImageRef, ...] = ()
+    is_error: bool = False
+    url: str | None = None
+
+
+class UserMessage(NamedTuple):
+    """What the user, or the program in the user's name, told or showed."""
+
+    texts: tuple[str, ...]
+    images: tuple[ImageRef, ...] = ()
+
+
+Event = AgentTurn | CallResult | UserMessage
+
+
+def _make_call(call_id: object, name: object, arguments: object, warnings: list[str]) -> AgentCall:
+    """Make a call of its parts; ``arguments`` is an object or its JSON text. Arguments that are no
+    JSON stay as they are, with a warning. Raises Damaged for a call that names no tool."""
+    if not isinstance(name, str) or not name:
+        raise Damaged(f"a call of a tool names no tool (its name is {type(name).__name__})")
+    label = readable(name)
+    fields = arguments
+    if isinstance(arguments, str):
+        try:
+            fields = msgspec.json.decode(arguments.encode("utf-8", "replace") or b"{}")
+        except (msgspec.DecodeError, RecursionError):
+            warnings.append(f"The arguments of a call of {label} are no JSON.")
+            return AgentCall(_id(call_id), label, f"{label}({readable(arguments)})", {})
+    shown = readable(json.dumps({} if fields is None else fields, ensure_ascii=False))
+    by_name = fields if isinstance(fields, dict) else {}
+    return AgentCall(_id(call_id), label, f"{label}({shown})", by_name)
+
+
+def _id(value: object) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def read_events(
@@ -40,13 +112,15 @@ def read_events(
 ) -> list[Event]:
     """Return the events of a conversation in order; what cannot be read is said in ``warnings``.
 
-    Raises Damaged for a conversation of more than 20,000 entries.
+    Raises Damaged for a conversation of more than 20,000 entries, and for one with entries that
+    are of no form known.
     """
     if len(items) > MAX_ENTRIES:
         raise Damaged(f"the conversation has more than {MAX_ENTRIES:,} entries")
-    reader = _EventReader(open_image, warnings)
+    reader, translator = _EventReader(open_image, warnings), Translator()
     for item in items:
-        reader.read(item)
+        for entry in translator.messages(item) if isinstance(item, dict) else [item]:
+            reader.read(entry)
     reader.close_turn()
     return reader.events
 
@@ -68,6 +142,9 @@ class _EventReader:
             self._warn("An entry of the conversation is no object.")
             return
         role, kind = item.get("role"), str(item.get("type", ""))
+        if role is not None and not item.keys() & _HELD and item.keys() & _WORDS_ELSEWHERE:
+            fields = ", ".join(readable(str(name))[:40] for name in list(item)[:5])
+            raise Damaged(f"holds messages with the fields {fields}; read are {KNOWN}")
         if role == "user":
             self._read_user(item.get("content"))
         elif role in ("assistant", "model"):
@@ -77,7 +154,7 @@ class _EventReader:
         elif role is None:
             self._read_item(item, kind)
         elif role not in _SILENT_ROLES:
-            self._warn(f"Messages of the role {readable(str(role))[:40]!r} are not read.")
+            raise unknown_form([item])
 
     def close_turn(self) -> None:
         """End the agent's turn, if one is open."""
@@ -106,17 +183,25 @@ class _EventReader:
         content = message.get("content")
         for block in content if isinstance(content, list) else [content]:
             self._read_block(block)
-        tool_calls = message.get("tool_calls")
-        for call in tool_calls if isinstance(tool_calls, list) else ():
+        if refusal := text(message.get("refusal")):
+            self._texts.append(refusal)
+        among_blocks = {call.id for call in self._calls if call.id}
+        for call in _listed(message, "tool_calls"):
+            # Some programs write a call among the blocks as well.
+            if not isinstance(call, dict) or call.get("id") not in among_blocks:
+                self._read_chat_call(call)
+        for call in _listed(message, "function_call"):
             self._read_chat_call(call)
-        if isinstance(legacy := message.get("function_call"), dict):
-            self._add_call(None, legacy.get("name"), legacy.get("arguments"))
 
     def _read_block(self, block: object) -> None:
         """Read one block of what the agent gave."""
         kind = str(block.get("type", "")) if isinstance(block, dict) else "text"
         if not isinstance(block, dict) or kind in _TEXTS:
-            self._texts.extend(self._contents([block])[0])
+            for words in self._contents([block])[0]:
+                thoughts, rest = split_message(words)
+                for thought in thoughts:
+                    self._add_thought(thought)
+                self._texts += [rest] if rest else []
         elif kind in ("thinking", "reasoning"):
             self._read_thinking(block)
         elif kind == "redacted_thinking":
@@ -128,8 +213,10 @@ class _EventReader:
                 self._read_result(block, block.get("id"), block["result"])
         elif "tool_use_id" in block:
             self._read_result(block, block["tool_use_id"], block.get("content"))
-        else:
+        elif kind in _UNREAD_BLOCKS:
             self._skip(kind)
+        else:
+            raise unknown_form([block])
 
     def _read_thinking(self, block: Mapping[str, Any]) -> None:
         if block.get("redacted") is True:
@@ -140,18 +227,19 @@ class _EventReader:
 
     def _read_chat_call(self, call: object) -> None:
         if not isinstance(call, dict):
-            self._warn("A call of a tool is no object.")
-            return
-        if call.get("parse_error"):
+            raise Damaged(f"a call of a tool is no object, but {type(call).__name__}")
+        if call.get("parse_error") or call.get("type") == "invalid_tool_call":
             self._warn("The arguments of a call could not be parsed by the agent's program.")
         function = call.get("function", call.get("custom"))
         if isinstance(function, dict):
             arguments = function.get("arguments")
             if "input" in function:  # a custom tool takes text that need not be JSON
                 arguments = {"input": function["input"]}
-            self._add_call(call.get("id"), function.get("name"), arguments)
-        else:
-            self._add_call(call.get("id"), function, call.get("arguments"))
+            name = function.get("name")
+        else:  # inspect_ai's form, and LangChain's
+            name = function if function is not None else call.get("name")
+            arguments = call.get("arguments", call.get("args"))
+        self._add_call(call.get("id"), name, arguments)
 
     def _read_item(self, item: Mapping[str, Any], kind: str) -> None:
         """Read an item of the Responses API that has no role."""
@@ -164,14 +252,17 @@ class _EventReader:
             self._read_call_item(item, kind.removesuffix("_call"))
         elif kind.endswith("_call_output"):
             self._read_result(item, item.get("call_id", item.get("id")), item.get("output"))
-        elif kind not in _SILENT_ITEMS:
+        elif kind in _UNREAD_ITEMS:
             self._skip(kind)
+        elif kind not in _SILENT_ITEMS:
+            raise unknown_form([item])
 
     def _read_call_item(self, item: Mapping[str, Any], tool: str) -> None:
         output = next((item[key] for key in _OUTPUTS if item.get(key) is not None), None)
         # A tool of the server's own has no ``call_id``, and often no result either.
         call_id = item.get("call_id", item.get("id") if output is not None else None)
-        name = item.get("name", tool)
+        # A call of the server's own tools is named by its type.
+        name = item.get("name") or (None if tool in _NAMED_CALLS else tool)
         actions = item.get("actions")
         arguments = next((item[key] for key in _ARGUMENTS if item.get(key) is not None), None)
         if tool == "computer" and isinstance(actions, list) and actions:
@@ -210,7 +301,7 @@ class _EventReader:
                     texts.append(str(block.get("text", block.get("refusal")) or ""))
                 elif kind in _IMAGES:
                     images.append(self._open_image(image_source(block)))
-                elif kind in ("document", "file", "input_file", "audio", "input_audio", "video"):
+                elif kind in _FILES:
                     self._skip(kind)
                 else:
                     texts.append(_plain(block))
@@ -219,12 +310,12 @@ class _EventReader:
         return tuple(filter(None, map(text, texts))), tuple(images)
 
     def _add_thought(self, thought: object) -> None:
-        known = text(thought)
+        known = _plain(thought) if isinstance(thought, dict | list) and thought else text(thought)
         if known and known not in self._thoughts:  # some programs write it under two names
             self._thoughts.append(known)
 
     def _add_call(self, call_id: object, name: object, arguments: object) -> None:
-        self._calls.append(make_call(call_id, name, arguments, self._warnings))
+        self._calls.append(_make_call(call_id, name, arguments, self._warnings))
 
     def _skip(self, kind: str) -> None:
         if "compaction" in kind:
@@ -237,13 +328,22 @@ class _EventReader:
             self._warnings.append(sentence)
 
 
+def _listed(message: Mapping[str, Any], name: str) -> list[Any]:
+    """Return the calls under a name: a list, or what stands there alone."""
+    value = message.get(name)
+    return value if isinstance(value, list) else [] if value in (None, "", {}) else [value]
+
+
 def image_source(block: Mapping[str, Any]) -> str:
     """Return where a block says its picture is: a data URL, a URL, a path, or a file's id.
 
     Anthropic: ``source``; OpenAI: ``image_url`` (text, or an object with ``url``) or ``file_id``;
-    inspect_ai: ``image``. Empty if nowhere.
+    inspect_ai: ``image``; LangChain: ``base64``, ``data`` or ``url``. Empty if nowhere.
     """
     source = block.get("source", block.get("image_url", block.get("image")))
+    if isinstance(encoded := block.get("base64", block.get("data")), str):
+        return f"data:;base64,{encoded}"
+    source = block.get("url") if source is None else source
     if isinstance(source, dict):
         if isinstance(encoded := source.get("data"), str):
             return f"data:;base64,{encoded}"

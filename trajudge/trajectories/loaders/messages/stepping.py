@@ -14,7 +14,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from trajudge.trajectories.loaders.files import text
-from trajudge.trajectories.loaders.messages.events import (
+from trajudge.trajectories.loaders.messages.reading import (
     AgentCall,
     AgentTurn,
     CallResult,

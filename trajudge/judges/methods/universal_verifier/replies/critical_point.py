@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import yaml
 
-from trajudge.judges.replies.parsing import ParseFailure, without_thinking
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.thoughts import without_thoughts
 
 NO_CRITICAL_POINT = "NO_CRITICAL_POINT"
 TYPES = (
@@ -24,6 +25,7 @@ TYPES = (
     ),
 )
 _BLOCK = re.compile(r"```(?:ya?ml)?[ \t]*\n(.*?)```", re.DOTALL)
+_TYPE = re.compile(r"^\s*[\"']?critical_point_type[\"']?\s*:", re.MULTILINE)
 _MAX_BLOCK = 20_000
 
 
@@ -50,10 +52,13 @@ class CriticalPoint(Record):
 
 
 def parse_critical_point(text: str) -> CriticalPoint:
-    """Parse the one YAML block of the reply. Raises ParseFailure."""
-    blocks = _BLOCK.findall(without_thinking(text))
+    """Parse the one YAML block of the reply, which alone may name a type. Raises ParseFailure."""
+    answer = without_thoughts(text)
+    blocks = _BLOCK.findall(answer)
     if len(blocks) != 1 or len(blocks[0]) > _MAX_BLOCK:
         raise ParseFailure("the reply does not hold exactly one YAML block")
+    if len(_TYPE.findall(answer)) > 1:
+        raise ParseFailure("the reply names critical_point_type more than once")
     try:
         fields = yaml.safe_load(blocks[0])
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -14,8 +14,9 @@ from trajudge.judges.methods.universal_verifier.replies.fields import (
     text_of,
 )
 from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem
-from trajudge.judges.replies.parsing import ParseFailure, without_thinking
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record
+from trajudge.trajectories.thoughts import without_thoughts
 
 MOST_RELEVANT = 10
 
@@ -40,7 +41,8 @@ def parse_relevance(text: str, count: int) -> list[int]:
 
 
 def _relevance(fields: Fields, criterion: int) -> int:
-    value = fields.get(f"criterion_{criterion}", fields.get(str(criterion)))
+    named = [fields[name] for name in (f"criterion_{criterion}", str(criterion)) if name in fields]
+    value = named[0] if named and named[0] == named[-1] else None
     if isinstance(value, str) and value.strip().isdecimal():
         value = int(value)
     whole = isinstance(value, int | float) and not isinstance(value, bool) and value == int(value)
@@ -91,7 +93,7 @@ def _batch(text: str, criteria: Sequence[int]) -> Sequence[Fields]:
 def _bare_list(text: str) -> Fields:
     """Return a reply that is nothing but a list under the name that it should have had."""
     try:
-        listed = json.loads(without_thinking(text))
+        listed = json.loads(without_thoughts(text))
     except (ValueError, RecursionError):
         return {}
     return {"analyses": listed} if isinstance(listed, list) else {}

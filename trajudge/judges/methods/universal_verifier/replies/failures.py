@@ -15,7 +15,7 @@ from trajudge.judges.methods.universal_verifier.replies.fields import (
     required_flag,
     text_of,
 )
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record, Step
 
 _STEPS = re.compile(r"\d{1,6}(-\d{1,6})?(,\d{1,6}(-\d{1,6})?)*")

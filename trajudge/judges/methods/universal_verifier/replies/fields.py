@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trajudge.judges.replies.json_replies import parse_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure, parse_json
 
 Fields = Mapping[str, Any]
 

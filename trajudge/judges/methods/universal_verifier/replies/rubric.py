@@ -12,12 +12,12 @@ from trajudge.judges.methods.universal_verifier.replies.fields import (
     entries,
     numeric,
     object_with,
-    optional_flag,
+    required_flag,
     text_of,
 )
 from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem
 from trajudge.judges.options import read_json
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.util.errors import UserError
 
 # What the name of a criterion must have in common with the rubric's, by difflib's ratio.
@@ -95,7 +95,8 @@ def _scored(number: int, item: RubricItem, entry: Fields) -> RubricItem:
         "earned_points": numeric(entry, "earned_points"),
     }
     if item.condition is not None:
-        changes["is_condition_met"] = optional_flag(entry, "is_condition_met") or False
+        is_missing = entry.get("is_condition_met") is None
+        changes["is_condition_met"] = not is_missing and required_flag(entry, "is_condition_met")
     return item.model_copy(update=changes)
 
 

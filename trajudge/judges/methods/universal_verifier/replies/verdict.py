@@ -14,7 +14,7 @@ from trajudge.judges.methods.universal_verifier.replies.fields import (
     text_of,
 )
 from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Record
 
 UNMET = "The condition of this criterion is not met: it earns nothing and does not count."

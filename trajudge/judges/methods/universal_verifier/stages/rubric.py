@@ -24,7 +24,7 @@ from trajudge.judges.methods.universal_verifier.replies.rubric import (
 )
 from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem
 from trajudge.judges.methods.universal_verifier.stages.questions import Questions
-from trajudge.judges.replies.parsing import ParseFailure
+from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import TrajectoryKey
 
 Items = tuple[RubricItem, ...]

@@ -1,1 +1,0 @@
-"""A leaderboard as a page, as CSV and on a terminal."""

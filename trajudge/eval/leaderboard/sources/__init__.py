@@ -1,1 +1,0 @@
-"""What a leaderboard compares: folders of runs, published verdicts, judges without a model."""

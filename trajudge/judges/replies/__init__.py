@@ -1,1 +1,0 @@
-"""From a model's reply to a verdict."""

@@ -1,1 +1,0 @@
-"""What loaders of agents' own logs share: pictures that a record names or holds, and detection."""

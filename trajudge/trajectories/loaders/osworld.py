@@ -1,0 +1,573 @@
+"""OSWorld-style logs: a folder for each example, with ``traj.jsonl``, pictures and ``result.txt``.
+
+``<root>/<action space>/<observation>/<model>/<domain>/<example>/``, of which derived projects drop
+levels. A line is one action and names the picture taken *after* it: step i sees the picture of the
+line before, step 0 the initial state where it was kept, and a last step without action sees the
+last picture. ``screenshot_file_before_exec`` needs no such shift. The goal stands in the lines or
+in ``evaluation_examples`` beside the root, whose evaluator is never read; the reward in
+``result.txt``.
+
+What an OSWorld agent said and did in one line of ``traj.jsonl``, whatever shape it has.
+
+Actions are code (``pyautogui.click(1, 2)``), one word (``DONE``), or an object: ``action_type``
+and parameters (``computer_13``), or ``name`` and ``input`` (tool calls). Responses are a text, an
+object with ``raw_response``, or a list of blocks.
+
+The lines of an OSWorld-style ``traj.jsonl``: one action each, and what stands between them.
+
+The writer opens the file to append, so that a task that was run again stands behind its earlier
+run: the last one counts. A model that gave several actions has a line for each, all with its step
+number and response.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import NamedTuple
+from uuid import UUID
+
+from msgspec import Raw
+
+from trajudge.trajectories.loaders import detection, files
+from trajudge.trajectories.loaders.files import Damaged, readable
+from trajudge.trajectories.loaders.lazy_json import (
+    NULL,
+    decoded,
+    elements,
+    fields,
+    parse_object,
+    read_object,
+    scalar,
+    value,
+    whole_string,
+)
+from trajudge.trajectories.loaders.pictures import named_picture
+from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.trajectories.util.safe_files import DataFolder, NotUtf8, UnsafeFile, text_of
+
+MAX_TEXT = 100_000
+_ENDINGS = {"DONE", "FAIL"}
+_ANSWERING = {"answer", "terminate"}
+_ANSWER_NAMES = ("text", "answer", "result", "content", "message")
+_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+_BLOCK_TEXTS = ("thinking", "thought", "reasoning", "text", "content")
+_RAW_TEXTS = ("raw_response", "response")
+_BLOCK_LEVELS = 3
+
+
+class OsworldAction(NamedTuple):
+    """``text`` as a step shows it, ``name`` of an object, call or single word. ``answer`` is what
+    an answering tool told."""
+
+    text: str
+    name: str
+    answer: str | None
+
+    @property
+    def ends(self) -> bool:
+        """Whether the agent ended its run by it."""
+        return self.name in _ENDINGS or self.name.lower() in _ANSWERING
+
+
+def read_action(raw: Raw) -> OsworldAction | None:
+    """Read one action; None for null and blanks. Raises Damaged for one of more than 4 MiB."""
+    recorded = value(raw)
+    if isinstance(recorded, dict):
+        return _of_object(recorded)
+    if isinstance(recorded, list):
+        return OsworldAction(readable(json.dumps(recorded, ensure_ascii=False)), "", None)
+    if recorded is None or not str(recorded).strip():
+        return None
+    text = readable(str(recorded))
+    call = _CALL.fullmatch(text)
+    name = call[1] if call else text.strip()
+    answers = call is not None and name.lower() in _ANSWERING
+    return OsworldAction(text, name, _told(text, call[2]) if call and answers else None)
+
+
+def _of_object(action: dict[str, object]) -> OsworldAction:
+    name, parameters = action.get("name"), action.get("input")
+    if not isinstance(name, str) or not isinstance(parameters, dict):
+        name = action.get("action_type")
+        others = {key: setting for key, setting in action.items() if key != "action_type"}
+        inner = others.get("parameters")
+        parameters = inner if isinstance(inner, dict) and len(others) == 1 else others
+    if not isinstance(name, str):
+        return OsworldAction(readable(json.dumps(action, ensure_ascii=False)), "", None)
+    texts = (parameters.get(key) for key in _ANSWER_NAMES)
+    answer = next((text for text in texts if isinstance(text, str) and text.strip()), None)
+    return OsworldAction(
+        readable(f"{name}({json.dumps(parameters, ensure_ascii=False)})" if parameters else name),
+        readable(name),
+        readable(answer) if answer and name.lower() in _ANSWERING else None,
+    )
+
+
+def _told(text: str, inside: str) -> str | None:
+    """Return the text that a call ``answer("...")`` or ``terminate(answer="...")`` gives."""
+    try:
+        call = ast.parse(text.strip(), mode="eval").body if len(text) <= MAX_TEXT else None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        call = None
+    if isinstance(call, ast.Call):
+        named = {word.arg: word.value for word in call.keywords}
+        places = [*call.args[:1], *(named[name] for name in _ANSWER_NAMES if name in named)]
+        constants = [place.value for place in places if isinstance(place, ast.Constant)]
+        return next(
+            (constant for constant in constants if isinstance(constant, str) and constant.strip()),
+            None,
+        )
+    return inside.strip() or None
+
+
+def read_response(raw: Raw, warnings: list[str], place: str) -> str | None:
+    """Return what the model said, without values of more than 100,000 characters, such as pictures
+    that it repeats; ``place`` names the line in the sentence about one that is left out."""
+    texts = []
+    for text in _texts(raw):
+        if len(text) > MAX_TEXT:
+            warnings.append(f"A text of {len(text):,} characters {place} is left out.")
+        elif text.strip():
+            texts.append(readable(text.strip()))
+    if not texts and any(map(_is_unknown, elements(raw))):
+        warnings.append(f"The response {place} is not read: it is in no form that is known.")
+    return "\n".join(texts) or None
+
+
+def _is_unknown(block: Raw) -> bool:
+    """Tell whether a part of a response is no text, and no object of a known form."""
+    known = {"type", "usage", *_BLOCK_TEXTS, *_RAW_TEXTS}
+    return whole_string(block) is None and not fields(block).keys() & known
+
+
+def _texts(raw: Raw, levels: int = _BLOCK_LEVELS) -> Iterator[str]:
+    """Yield the texts of a response: its own, or those of its blocks in their order."""
+    text = whole_string(raw)
+    if text is not None:
+        yield text
+        return
+    for block in elements(raw) if levels else ():
+        within = fields(block)
+        names = _BLOCK_TEXTS if within.keys() & set(_BLOCK_TEXTS) else _RAW_TEXTS
+        inner = [within[name] for name in names if name in within] if within else [block]
+        for one in inner:
+            yield from _texts(one, levels - 1)
+
+
+def input_tokens(raw: Raw) -> float:
+    """Return the prompt's tokens that a response's ``usage`` tells, 0 where it tells none."""
+    usage = fields(fields(raw).get("usage", NULL))
+    for name in ("input_tokens", "prompt_tokens"):
+        count = scalar(usage.get(name, NULL))
+        if isinstance(count, int | float) and not isinstance(count, bool) and 0 <= count < 1e12:
+            return float(count)
+    return 0.0
+
+
+MAX_STEPS = 10_000
+_MAX_REPR_BYTES = 2**20
+_BEFORE, _AFTER = "screenshot_file_before_exec", "screenshot_file"
+_INITIAL = "initial_state"
+# What writers call the line of the state before the first action, which has the number 0; other
+# lines of that number are actions of writers that count from 0.
+_NO_ACTION = {"", "init", "initial", "initialize", "initial_state", "none", "reset", "start"}
+
+
+@dataclass(frozen=True)
+class ActionLine:
+    """One action; ``stem`` is how the files of its moment begin (``step_2_20260622@...``), if the
+    line says when it was. ``before`` and ``after`` are recorded names of pictures."""
+
+    number: int
+    action: OsworldAction | None
+    reasoning: str | None
+    before: str | None
+    after: str | None
+    stem: str | None
+    timestamp: str | None
+    done: bool
+    input_tokens: float
+
+
+@dataclass
+class LoggedRun:
+    """The last run of a file: its lines, the name of the picture before the first, the error that
+    ended it."""
+
+    lines: list[ActionLine] = field(default_factory=list)
+    instruction: str | None = None
+    initial: str | None = None
+    error: str | None = None
+    mode: str | None = None
+    response: bytes = b""
+    _number: int = -1
+
+    def is_over(self, number: int, response: bytes) -> bool:
+        """Tell whether a line with this step number belongs to a later run: the number falls, or
+        the first one comes again with another response or after an error."""
+        if number < self._number or (self.error is not None and number <= 1):
+            return True
+        is_first = bool(self.lines) and number == self._number == self.lines[0].number <= 1
+        return is_first and response != self.response
+
+    def add(self, record: dict[str, Raw], number: int, values: Values) -> None:
+        """Add the action of a line. Raises Damaged for a value that is too large."""
+        raw = record.get("response", NULL)
+        again = bool(self.lines) and number == self._number and bytes(raw) == self.response
+        place = f"of step {number}"
+        reasoning = None if again else read_response(raw, values.warnings, place)
+        timestamp = scalar(record.get("action_timestamp", NULL))
+        moment = timestamp if isinstance(timestamp, str) and timestamp else None
+        done = values.flag(decoded(record.get("done", NULL)), "done", place)
+        words = decoded(record.get("natural_language_action", NULL))
+        self.lines.append(
+            ActionLine(
+                number=number,
+                action=_action(record),
+                reasoning=reasoning or values.text(words, "natural_language_action", place),
+                before=_name(record, _BEFORE),
+                after=_name(record, _AFTER),
+                stem=f"step_{number}_{moment}" if moment else None,
+                timestamp=moment,
+                done=done is True,
+                input_tokens=0.0 if again else input_tokens(raw),
+            )
+        )
+        self._number, self.response = number, bytes(raw)
+
+
+def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
+    """Read the last run of a file. Raises Damaged for one without any line."""
+    run, runs, values = LoggedRun(), 1, Values(warnings)
+    for record in _records(file, root, warnings):
+        number = _step_number(record)
+        response = bytes(record.get("response", NULL))
+        if number is None:
+            begins = _INITIAL in record and bool(run.lines)
+        else:
+            begins = run.is_over(number, response)
+        if begins:
+            run, runs = LoggedRun(), runs + 1
+        _take(run, record, number, values)
+        if len(run.lines) > MAX_STEPS:
+            raise Damaged(f"it has more than {MAX_STEPS:,} steps")
+    if runs > 1:
+        warnings.append(f"{file.name} holds {runs} runs, one after the other: the last one counts.")
+    return run
+
+
+def _take(run: LoggedRun, record: dict[str, Raw], number: int | None, values: Values) -> None:
+    run.instruction = _text(record, "instruction", values) or run.instruction
+    if number == 0 and _is_initial(record):
+        run.initial = _name(record, _AFTER) or _name(record, _BEFORE)
+    elif number is not None:
+        run.add(record, number, values)
+    else:
+        if "step_num" in record:
+            values.refuse(decoded(record["step_num"]), "step_num")
+        run.initial = _name(record, _INITIAL) or run.initial
+        run.mode = _text(record, "mode", values) or run.mode
+        for name in ("Error", "error"):
+            run.error = _text(record, name, values) or run.error
+
+
+def _text(record: dict[str, Raw], name: str, values: Values) -> str | None:
+    return values.text(decoded(record.get(name, NULL)), name)
+
+
+def _is_initial(record: dict[str, Raw]) -> bool:
+    """Tell whether a line of number 0 is the state before the first action."""
+    action = read_action(record.get("action", NULL))
+    return action is None or action.name.strip("_").lower() in _NO_ACTION
+
+
+def _step_number(record: dict[str, Raw]) -> int | None:
+    """Return the step number; None of a line that is no action."""
+    number = Values([]).whole(scalar(record.get("step_num", NULL)), "step_num")
+    return number if number is not None and 0 <= number < 10**9 else None
+
+
+def _action(record: dict[str, Raw]) -> OsworldAction | None:
+    """Return the line's action, else those of the list ``actions`` as one."""
+    action = read_action(record.get("action", NULL))
+    if action is not None:
+        return action
+    several = [one for raw in elements(record.get("actions", NULL)) if (one := read_action(raw))]
+    if not several:
+        return None
+    return several[-1]._replace(text="\n".join(one.text for one in several))
+
+
+def _name(record: dict[str, Raw], field_name: str) -> str | None:
+    recorded = scalar(record.get(field_name, NULL))
+    return recorded if isinstance(recorded, str) and recorded.strip() else None
+
+
+def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict[str, Raw]]:
+    """Yield the objects of the lines; others go to ``warnings``. Raises Damaged for no line."""
+    empty = True
+    try:
+        for line in read_lines(file, folder=root):
+            empty = False
+            record = None if line.problem else _parsed(line.data)
+            if record is None:
+                why = line.problem or "it is no JSON object"
+                warnings.append(f"Line {line.number} of {file.name} is left out: {why}.")
+            else:
+                yield record
+    except UserError as error:
+        raise Damaged(str(error)) from None
+    if empty:
+        raise Damaged(f"{file.name} is empty")
+
+
+def _parsed(line: bytes) -> dict[str, Raw] | None:
+    try:
+        return parse_object(line)
+    except (ValueError, RecursionError):
+        pass
+    if not line.lstrip().startswith(b"{'") or len(line) > _MAX_REPR_BYTES:
+        return None
+    try:  # some writers print the object as Python does
+        return parse_object(json.dumps(ast.literal_eval(line.decode().strip())).encode())
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+        return None
+
+
+KIND = "osworld"
+LEAKS = (
+    *("result.txt", "results.json", "runtime.log", "traj.jsonl:[*].reward", "traj.jsonl:[*].info"),
+    "evaluation_examples/**/*.json:evaluator",
+)
+LOG = "traj.jsonl"
+_LEVELS = 8
+_MARKS = (
+    (b'"step_num"', b'"action"'),
+    (b"'step_num'", b"'action'"),
+    (b'"instruction"', b'"initial_state"'),
+    (b'"Error"',),
+)
+# Levels of the layout that name no agent.
+_SETTINGS = {
+    *("screenshot", "a11y_tree", "screenshot_a11y_tree", "som"),
+    *("pyautogui", "computer_13", "claude_computer_use", "autoglm_computer_use"),
+}
+_DOMAINS = {
+    *("chrome", "gimp", "libreoffice_calc", "libreoffice_impress", "libreoffice_writer"),
+    *("multi_apps", "os", "thunderbird", "vlc", "vs_code"),
+}
+_EXAMPLES = Path("evaluation_examples", "examples")
+_MAX_EXAMPLE_BYTES, _MAX_RESULT_BYTES = 2**20, 2**10
+_FORMS = ("%Y%m%d@%H%M%S%f", "%Y%m%d@%H%M%S")
+
+
+def detect(path: Path) -> bool:
+    """Tell whether the path is such a log, or a folder that holds one at most eight levels down."""
+    if path.is_file():
+        return path.name == LOG and _has_mark(detection.head(path))
+    logs = detection.files(path, LOG, levels=_LEVELS, max_folders=detection.MAX_FOLDERS)
+    return any(_has_mark(detection.head(log)) for log in islice(logs, detection.MAX_FILES))
+
+
+def load(path: Path, want: Want = accept_all) -> Loaded:
+    """Yield the run of the log, or of every one in the folder, in the order of their keys.
+
+    Raises UserError if there is none.
+    """
+    root = DataFolder(path if path.is_dir() else path.parent)
+    try:
+        logs = [path] if path.is_file() else [*detection.files(path, LOG, levels=_LEVELS)]
+    except OSError as error:
+        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
+    if not logs:
+        raise UserError(
+            f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG}"
+        )
+    return files.read_all(
+        files.number_attempts(_source(root, log.parent) for log in logs), _read, want
+    )
+
+
+def _has_mark(head: bytes) -> bool:
+    begins = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+    return begins and any(all(name in head for name in names) for names in _MARKS)
+
+
+def _source(root: DataFolder, folder: Path) -> files.TrajectorySource:
+    example = files.name_of(folder)
+    # Other projects number their examples, in each domain from 0.
+    task_id = (
+        example if _is_uuid(example) else f"{files.name_of(folder.resolve().parent)}.{example}"
+    )
+    key = TrajectoryKey(benchmark=KIND, agent=_agent(folder.resolve()), task_id=task_id)
+    return files.TrajectorySource(key, example, folder, root)
+
+
+def _is_uuid(name: str) -> bool:
+    with suppress(ValueError):
+        return str(UUID(name)) == name
+    return False
+
+
+def _agent(folder: Path) -> str:
+    """Return the name below the innermost level that is a setting; without such a level, the
+    nearest one that is no known domain."""
+    above = [files.readable(parent.name) for parent in folder.parents if parent.name]
+    for inner, outer in pairwise(above):
+        if outer in _SETTINGS and inner not in _SETTINGS | _DOMAINS:
+            return inner
+    return next((name for name in above if name not in _SETTINGS | _DOMAINS), KIND)
+
+
+def _read(source: files.TrajectorySource) -> Trajectory:
+    warnings: list[str] = []
+    run = read_run(source.path / LOG, source.data, warnings)
+    if not run.lines:
+        why = run.error or (f"mode {run.mode}" if run.mode else "no line is an action")
+        raise files.Damaged(f"{LOG} holds no step ({why})")
+    steps = _steps(source, run, warnings)
+    actions = [line.action for line in run.lines if line.action]
+    terminated = any(line.done for line in run.lines) or any(action.ends for action in actions)
+    answers = [action.answer for action in actions if action.answer]
+    return Trajectory(
+        key=source.key,
+        raw_task_id=source.raw_task_id,
+        goal=run.instruction or _example_goal(source, warnings) or "",
+        steps=steps,
+        answer=files.readable(answers[-1]) if answers else None,
+        official_reward=_reward(source, warnings),
+        terminated=terminated,
+        truncated=not terminated,
+        telemetry=_telemetry(run),
+        metadata={
+            "domain": files.name_of(source.path.resolve().parent),
+            "infeasible": any(action.name == "FAIL" for action in actions),
+            "error": run.error,
+            "warnings": [*warnings],
+        },
+    )
+
+
+def _steps(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> tuple[Step, ...]:
+    """Put what each line's action was seen on before it; the last observation on a last step."""
+    after = _initial(source, run, warnings)
+    steps = []
+    for index, line in enumerate(run.lines):
+        before = _picture(source, line.before, warnings)
+        seen = after if before is None else after.model_copy(update={"screenshot": before})
+        action = line.action.text if line.action else None
+        steps.append(Step(index=index, observation=seen, reasoning=line.reasoning, action=action))
+        after = _observed(source, line, warnings)
+    if after.screenshot is None and (final := _found(source, "step_*_final.png")):
+        image = files.screenshot(final, source.data, warnings)
+        after = after.model_copy(update={"screenshot": image})
+    if after != Observation():
+        steps.append(Step(index=len(steps), observation=after))
+    return tuple(steps)
+
+
+def _initial(source: files.TrajectorySource, run: LoggedRun, warnings: list[str]) -> Observation:
+    image = _picture(source, run.initial, warnings)
+    counts_from_0 = run.lines[0].number == 0
+    if image is None and not counts_from_0 and (shots := _found(source, "step_0_*.png")):
+        image = files.screenshot(shots, source.data, warnings)
+    if image is None and run.lines[0].before is None:
+        warnings.append("The state before the first action was not kept: its step shows nothing.")
+    return Observation(screenshot=image)
+
+
+def _observed(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> Observation:
+    """Return what was recorded after the line's action."""
+    recorded = line.after
+    if recorded is None and line.before is None and line.stem:
+        beside = f"{line.stem}.png"
+        recorded = beside if source.data.has_file(source.path / beside) else None
+    return Observation(
+        screenshot=_picture(source, recorded, warnings), axtree=_tree(source, line, warnings)
+    )
+
+
+def _picture(
+    source: files.TrajectorySource, recorded: str | None, warnings: list[str]
+) -> ImageRef | None:
+    return named_picture(recorded, [source.path], source.data, warnings)
+
+
+def _found(source: files.TrajectorySource, pattern: str) -> Path | None:
+    return min(source.path.glob(pattern), default=None)
+
+
+def _tree(source: files.TrajectorySource, line: ActionLine, warnings: list[str]) -> str | None:
+    """Read the accessibility tree beside the line's picture, if one was kept."""
+    if line.stem is None or not re.fullmatch(r"[\w@.-]+", line.stem):
+        return None
+    return files.tree_beside(source.path / f"{line.stem}_a11y.xml", source.data, warnings)
+
+
+def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | None:
+    """Return the instruction of the example file inside or beside the root."""
+    folder = source.path.resolve()
+    for file in _example_files(folder):
+        # The example files are the user's own checkout, though it may lie beside the results.
+        home = DataFolder(file.parents[2])
+        if not home.has_file(file):
+            continue
+        try:
+            example = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
+            words = decoded(example.get("instruction", NULL))
+            return Values(warnings).text(words, "instruction", "of the example file")
+        except ValueError as error:
+            warnings.append(f"The example file is not read: {files.reason(error)}.")
+    return None
+
+
+def _example_files(folder: Path) -> Iterator[Path]:
+    name = Path(folder.parent.name, f"{folder.name}.json")
+    yield from (parent / _EXAMPLES / name for parent in folder.parents[:_LEVELS])
+
+
+def _reward(source: files.TrajectorySource, warnings: list[str]) -> float | None:
+    """Read ``result.txt``; None where there is none, or no number of at least 0."""
+    file = source.path / "result.txt"
+    try:
+        content = text_of(source.data.read(file, _MAX_RESULT_BYTES), file)
+    except FileNotFoundError:
+        return None
+    except (OSError, UnsafeFile, NotUtf8) as error:
+        warnings.append(f"The reward is not known: {files.reason(error)}.")
+        return None
+    reward = Values([]).number(content, "reward")
+    if reward is not None and reward >= 0:
+        return reward
+    warnings.append("The reward is not known: result.txt holds no number of at least 0.")
+    return None
+
+
+def _telemetry(run: LoggedRun) -> dict[str, float]:
+    times = [when for line in run.lines if (when := _time(line.timestamp))]
+    elapsed = (times[-1] - times[0]).total_seconds() if len(times) > 1 else None
+    tokens = sum(line.input_tokens for line in run.lines)
+    return (
+        {"n_steps": float(len(run.lines)), "n_err": float(run.error is not None)}
+        | ({"elapsed": elapsed} if elapsed is not None and elapsed >= 0 else {})
+        | ({"input_tokens": tokens} if tokens else {})
+    )
+
+
+def _time(written: str | None) -> datetime | None:
+    for form in _FORMS:
+        with suppress(ValueError, TypeError):
+            return datetime.strptime(written or "", form)
+    return None

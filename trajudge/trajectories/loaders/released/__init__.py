@@ -1,1 +1,0 @@
-"""Runs that were released together with verdicts on them: text only, without pages."""

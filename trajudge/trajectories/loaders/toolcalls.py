@@ -1,0 +1,139 @@
+"""Runs of tool-calling agents as JSON Lines: a thought, a call and its observation a step.
+
+As trajectory-judge publishes them (``trajectories.jsonl``): ``trajectory_id, instance_id, goal,
+steps[] {thought, call {tool, args}, observation}, final_answer, label``. A call's observation is
+what the agent sees at the next step, so a run of n calls has n + 1 steps, of which the first shows
+nothing and the last has no action. Runs of one instance are attempts at one task, in file order.
+
+The label, and the id, which names the injected fault, are never read into a trajectory (``LEAKS``):
+``annotations.toolcalls`` makes labels and published verdicts of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable, reason
+from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.util import python_json
+
+KIND = "toolcalls"
+BENCHMARK = "trajectory-judge"
+LEAKS = ("trajectories.jsonl:trajectory_id", "trajectories.jsonl:label")
+FILE = RunFile(
+    KIND,
+    "trajectories.jsonl",
+    (b'"trajectory_id"', b'"steps"', b'"call"', b'"observation"'),
+    "tool calls",
+)
+detect = FILE.detected
+
+# Whose runs a file holds; other files are named after themselves.
+_AGENTS = {"trajectories": "scripted"}
+
+
+class _Call(msgspec.Struct):
+    """A tool's name and arguments."""
+
+    tool: str
+    args: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
+class _CalledStep(msgspec.Struct):
+    """One thought, the call it led to, and what the call gave."""
+
+    call: _Call | None = None
+    thought: Any = None
+    observation: Any = None
+
+
+class _Run(msgspec.Struct):
+    """One line of the file, without what is a label."""
+
+    goal: Any
+    steps: list[_CalledStep]
+    final_answer: Any = None
+
+
+_RUN = msgspec.json.Decoder(_Run)
+
+
+class _Identity(msgspec.Struct):
+    trajectory_id: str
+    instance_id: str | int | None = None
+
+
+_IDENTITY = msgspec.json.Decoder(_Identity)
+
+
+def load(path: Path, want: Want = accept_all) -> Loaded:
+    """Yield the runs in file order. Raises UserError if there is no such file."""
+    for run in tool_call_runs(path):
+        if isinstance(run, Unreadable):
+            yield run
+        elif want(run.key):
+            try:
+                yield _trajectory(run.key, python_json.decode(run.data, _RUN))
+            except (ValueError, RecursionError) as error:
+                yield Unreadable(run.place, reason(error), run.key)
+
+
+def tool_call_runs(path: Path) -> Iterator[PlacedRun | Unreadable]:
+    """Yield every line with its run's key: the labels of a run are found by it. Raises UserError if
+    there is no such file."""
+    file = FILE.existing(path)
+    agent = _AGENTS.get(file.stem, readable(file.stem))
+
+    def identify(line: bytes) -> TrajectoryKey:
+        identity = python_json.decode(line, _IDENTITY)
+        named = identity.instance_id
+        task = readable(str(identity.trajectory_id if named in (None, "") else named))
+        return TrajectoryKey(benchmark=BENCHMARK, agent=agent, task_id=task)
+
+    return placed_runs(path, file, identify)
+
+
+def _trajectory(key: TrajectoryKey, run: _Run) -> Trajectory:
+    warnings: list[str] = []
+    values = Values(warnings)
+    seen = [None, *(_shown(step.observation) for step in run.steps)]
+    steps = [
+        Step(
+            index=index,
+            observation=Observation(axtree=seen[index]),
+            reasoning=values.text(step.thought, "thought", f"of step {index}"),
+            action=_called(step.call),
+        )
+        for index, step in enumerate(run.steps)
+    ]
+    if run.steps:
+        steps.append(Step(index=len(run.steps), observation=Observation(axtree=seen[-1])))
+    answer = values.text(run.final_answer, "final_answer")
+    return Trajectory(
+        key=key,
+        raw_task_id=key.task_id,
+        goal=values.text(run.goal, "goal") or "",
+        steps=tuple(steps),
+        answer=answer,
+        terminated=answer is not None,
+        telemetry={"n_steps": float(len(run.steps))},
+        metadata={"warnings": [*warnings]} if warnings else {},
+    )
+
+
+def _called(call: _Call | None) -> str | None:
+    """Write a call as ``tool(name='value', …)``."""
+    if call is None:
+        return None
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.args.items())
+    return readable(f"{call.tool}({arguments})")
+
+
+def _shown(observation: Any) -> str | None:
+    return None if observation is None else readable(python_json.encode(observation).decode())
