@@ -30,7 +30,6 @@ IMPORTED = (
     *("eval.judge", "aiohttp", "scipy.special", "trajudge.judges.methods.simplified"),
     *("trajudge.eval.cli", "trajudge.eval.runs.grid", "trajudge.judges.calls.handle"),
     *("trajudge.eval.runs.outputs", "trajudge.eval.runs.pricing", "trajudge.eval.runs.session"),
-    *("trajudge.eval.shards.merge", "trajudge.eval.shards.session", "trajudge.eval.shards.worker"),
 )
 LENGTH = 1 << 20  # of a request at most
 

@@ -110,7 +110,6 @@ MEANINGS = {
     "--sites": "FILE Path",
     "--stage": "choice str",  # of labels: before or after the verdicts were shown
     "--split": "choice str",  # of the annotations
-    "--shared": "STORE str",  # a folder or address that several workers share
     "--target-precision": "RATE float",
     "--task-id": "choice str",  # whether goals or recorded ids are tasks
     "--task": "ID str",

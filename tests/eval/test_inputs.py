@@ -179,8 +179,6 @@ UNTRIED: set[tuple[str, ...]] = {
     ("inspect",),  # tests/app/runs: serves until it is stopped
     ("env", "generate"),
     ("run", "batch"),  # tests/eval/batches: keeps its ledger beside the replies
-    ("run", "work"),  # tests/eval/shards: writes into what several workers share
-    ("run", "merge"),  # tests/eval/shards: reads it
     ("serve",),  # tests/rewards/server: serves until it is stopped
     # A queue is a database, whose folder holds its write-ahead log while it is open.
     *(("label", name) for name in GROUPS["label"].commands),

@@ -21,7 +21,7 @@ from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge_main
 from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 from trajudge.rewards.rewarder import Rewarder
 
 Change = Callable[[dict[str, Any]], object]
@@ -94,7 +94,7 @@ def test_a_server_that_ignores_max_tokens_spends_no_more_than_the_limit(
 
 
 async def rewards(given: Any, count: int, payments: Path) -> list[float | None]:
-    async with Rewarder(given, payments=PaymentsFile(payments)) as rewarder:
+    async with Rewarder(given, payments=Payments(payments)) as rewarder:
         group = await rewarder.group([trajectory(10 + number) for number in range(count)])
         return [reward.value for reward in group]
 

@@ -118,8 +118,6 @@ GROUPS: Mapping[str, CommandGroup] = {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),
-            "work": Command("eval.shards.commands.work", "judge as one of several workers"),
-            "merge": Command("eval.shards.commands.merge", "make one run of what workers judged"),
             "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },

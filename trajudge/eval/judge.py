@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
@@ -39,13 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
+    from trajudge.eval.runs.execution import session_opening  # noqa: PLC0415
     from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
 
-    with terminate_as_interrupt():
-        return _execute(runs, request)
+    with session_opening(request) as opening, terminate_as_interrupt():
+        return _execute(runs, request, opening)
 
 
-def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
+def _execute(
+    runs: Sequence[PlannedRun], request: RunRequest, opening: SessionOpening | None
+) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs import execution  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
@@ -53,7 +55,7 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
 
     started, failed = time.monotonic(), None
     try:
-        results = run_interruptible(execution.run_until_interrupted(runs, _opening(request)))
+        results = run_interruptible(execution.run_until_interrupted(runs, opening))
     except execution.RunsFailed as error:
         results, failed = error.results, error
     if results:
@@ -64,15 +66,6 @@ def _execute(runs: Sequence[PlannedRun], request: RunRequest) -> int:
     if failed:
         raise failed
     return max((result.code for result in results), default=OK)
-
-
-def _opening(request: RunRequest) -> SessionOpening | None:
-    """Return how the runs' sessions are made: None for live calls."""
-    if not request.batch.is_on:
-        return None
-    from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
-
-    return partial(BatchSession, config=request.batch)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from trajudge.annotations import LabelsBy
 from trajudge.eval.data.inputs import in_memory
 from trajudge.eval.data.sources import read_run
-from trajudge.eval.runs.execution import run_all
+from trajudge.eval.runs.execution import run_all, session_opening
 from trajudge.eval.runs.grid import plan_runs, say_sources
 from trajudge.eval.runs.members import without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
@@ -99,6 +99,7 @@ class JudgeSettings(TypedDict, total=False):
     protocol: Literal["default", "agentrewardbench"]
     export: str | Path
     export_restricted: bool
+    ray: int
     yes: bool
 
 
@@ -212,7 +213,10 @@ async def _judge(call: _Call, stop: StopSignal) -> _Done:
         weakened = without_effect(request.judges, request.models, request.judge, request.calls)
         if is_unlimited(request, runs):
             weakened += _check_cost(await predict(runs))
-        [result] = await run_all(runs, stop)
+        if request.run.ray and not all(isinstance(one, str) for one in _members(call.judge)):
+            raise UserError("ray: a function is not on every node: write the judge into a file")
+        with session_opening(request) as opening:
+            [result] = await run_all(runs, stop, opening)
     # The first note names the folder, the others say why the run is not whole.
     return _Done(planned.plan.folder, result, [*weakened, *result.warnings, *result.notes[1:]])
 
@@ -223,7 +227,7 @@ def _named(call: _Call) -> Iterator[dict[str, Any]]:
     what = call.judge
     if isinstance(what, str):
         check_members(what)
-    members = what.members if isinstance(what, PanelSpec) else (what,)
+    members = _members(what)
     functions = [one for one in members if not isinstance(one, str)]
     with given_judges(functions, needs_model=call.model is not None, taken=JUDGES) as names:
         given = iter(names)
@@ -233,6 +237,10 @@ def _named(call: _Call) -> Iterator[dict[str, Any]]:
             return
         votes = {"rule": what.rule, "quorum": what.quorum, "tie": what.tie}
         yield {"judge": "panel", "members": ",".join(named), **votes}
+
+
+def _members(judge: str | Judge | PanelSpec) -> Sequence[str | Judge]:
+    return judge.members if isinstance(judge, PanelSpec) else (judge,)
 
 
 def _request(call: _Call, judge: Mapping[str, Any]) -> RunRequest:

@@ -24,7 +24,7 @@ from trajudge.eval.cli import main as trajudge
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.run_folder import COST, JUDGMENTS
 from trajudge.eval.reporting.costs import RunCost
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 
 PRICES = ["--prices", "prices.toml", "--max-failures", "100%", "--yes"]
 
@@ -102,7 +102,7 @@ def test_what_was_paid_since_the_results_is_counted(
         (folder / COST).write_text(written.model_dump_json())
         assert listed(site) == (0.5, 0.25)
         os.utime(folder / COST, ns=((folder / COST).stat().st_mtime_ns - 10**9,) * 2)
-        payments = PaymentsFile(folder / PAYMENTS)
+        payments = Payments(folder / PAYMENTS)
         payments.paid("f" * 64, 7.0)  # as by trajudge run batch resume
         payments.close()
         assert wait_until(lambda: listed(site) == pytest.approx((0.03, 7)), every=0.05)

@@ -12,7 +12,7 @@ from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
 from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.eval.scoring.records import PaidBeside
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 
 CAPTION, VERDICT, OTHER = "a" * 64, "b" * 64, "c" * 64
 
@@ -23,11 +23,11 @@ def calls_of(caption: float | None, verdict: float | None) -> CallColumns:
 
 
 @pytest.fixture
-def payments(tmp_path: Path) -> PaymentsFile:
-    return PaymentsFile(tmp_path / PAYMENTS)
+def payments(tmp_path: Path) -> Payments:
+    return Payments(tmp_path / PAYMENTS)
 
 
-def test_failed_attempts_and_replies_of_no_judgment_come_on_top(payments: PaymentsFile) -> None:
+def test_failed_attempts_and_replies_of_no_judgment_come_on_top(payments: Payments) -> None:
     calls = calls_of(0.5, 0.25)
     assert paid_beside(payments.path, calls) == PaidBeside()
     payments.paid(CAPTION, 0.5)
@@ -39,12 +39,12 @@ def test_failed_attempts_and_replies_of_no_judgment_come_on_top(payments: Paymen
     assert paid_beside(payments.path, calls, {OTHER: 1.0}) == PaidBeside(dollars=0.125)
 
 
-def test_a_reply_in_a_batch_was_cheaper_than_its_judgment_says(payments: PaymentsFile) -> None:
+def test_a_reply_in_a_batch_was_cheaper_than_its_judgment_says(payments: Payments) -> None:
     payments.paid(CAPTION, 0.25)
     assert paid_beside(payments.path, calls_of(0.5, 0.25)) == PaidBeside(rebate=0.25)
 
 
-def test_of_attempts_of_unknown_price_one_is_the_reply(payments: PaymentsFile) -> None:
+def test_of_attempts_of_unknown_price_one_is_the_reply(payments: Payments) -> None:
     payments.paid(CAPTION, None)
     payments.paid(VERDICT, 0.25)
     calls = calls_of(None, 0.25)
@@ -56,15 +56,7 @@ def test_of_attempts_of_unknown_price_one_is_the_reply(payments: PaymentsFile) -
 
 
 def test_a_reply_that_was_paid_before_its_price_was_forgotten_is_not_beside(
-    payments: PaymentsFile,
+    payments: Payments,
 ) -> None:
     payments.paid(CAPTION, 0.5)
     assert paid_beside(payments.path, calls_of(None, 0.25)) == PaidBeside(presumed=0.5)
-
-
-def test_a_cost_that_is_settled_before_its_attempt_is_read_counts(payments: PaymentsFile) -> None:
-    """As in a file that holds what several workers noted."""
-    payments.settled(payments.sent(OTHER, 2.0), 1.0)
-    first, second = payments.path.read_bytes().split()
-    payments.path.write_bytes(second + b"\n" + first + b"\n")
-    assert paid_beside(payments.path, calls_of(0.5, 0.25)) == PaidBeside(dollars=1.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.judges.engine.parts import Scripted, engine, request, run
-from trajudge.judges.engine import Budget, BudgetSpent, PaymentsFile
+from trajudge.judges.engine import Budget, BudgetSpent, Payments
 from trajudge.judges.model import Usage
 from trajudge.trajectories.util.errors import UserError
 
@@ -66,7 +66,7 @@ def test_a_reply_is_kept_though_its_payment_cannot_be_noted(tmp_path: Path) -> N
     """The call is paid; that the run ends is known before the next one."""
 
     async def main() -> None:
-        payments = PaymentsFile(tmp_path / "gone" / "payments.jsonl")
+        payments = Payments(tmp_path / "gone" / "payments.jsonl")
         budget = Budget(a_dollar_a_token, payments=payments)
         async with budget.reserve("m", Usage(input=1)) as reservation:
             budget.settle(reservation, Usage(input=1))

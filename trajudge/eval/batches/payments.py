@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trajudge.eval.data.index.call_ledger import PAYMENTS
 from trajudge.judges.batch.ledger import Ledger
-from trajudge.judges.engine.store.payments import PaymentsFile, dollars_by_request, read_attempts
+from trajudge.judges.engine.store.payments import Payments, dollars_by_request, read_attempts
 
 
 def note_payments(ledger: Ledger, run: str) -> dict[str, float]:
@@ -17,7 +17,7 @@ def note_payments(ledger: Ledger, run: str) -> dict[str, float]:
     if not path.parent.is_dir():
         return {}
     attempts = read_attempts(path)
-    payments = PaymentsFile(path)
+    payments = Payments(path)
     try:
         for line in ledger.paid(run):
             if line.attempt not in attempts:

@@ -23,7 +23,7 @@ from trajudge.eval.data.effective import EffectiveParameters
 from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.session import RunSession, SessionWork
+from trajudge.eval.runs.session import Jobs, RunSession, SessionWork
 from trajudge.eval.runs.workers import StopSignal, Waiting, judge_all, workers_for
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
@@ -161,7 +161,7 @@ class _Rounds:
                         return
                     jobs = self._jobs_left()
 
-    async def _judge(self, jobs: Iterator[JudgmentJob], progress: RunProgress) -> None:
+    async def _judge(self, jobs: Jobs, progress: RunProgress) -> None:
         """Make every judgment that is left, as far as its replies are there."""
         session = self.session
         spent = session.spent_so_far(self.desk.ledger)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 
 from trajudge.eval.data.call_log import CALLS, RunDollars, in_all, spent_in
 from trajudge.eval.data.index.judgments import read_run_judgments
@@ -12,6 +13,7 @@ from trajudge.eval.data.sources import known_rewards, names_apart
 from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
 from trajudge.eval.runs.outputs import missing_policy
 from trajudge.eval.runs.session import RunResult, RunSession
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.paid_beside import paid_in_all
@@ -38,6 +40,20 @@ class RunsFailed(UserError):
 
 
 SessionOpening = Callable[[PlannedRun, Sequence[RunDollars], StopSignal], "RunSession"]
+
+
+def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
+    """Return what makes the sessions of a request's runs while it is entered; None: sessions that
+    ask live, in this process. Raises UserError where Ray cannot be reached."""
+    if request.run.ray:
+        from trajudge.eval.runs.ray import ray_sessions  # noqa: PLC0415 - an extra
+
+        return ray_sessions(request.run.ray)
+    if not request.batch.is_on:
+        return nullcontext()
+    from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
+
+    return nullcontext(partial(BatchSession, config=request.batch))
 
 
 async def run_all(

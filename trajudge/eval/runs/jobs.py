@@ -68,8 +68,17 @@ class LoadReport:
 
     def rewards(self, keys: KeyColumns) -> RunRewards:
         """Return the rewards that were noted so far, ``keys`` the plan's."""
-        columns = RewardColumns(keys.at(np.array(self._places)), np.array(self._rewards))
-        return RunRewards(columns)
+        places = np.array(self._places, dtype=np.int64)
+        return RunRewards(RewardColumns(keys.at(places), np.array(self._rewards)))
+
+    def cut(self) -> LoadReport:
+        """Return what was noted since the last call."""
+        self._places, places = array("q"), self._places
+        self._rewards, rewards = array("d"), self._rewards
+        self.unreadable, unreadable = [], self.unreadable
+        self.repeated, repeated = [], self.repeated
+        self.unsent, unsent = 0, self.unsent
+        return LoadReport({}, unreadable, repeated, unsent, places, rewards)
 
 
 def with_unreached(rewards: Rewards, keys: KeyColumns, judged: KeyColumns) -> Rewards:
@@ -123,9 +132,7 @@ def jobs_of(
     trajectory that cannot be read if ``strict``.
     """
     left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
-    some = left.any(axis=1)
-    some |= places_among(plan.keys, RewardColumns.of(report.earlier).keys) < 0
-    wanted = KeyPlaces(plan.keys, np.flatnonzero(some))
+    wanted = KeyPlaces(plan.keys, places_to_read(plan.keys, left, report))
     if not len(wanted):
         return
     read = np.zeros(len(plan.keys), dtype=bool)
@@ -148,6 +155,14 @@ def jobs_of(
         for sample, is_left in enumerate(left[place].tolist()):
             if is_left:
                 yield JudgmentJob(key, item, sample)
+
+
+def places_to_read(keys: KeyColumns, left: Bools, report: LoadReport) -> Ints:
+    """Return the places of ``keys`` of which a sample is left, (K, samples), or whose official
+    reward is not known."""
+    some = left.any(axis=1)
+    some |= places_among(keys, RewardColumns.of(report.earlier).keys) < 0
+    return np.flatnonzero(some)
 
 
 def _is_unsent(run: Trajectory) -> bool:

@@ -198,6 +198,12 @@ def _run_options(group: Any) -> None:
         "of progress, notes and errors on standard error; json: an object per line",
         default="text",
     )
+    add(
+        "--ray",
+        type=count,
+        metavar="N",
+        help="judge with N actors of Ray, in the cluster at RAY_ADDRESS or on this machine",
+    )
     add("--config", metavar="FILE", help="options from a YAML file; the command line wins")
 
 

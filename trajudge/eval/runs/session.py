@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.data.call_log import RunDollars, dollars_in_all, in_all, paid, spent_in
@@ -54,7 +54,7 @@ from trajudge.eval.runs.workers import (
 )
 from trajudge.eval.scoring.paid_beside import paid_beside
 from trajudge.judges.client import NoModel
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 from trajudge.judges.engine.store.payments import read_payments
 from trajudge.judges.judging import RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -63,11 +63,16 @@ from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
+    from trajudge.eval.runs.plan import RunPlan
     from trajudge.eval.scoring.records import ScoreReport
+    from trajudge.eval.stats.interval import Bools
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import EngineLookup, Engines, Payments
 
 log = logging.getLogger(__name__)
+
+Jobs = Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]
+"""Jobs, or lists of those that other processes do, with the same ``key`` and ``sample``."""
 
 NONE: frozenset[str] = frozenset()
 MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
@@ -79,7 +84,7 @@ class SessionWork(NamedTuple):
     ``failed_before`` failed and are not asked for again."""
 
     journal: JudgmentJournal
-    jobs: Iterator[JudgmentJob]
+    jobs: Jobs
     refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
     before: int
     failed_before: int
@@ -197,15 +202,13 @@ class RunSession:
         done = jobs_done(
             plan.keys, samples, earlier.columns, retry_failed=retry_failed, strict=strict
         )
-        jobs = jobs_of(plan, samples, done, self.report, strict=strict)
-        if self.model and samples > 1:
-            jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
+        jobs = self._jobs(done)
         if self.is_limited:
             self.spent = spent_in(plan.folder, earlier)
         failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
         refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
         spent = dollars_in_all([*self.elsewhere, self.spent])
-        payments = PaymentsFile(plan.folder / PAYMENTS)
+        payments = Payments(plan.folder / PAYMENTS)
         engines = None
         if self.model:
             engines = self._open_engines(self.model, spent, payments)
@@ -218,17 +221,22 @@ class RunSession:
                 await self._judge_with(engines, work)
             finally:
                 if engines:
-                    await self._close_engines(engines)
+                    await engines.close()
                 payments.close()
                 if self.is_limited:
                     noted = in_all([read_payments(plan.folder / PAYMENTS), self.reserved])
                     self.spent = self.spent._replace(noted=noted)
 
+    def _jobs(self, done: Bools) -> Jobs:
+        """Return the jobs that are not done, (K, samples). Raises UserError as ``jobs_of``."""
+        planned, samples = self.planned, self.planned.run.samples
+        jobs = jobs_of(self.plan, samples, done, self.report, strict=planned.data.strict)
+        if self.model and samples > 1:
+            jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
+        return jobs
+
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
         return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
-
-    async def _close_engines(self, engines: Engines) -> None:
-        await engines.close()
 
     async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
         journal, jobs, refresh, before, failed_before = work
@@ -240,7 +248,9 @@ class RunSession:
             log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
         with RunProgress(self.total, before, failed_before, name=plan.judge_id) as progress:
 
-            def record(judgment: Judgment) -> None:
+            def record(judgment: Judgment | None) -> None:
+                if judgment is None:  # of a job that is given out again
+                    return
                 if effective:
                     effective.update()
                 journal.add(judgment)
@@ -248,7 +258,7 @@ class RunSession:
                 if self.is_limited:
                     self.spent.stated.update(paid([judgment]))
 
-            async def judge_one(job: JudgmentJob) -> Judgment:
+            async def judge_one(job: JudgmentJob) -> Judgment | None:
                 asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE
                 return await self._judge_one(job, engines, asked_again)
 
@@ -261,18 +271,23 @@ class RunSession:
 
     async def _judge_one(
         self, job: JudgmentJob, engines: EngineLookup | None, refresh: frozenset[str]
-    ) -> Judgment:
-        plan = self.plan
-        if isinstance(job.item, Unreadable):
-            return skipped(plan.judge_id, job.key, job.sample, job.item)
-        ask: RecordedClient = NoModel()
+    ) -> Judgment | None:
+        ask = None
         if self.model and engines:
             ask = self.model.ask(engines, job.draw, refresh=refresh, since=self.begun)
-        return await judge_trajectory(
-            plan.judge_id, plan.judge, job.item, ask, job.sample, needs=plan.needs
-        )
+        return await judge_job(self.plan, job, ask)
 
     def _code(self, judgments: RunJudgments) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if are_too_many(failures(judgments), self.planned) else OK
+
+
+async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:
+    """Make one judgment; ``ask`` None: the judge asks no model."""
+    if isinstance(job.item, Unreadable):
+        return skipped(plan.judge_id, job.key, job.sample, job.item)
+    judge_id, judge, needs = plan.judge_id, plan.judge, plan.needs
+    return await judge_trajectory(
+        judge_id, judge, job.item, ask or NoModel(), job.sample, needs=needs
+    )

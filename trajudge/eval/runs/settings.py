@@ -70,7 +70,8 @@ class DataConfig(Record):
 
 
 class RunConfig(Record):
-    """How often each trajectory is judged, what counts as a failed run, and where it is kept."""
+    """How often each trajectory is judged, what counts as a failed run, and where it is kept;
+    ``ray``: by how many actors of Ray (None: in this process)."""
 
     samples: int = Field(default=1, ge=1, le=MOST_SAMPLES)
     retry_failed: bool = False
@@ -79,6 +80,7 @@ class RunConfig(Record):
     out: Path | None = None
     export: tuple[str, Path] | None = None
     export_restricted: bool = False
+    ray: int | None = Field(default=None, ge=1)
 
 
 class RunRequest(Record):
@@ -161,6 +163,8 @@ def check_request(request: RunRequest) -> None:
 
         check_adapter(calls.adapter)
     check_batch(request.batch)
+    if run.ray and request.batch.is_on:
+        raise UserError("--ray spreads live calls, and --batch makes none: give one of them")
     if calls.script and calls.adapter not in (None, "scripted"):
         raise UserError("--script goes with --adapter scripted")
     if not {"panel", "cascade"} & set(request.judges):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, islice
 from typing import Any, Generic, TypeVar
@@ -79,7 +79,7 @@ class StopSignal:
 
 
 async def judge_all(
-    jobs: Iterator[J],
+    jobs: Iterator[J] | AsyncIterator[Sequence[J]],
     judge_one: Callable[[J], Awaitable[R]],
     *,
     width: int,
@@ -89,9 +89,10 @@ async def judge_all(
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
     Workers are begun as jobs come, so that a width beyond the jobs costs nothing. The iterator is
-    advanced in a thread where that takes long, so that reading files does not hold up replies. Once
-    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
-    error of a job or of the iterator that is not itself a reason to stop.
+    advanced in a thread where that takes long, so that reading files does not hold up replies; an
+    asynchronous one yields lists of jobs, never an empty one. Once ``stop`` has a reason no job is
+    begun; what was under way is still recorded. Raises the first error of a job or of the iterator
+    that is not itself a reason to stop.
     """
     queue, begun = _Queue(jobs, ahead=width // 2), count(1)
 
@@ -147,7 +148,7 @@ class _Queue(Generic[J]):
     drawn in a thread, each time twice as many before the loop tries again.
     """
 
-    def __init__(self, jobs: Iterator[J], ahead: int) -> None:
+    def __init__(self, jobs: Iterator[J] | AsyncIterator[Sequence[J]], ahead: int) -> None:
         self._jobs = jobs
         self._ahead = ahead
         self._drawn: deque[J] = deque()
@@ -173,22 +174,25 @@ class _Queue(Generic[J]):
         self._is_drawing = True
         self._more.clear()
         try:
-            most = min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
-            if self._in_thread:
+            jobs, most = self._jobs, min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
+            some: Sequence[J]
+            if isinstance(jobs, AsyncIterator):
+                some = await anext(jobs, [])
+            elif self._in_thread:
                 self._in_thread -= 1
-                some = await asyncio.to_thread(self._some, most, MOMENT)
+                some = await asyncio.to_thread(some_of, jobs, most, MOMENT)
             else:
-                some = self._on_loop(most)
+                some = self._on_loop(jobs, most)
             self._drawn.extend(some)
             self._is_at_end = not some
         finally:
             self._is_drawing = False
             self._more.set()
 
-    def _on_loop(self, most: int) -> list[J]:
+    def _on_loop(self, jobs: Iterator[J], most: int) -> Sequence[J]:
         """Draw here, and decide by the time that it takes where the next ones are drawn."""
         started = time.monotonic()
-        some = self._some(most, QUICK)
+        some = some_of(jobs, most, QUICK)
         if time.monotonic() - started <= 2 * QUICK:  # so no job alone takes long
             self._next_in_thread = 1
         else:
@@ -196,16 +200,17 @@ class _Queue(Generic[J]):
             self._next_in_thread = min(2 * self._next_in_thread, MOST_IN_THREAD)
         return some
 
-    def _some(self, most: int, seconds: float) -> list[J]:
-        """Draw at most so many, or as can be read in that time: the first is not kept waiting for
-        large files behind it."""
-        until = time.monotonic() + seconds
-        some: list[J] = []
-        for job in islice(self._jobs, most):
-            some.append(job)
-            if time.monotonic() > until:
-                break
-        return some
+
+def some_of(jobs: Iterator[J], most: int, seconds: float) -> list[J]:
+    """Draw at most so many, or as can be read in that time: the first is not kept waiting for
+    large files behind it."""
+    until = time.monotonic() + seconds
+    some: list[J] = []
+    for job in islice(jobs, most):
+        some.append(job)
+        if time.monotonic() > until:
+            break
+    return some
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

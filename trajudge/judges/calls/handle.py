@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
@@ -47,17 +47,6 @@ from trajudge.judges.prompting.pictures import ImageLimits
 from trajudge.trajectories.tokens import ImagePricing
 from trajudge.trajectories.util.errors import UserError
 from trajudge.trajectories.util.local.cache import cache_folder
-
-
-class CommonLimits(Protocol):
-    """Rates and dollars that several processes share. ``leased`` are the dollars of this one."""
-
-    @property
-    def leased(self) -> float: ...
-
-    def limiter(self, endpoint: str) -> Limiter: ...
-
-    async def more_dollars(self, need: float) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -171,11 +160,9 @@ class ModelHandle:
         payments: Payments | None = None,
         *,
         prompts_repeat: bool = False,
-        shared: CommonLimits | None = None,
     ) -> Engines:
         """Open the engines of one session; ``spent`` dollars went to earlier ones, ``payments``
-        takes down what this one pays, and ``prompts_repeat`` where each is asked several times.
-        ``shared`` are the limits where other processes share them."""
+        takes down what this one pays, and ``prompts_repeat`` where each is asked several times."""
         calls = self.calls
         for handle in self.handles.values():
             if isinstance(handle.adapter, MarksPrompts):
@@ -183,12 +170,10 @@ class ModelHandle:
         budget = Budget(self.price, calls.max_cost, spent, payments)
         for model in self.handles:
             budget.require_price(model)
-        if shared is not None and calls.max_cost is not None:
-            budget = Budget(self.price, shared.leased, spent, payments, shared.more_dollars)
         return Engines(
             {model: handle.adapter for model, handle in self.handles.items()},
             cache=self.open_cache(),
-            limiter=shared.limiter if shared else self._limiter,
+            limiter=self._limiter,
             retry=Retry(np.random.default_rng(calls.seed)),
             budget=budget,
         )

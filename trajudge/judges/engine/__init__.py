@@ -14,7 +14,7 @@ from trajudge.judges.engine.expected import Estimate
 from trajudge.judges.engine.limiting.limiter import Limiter
 from trajudge.judges.engine.retry import Retry
 from trajudge.judges.engine.store.cache import Cache
-from trajudge.judges.engine.store.payments import Payments, PaymentsFile
+from trajudge.judges.engine.store.payments import Payments
 
 __all__ = [
     "Budget",
@@ -31,7 +31,6 @@ __all__ = [
     "Limiter",
     "ModelRoute",
     "Payments",
-    "PaymentsFile",
     "Price",
     "Retry",
 ]

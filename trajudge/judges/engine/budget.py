@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from trajudge.judges.engine.store.payments import Payments
 from trajudge.judges.model import Usage
@@ -20,9 +20,6 @@ from trajudge.trajectories.util.terminal import count_of
 
 Price = Callable[[str, Usage], float | None]
 """US dollars for a model's usage; None if the model's price is not known."""
-
-MoreDollars = Callable[[float], Awaitable[float]]
-"""Raise the limit by at least so many US dollars; return by how many, 0 if they are not there."""
 
 
 class BudgetSpent(Exception):
@@ -59,8 +56,7 @@ class Budget:
     """US dollars that a run has spent and may still spend; ``limit`` None: only counted.
 
     ``spent`` is the cost of earlier sessions of the same run, if the limit is to hold for all, and
-    ``payments`` the file in which this session notes its own. ``more`` raises the limit, where
-    several processes share one.
+    ``payments`` the file in which this session notes its own.
     """
 
     def __init__(
@@ -69,7 +65,6 @@ class Budget:
         limit: float | None = None,
         spent: float = 0.0,
         payments: Payments | None = None,
-        more: MoreDollars | None = None,
     ) -> None:
         self.limit = limit
         self.spent = spent
@@ -78,8 +73,6 @@ class Budget:
         self.waiting = 0
         self._price = price
         self._payments = payments
-        self._more = more
-        self._asking = asyncio.Lock()
         self._open: set[Reservation] = set()
         self._tested = set[str]()
         self._correction = 1.0
@@ -159,11 +152,8 @@ class Budget:
         if self._unwritable is not None:
             raise self._unwritable
         while (lacks_room := self._lacks_room(reservation)) or self._awaits_test(reservation):
-            if lacks_room:
-                if await self._raised(reservation):
-                    continue
-                if not self._open or self._never_fits(reservation):
-                    raise BudgetSpent(self._sentence(reservation))
+            if lacks_room and (not self._open or self._never_fits(reservation)):
+                raise BudgetSpent(self._sentence(reservation))
             self._settled.clear()
             self.waiting += 1
             try:
@@ -177,16 +167,6 @@ class Budget:
         if self.limit is None or reservation.model in self._tested:
             return False
         return any(one.model == reservation.model for one in self._open)
-
-    async def _raised(self, reservation: Reservation) -> bool:
-        """Raise the limit as far as this attempt needs it, if that can be."""
-        if self._more is None or self.limit is None:
-            return False
-        async with self._asking:
-            lacking = self._lacking(reservation)
-            got = await self._more(lacking) if lacking > 0 else 0.0
-            self.limit += got
-        return got > 0 or lacking <= 0
 
     def _dearest(self, model: str, worst: Usage) -> float:
         """Compute the dollars of the worst case: some providers charge more for a prompt they
@@ -213,12 +193,6 @@ class Budget:
         # Calls that are under way are finished, and paid.
         at_most, at_least = ("at most ", "at least ") if self._open else ("", "")
         counted = f" (${self.presumed:.4f} of it {self._presumed_for()})" if self.presumed else ""
-        if self._more is not None:
-            return (
-                f"the next call may cost up to ${self._worst(reservation):.4f} and the "
-                f"workers have leased all of --max-cost; this one has spent ${self.spent:.4f}"
-                f"{counted}: raise --max-cost or lower --max-tokens"
-            )
         return (
             f"the next call may cost up to ${self._worst(reservation):.4f} and "
             f"{at_most}${max(0.0, limit - self.spent):.4f} is left of --max-cost {limit:g}, "

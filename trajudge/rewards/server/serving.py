@@ -7,7 +7,7 @@ from socket import socket
 
 from aiohttp import web
 
-from trajudge.judges.engine.store.payments import PaymentsFile, read_payments
+from trajudge.judges.engine.store.payments import Payments, read_payments
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server import nemo_gym, own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
@@ -42,7 +42,7 @@ async def serve(config: RewardServerConfig, listening: socket) -> None:
         spent = sum(read_payments(ledger).values())
     except OSError as error:
         raise UserError(f"--store {config.folder}: cannot be used ({error.strerror})") from error
-    payments = PaymentsFile(ledger)
+    payments = Payments(ledger)
     rewarder = Rewarder(config.reward, spent=spent, payments=payments)
     for note in rewarder.function.notes:
         sys.stderr.write(f"note: {note}\n")

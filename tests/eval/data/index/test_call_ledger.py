@@ -8,7 +8,7 @@ from tests.eval.cases import call, said
 from trajudge.eval.data.call_log import CALLS, ledger_lines
 from trajudge.eval.data.index.call_ledger import PAYMENTS, with_ledger
 from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.judges.engine import PaymentsFile
+from trajudge.judges.engine import Payments
 from trajudge.judges.model import Judgment
 
 CAPTION, VERDICT = "a" * 64, "b" * 64
@@ -33,7 +33,7 @@ def write(folder: Path, *sessions: Judgment) -> None:
 
 
 def pay(folder: Path, *paid: tuple[str, float | None]) -> None:
-    payments = PaymentsFile(folder / PAYMENTS)
+    payments = Payments(folder / PAYMENTS)
     for request, dollars in paid:
         payments.paid(request, dollars)
     payments.close()

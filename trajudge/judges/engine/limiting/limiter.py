@@ -52,8 +52,7 @@ class _Waiting(NamedTuple):
 class Limiter:
     """Admits at most ``concurrency`` requests at once, fewer where the server demands it.
 
-    ``rpm`` and ``tpm`` are requests and tokens per minute set by the user (or what keeps to them
-    together with other processes); limits that the server
+    ``rpm`` and ``tpm`` are requests and tokens per minute set by the user; limits that the server
     reports apply as well. Nothing is admitted before ``paused_until``, for ``pause_reason``. Times
     are those of the running event loop's clock.
     """
@@ -62,12 +61,12 @@ class Limiter:
         self,
         *,
         concurrency: int = 64,
-        rpm: float | RateLimiter | None = None,
-        tpm: float | RateLimiter | None = None,
+        rpm: float | None = None,
+        tpm: float | None = None,
     ) -> None:
         self.concurrency: Final = AdaptiveConcurrency(concurrency)
-        self.requests: Final = rpm if isinstance(rpm, RateLimiter) else RateLimiter(rpm)
-        self.tokens: Final = tpm if isinstance(tpm, RateLimiter) else RateLimiter(tpm)
+        self.requests: Final = RateLimiter(rpm)
+        self.tokens: Final = RateLimiter(tpm)
         self.in_flight = 0
         self._queue: deque[_Waiting] = deque()
         self._admitted: deque[Permit] = deque(maxlen=RECENT)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -61,14 +61,12 @@ class Cache:
     """Answers in the file at ``path``, which is created if it is not there.
 
     Several processes may share it; ``lease`` is how many seconds one of them may be silent before
-    others repeat its requests. ``copy_to`` gets the answers of every commit before they are used.
-    Raises UserError if the file is not a cache, is damaged, was written by a newer version, or
-    cannot be written.
+    others repeat its requests. Raises UserError if the file is not a cache, is damaged, was written
+    by a newer version, or cannot be written.
     """
 
     def __init__(self, path: Path, lease: float = LEASE_SECONDS) -> None:
         self.path = path
-        self.copy_to: Callable[[Sequence[ReplyRow]], Awaitable[None]] | None = None
         self._lease = lease
         self._log = ReplyLog(path)
         self._pending: list[tuple[ReplyRow, asyncio.Future[None]]] = []
@@ -119,16 +117,8 @@ class Cache:
         except (sqlite3.Error, OSError) as error:
             raise explained(error, self.path) from error
 
-    def take_in(self, rows: Sequence[ReplyRow]) -> None:
-        """Take in answers that another cache holds; the later one of a request counts. Raises
-        UserError."""
-        try:
-            _recover(self._reader, rows)
-        except sqlite3.Error as error:
-            raise explained(error, self.path) from error
-
     async def put(self, request: RequestKey, outcome: Outcome) -> None:
-        """Keep an answer; returns when it is on the disk, and copied.
+        """Keep an answer; returns when it is on the disk.
 
         Before the first suspension it is in the log, where a kill does not reach it, and queued:
         it is written even if the caller is cancelled. Raises UserError if it cannot be written.
@@ -163,8 +153,6 @@ class Cache:
             try:
                 await loop.run_in_executor(self._thread, _insert, self._writer, rows)
                 self._log.committed(log)
-                if self.copy_to is not None:
-                    await self.copy_to(rows)
             except UserError as failure:
                 error = failure
             except sqlite3.Error as failure:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import orjson
@@ -21,11 +21,12 @@ from trajudge.trajectories.util.safe_files import read_regular
 
 
 class Payments:
-    """Notes attempts as lines of JSON, without a line break, which ``append`` keeps; what that
-    raises, every method does."""
+    """Notes attempts as lines of JSON in the file at ``path``, which is created with the first one.
+    Every method raises UserError where it cannot be written."""
 
-    def __init__(self, append: Callable[[bytes], None]) -> None:
-        self._append = append
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
         self._session = secrets.token_hex(4)
         self._count = 0
 
@@ -43,25 +44,15 @@ class Payments:
     def note(self, attempt: str, request_hash: str, cost: float | None) -> None:
         """Note the cost of an attempt that others made and name, None if its price is not known."""
         line = {"attempt": attempt, "request": request_hash, "reserved": cost}
-        self._append(orjson.dumps(line))
+        self._write(orjson.dumps(line))
 
     def settled(self, attempt: str, cost: float) -> None:
         """Note what the attempt cost."""
-        self._append(orjson.dumps({"attempt": attempt, "paid": cost}))
+        self._write(orjson.dumps({"attempt": attempt, "paid": cost}))
 
     def _named(self) -> str:
         self._count += 1
         return f"{self._session}-{self._count}"
-
-
-class PaymentsFile(Payments):
-    """Appends the lines to the file at ``path``, which is created with the first one. Raises
-    UserError."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(self._write)
-        self.path = path
-        self._descriptor: int | None = None
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -101,7 +92,6 @@ def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
     """Read the request of each attempt, and its dollars as of ``read_payments``; None if its price
     is not known."""
     sent: dict[str, tuple[str, float | None]] = {}
-    settled: dict[str, float] = {}
     lines = read_regular(path).split(b"\n") if path.exists() else []
     for line in lines:
         try:
@@ -111,10 +101,7 @@ def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
                 worst = entry["reserved"]
                 sent[attempt] = str(entry["request"]), None if worst is None else float(worst)
             else:
-                settled[attempt] = float(entry["paid"])
+                sent[attempt] = sent[attempt][0], float(entry["paid"])
         except (ValueError, KeyError, TypeError):
             continue  # empty, or torn by a kill before its attempt was sent
-    # What several workers noted need not stand in the order in which it came to pass.
-    for name in settled.keys() & sent.keys():
-        sent[name] = sent[name][0], settled[name]
     return sent

@@ -1,0 +1,556 @@
+"""``trajudge judge --ray N``: one run whose judgments are made by actors of Ray.
+
+The driver is an ordinary run: it owns the folder, the journal, the cache, and the engines with
+their rates and dollars. Actors load trajectories, render prompts, send requests and parse replies.
+An actor asks the driver for every reply: the driver's engine takes it from the cache, or lets the
+actor send the request at its turn, and commits the reply before the judge sees it. The jobs of an
+actor that dies are given out again: only the calls that it had in flight are paid twice. When the
+driver dies, the same command resumes the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import pickle
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import count, pairwise
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+import numpy as np
+
+from trajudge.eval.data.call_log import RunDollars
+from trajudge.eval.data.index.keys import KeyColumns
+from trajudge.eval.data.manifest import RunManifest, code_version
+from trajudge.eval.runs.grid import PlannedRun
+from trajudge.eval.runs.jobs import (
+    JudgmentJob,
+    LoadReport,
+    first_samples_ahead,
+    jobs_of,
+    places_to_read,
+)
+from trajudge.eval.runs.judge_options import judge_options
+from trajudge.eval.runs.members import make_model_handle
+from trajudge.eval.runs.plan import made_judge
+from trajudge.eval.runs.session import MOST_AHEAD, RunSession, judge_job
+from trajudge.eval.runs.workers import MOMENT, MOST_DRAWN, StopSignal, rare_collections, some_of
+from trajudge.judges.adapters.base import Adapter, AdapterResponse, MarksPrompts
+from trajudge.judges.adapters.errors import causes
+from trajudge.judges.calls.handle import ModelHandle
+from trajudge.judges.engine import Budget, Engine, EngineReply, Estimate, Limiter, Retry
+from trajudge.judges.model import Judge, Judgment, Request, Usage
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.tokens import counting_for, encoding_of
+from trajudge.trajectories.util.errors import MissingExtra, UserError
+
+if TYPE_CHECKING:
+    from trajudge.eval.data.journal import JudgmentJournal
+    from trajudge.eval.stats.interval import Bools, Ints
+    from trajudge.judges.engine import EngineLookup, Engines, Payments
+
+log = logging.getLogger(__name__)
+
+MOST_DEATHS = 10  # of one actor and those after it: what kills it again and again is no accident
+SEGMENTS = 4  # of the data for each actor, which reads one after the other
+
+NOTHING: Ints = np.empty(0, dtype=np.int64)
+
+Message = tuple[Any, ...]
+
+
+class ActorDied(Exception):
+    """The process that should answer is gone."""
+
+
+class _Channel:
+    """Calls in both directions between two processes that exchange lists of messages. ``serves``
+    has the coroutine methods that the other side may call."""
+
+    def __init__(self, serves: object) -> None:
+        self.closed: Exception | None = None
+        self._serves = serves
+        self._messages: list[Message] = []
+        self._wake = asyncio.Event()
+        self._replies: dict[int, asyncio.Future[Any]] = {}
+        self._serving: dict[int, asyncio.Task[None]] = {}
+        self._count = 0
+
+    async def call(self, method: str, *values: Any) -> Any:
+        """Call a method of the other side and return its result. Raises what it raises, and the
+        error that ``close`` is given."""
+        if self.closed is not None:
+            raise self.closed
+        self._count += 1
+        number = self._count
+        reply = self._replies[number] = asyncio.get_running_loop().create_future()
+        self._put("call", number, method, values)
+        try:
+            return await reply
+        except asyncio.CancelledError:
+            self._put("cancel", number)
+            raise
+        finally:
+            del self._replies[number]
+
+    async def outgoing(self) -> list[Message]:
+        """Wait for messages to the other side, and return all there are."""
+        await self._wake.wait()
+        self._wake.clear()
+        messages, self._messages = self._messages, []
+        return messages
+
+    def receive(self, messages: Sequence[Message]) -> None:
+        """Take in messages from the other side."""
+        for kind, number, *rest in messages:
+            if kind == "call":
+                self._serving[number] = asyncio.create_task(self._serve(number, *rest))
+            elif kind == "cancel" and number in self._serving:
+                self._serving[number].cancel()
+            elif (reply := self._replies.get(number)) is not None and not reply.done():
+                if kind == "result":
+                    reply.set_result(rest[0])
+                elif kind == "error":
+                    reply.set_exception(_linked(rest[0]))
+
+    def close(self, error: Exception) -> None:
+        """End every call with the error, and cancel what is being done for the other side."""
+        self.closed = error
+        for reply in self._replies.values():
+            if not reply.done():
+                reply.set_exception(error)
+        for task in self._serving.values():
+            task.cancel()
+
+    async def _serve(self, number: int, method: str, values: Sequence[Any]) -> None:
+        try:
+            result = await getattr(self._serves, method)(*values)
+        except Exception as error:
+            self._put("error", number, _picklable(error))
+        else:
+            self._put("result", number, result)
+        finally:
+            del self._serving[number]
+
+    def _put(self, *message: Any) -> None:
+        self._messages.append(message)
+        self._wake.set()
+
+
+def _picklable(error: BaseException) -> list[BaseException]:
+    """Return the error and its causes, which tell whether a failed call may be billed, as far as
+    they can be pickled."""
+    chain: list[BaseException] = []
+    for cause in causes(error):
+        try:
+            chain.append(pickle.loads(pickle.dumps(cause)))  # noqa: S301 - made here
+        except Exception:
+            if cause is error:
+                chain.append(RuntimeError(f"{type(error).__name__}: {error}"))
+    return chain
+
+
+def _linked(chain: Sequence[BaseException]) -> BaseException:
+    for error, cause in pairwise(chain):
+        error.__cause__ = cause
+    return chain[0]
+
+
+class _Asked(NamedTuple):
+    """A request as the driver knows it: its content stays with the actor that sends it, ``link``,
+    under a ``number``. ``worst`` counts where dollars are limited."""
+
+    number: int
+    hash: str
+    endpoint: str
+    model: str
+    expected: Usage
+    worst: Usage
+    link: Any = None
+
+
+class _Drawn(NamedTuple):
+    """Jobs by key and sample that an actor is ready to do, none at the end of what it was to read;
+    the official rewards of the trajectories that it has read for them, and what else it noted."""
+
+    jobs: list[tuple[TrajectoryKey, int]]
+    rewards: Mapping[TrajectoryKey, float | None]
+    report: LoadReport
+
+
+class JudgingActor:
+    """Makes judgments of a driver's run, in a process that Ray starts."""
+
+    def __init__(self) -> None:
+        self.driver = _Channel(self)
+        self.numbers, self.requests = count(), dict[int, Request]()
+        self._jobs: dict[tuple[TrajectoryKey, int], JudgmentJob] = {}
+
+    async def receive(self, messages: Sequence[Message]) -> None:
+        """Take in messages of the driver."""
+        self.driver.receive(messages)
+
+    async def messages(self) -> AsyncIterator[list[Message]]:
+        """Yield messages to the driver."""
+        with rare_collections():
+            while True:
+                yield await self.driver.outgoing()
+
+    async def open(self, folder: str, planned: PlannedRun, actors: int) -> int:
+        """Make the judge and its model, and return the process's id. Raises UserError, also where
+        they are not those of the run's manifest."""
+        try:
+            os.chdir(folder)
+        except OSError as error:
+            raise UserError(
+                f"--ray: {folder} is not a folder of every node ({error.strerror}): start the "
+                "command in one that all nodes have"
+            ) from error
+        self._planned, self._actors = planned, actors
+        self._model = model = None
+        if planned.config.model is not None:
+            self._model = model = make_model_handle(planned.config, planned.calls)
+        made = made_judge(planned.config, judge_options(planned.config, model))
+        self._plan = replace(planned.plan, judge=made.judge)
+        facts = {
+            "version": code_version(),
+            "prompt_hash": made.prompt_hash,
+            "options": made.options,
+            "loader_digest": planned.plan.source.loader_digest,
+            **(model.manifest if model else {}),
+        }
+        _check_same(planned.plan.manifest, facts)
+        self._engines = {} if model is None else self._asking(model)
+        return os.getpid()
+
+    async def draw(self, wanted: tuple[KeyColumns, Bools] | None) -> _Drawn:
+        """Read the next of the wanted trajectories, given by their keys and the samples of each
+        that are left; None: of those that were wanted last. Raises UserError."""
+        if wanted is not None:
+            keys, left = wanted
+            plan, report = self._plan.with_keys(keys), LoadReport()
+            samples, strict = self._planned.run.samples, self._planned.data.strict
+            jobs = jobs_of(plan, samples, ~left, report, strict=strict)
+            if self._model and samples > 1:
+                ahead = min(self._planned.calls.concurrency, MOST_AHEAD) // self._actors
+                jobs = first_samples_ahead(jobs, max(1, ahead))
+            self._reading = keys, jobs, report
+        keys, jobs, report = self._reading
+        some = await asyncio.to_thread(some_of, jobs, MOST_DRAWN, MOMENT)
+        named = {(job.key, job.sample): job for job in some}
+        self._jobs |= named
+        news = report.cut()
+        return _Drawn([*named], dict(news.rewards(keys)), news)
+
+    async def judge(
+        self, name: tuple[TrajectoryKey, int], refresh: frozenset[str], since: float
+    ) -> Judgment:
+        """Do a job that was drawn."""
+        job, model = self._jobs.pop(name), self._model
+        ask = model.ask(self._engines, job.draw, refresh=refresh, since=since) if model else None
+        with counting_for(encoding_of(model.model) if model else None):
+            return await judge_job(self._plan, job, ask)
+
+    async def send(self, number: int) -> AdapterResponse:
+        """Make one attempt at a request that the driver was asked for. Raises CallFailed."""
+        if self._model is None or (request := self.requests.get(number)) is None:
+            raise ActorDied("the judgment that made the request has ended")
+        return await self._model.handles[request.model].adapter.send(request)
+
+    def _asking(self, model: ModelHandle) -> EngineLookup:
+        for handle in model.handles.values():
+            if isinstance(handle.adapter, MarksPrompts):
+                handle.adapter.prompts_repeat = self._planned.run.samples > 1
+        handles = model.handles.items()
+        return {name: _AskingEngine(handle.adapter, model, self) for name, handle in handles}
+
+
+def _check_same(manifest: RunManifest, facts: Mapping[str, Any]) -> None:
+    """Raise UserError where a manifest's fields are not the same in an actor."""
+    here = RunManifest.model_validate({**manifest.model_dump(), **facts})
+    for name in facts:
+        mine, theirs = getattr(here, name), getattr(manifest, name)
+        if mine != theirs:
+            raise UserError(
+                f"--ray: {name} is {mine!r} in an actor and {theirs!r} in the driver: install the "
+                "same trajudge, keys and files on every node"
+            )
+
+
+class _AskingEngine(Engine):
+    """Asks the driver for replies; ``price`` is all that it does itself."""
+
+    def __init__(self, adapter: Adapter, model: ModelHandle, actor: JudgingActor) -> None:
+        super().__init__(
+            adapter,
+            cache=None,
+            limiter=Limiter(concurrency=model.calls.concurrency),
+            retry=Retry(np.random.default_rng(0)),
+            budget=Budget(model.price),
+        )
+        self._actor, self._is_limited = actor, model.calls.max_cost is not None
+
+    async def ask(
+        self,
+        request: Request,
+        *,
+        refresh: bool = False,
+        since: float = inf,
+        estimate: Estimate | None = None,
+        worst_case: Estimate | None = None,
+    ) -> EngineReply:
+        """Return the driver's reply. Raises what its engine raises."""
+        expected = estimate(request) if estimate else Usage()
+        worst = worst_case(request) if worst_case and self._is_limited else expected
+        number = next(self._actor.numbers)
+        asked = _Asked(number, request.hash, request.endpoint, request.model, expected, worst)
+        self._actor.requests[number] = request
+        try:
+            reply = await self._actor.driver.call("ask", asked, refresh, since)
+        finally:
+            del self._actor.requests[number]
+        return cast(EngineReply, reply)
+
+
+class _RemoteAdapter:
+    """In the driver: an adapter whose attempts are made by the actor that has the request."""
+
+    def __init__(self, adapter: Adapter) -> None:
+        self.name, self.endpoint, self.close = adapter.name, adapter.endpoint, adapter.close
+
+    async def send(self, request: Request) -> AdapterResponse:
+        """Make one attempt. Raises CallFailed, and ActorDied if nobody knows what came of it."""
+        number, *_, link = cast(_Asked, request)
+        return cast(AdapterResponse, await link.channel.call("send", number))
+
+
+def _remote(model: ModelHandle) -> ModelHandle:
+    """Return the model as the driver has it: actors send its requests."""
+    others = {role: _remote(other) for role, other in model.others.items()}
+    return replace(model, adapter=_RemoteAdapter(model.adapter), others=others)
+
+
+class _Link:
+    """In the driver: an actor, the ``jobs`` that it has drawn and not done with the places of
+    their keys, and the places of the ``segment`` that it is reading."""
+
+    def __init__(self, session: RaySession, ray: Any) -> None:
+        self.channel = _Channel(self)
+        self.jobs: dict[tuple[TrajectoryKey, int], int] = {}
+        self.segment = NOTHING
+        self._session, self._ray = session, ray
+        kind = ray.remote(num_cpus=1, max_restarts=0)(JudgingActor)
+        self._actor = kind.options(scheduling_strategy="SPREAD").remote()
+        self._tasks = [asyncio.create_task(work) for work in (self._send(), self._receive())]
+
+    async def ask(self, asked: _Asked, refresh: bool, since: float) -> EngineReply:
+        """Answer the actor. Raises what the engine raises."""
+        asked, engine = asked._replace(link=self), self._session.engines[asked.model]
+        usage: dict[str, Estimate] = {
+            "estimate": lambda _: asked.expected,
+            "worst_case": lambda _: asked.worst,
+        }
+        while True:
+            try:
+                return await engine.ask(cast(Request, asked), refresh=refresh, since=since, **usage)
+            except ActorDied:  # another one, which was sending the same request
+                if self.channel.closed is not None:
+                    raise
+
+    def end(self) -> None:
+        """End the actor."""
+        for task in self._tasks:
+            task.cancel()
+        self.channel.close(ActorDied("the run has ended"))
+        self._ray.kill(self._actor)
+
+    async def _send(self) -> None:
+        while True:
+            self._actor.receive.remote(await self.channel.outgoing())
+
+    async def _receive(self) -> None:
+        try:
+            async for messages in self._actor.messages.remote():
+                self.channel.receive(await messages)
+        except self._ray.exceptions.RayError as error:
+            first, *_, last = [*str(error).strip().splitlines(), ""]
+            log.warning("an actor died: %s", first)
+            self.channel.close(ActorDied(last or first))
+            self._session.give_out_again(self)
+
+
+class _RayJob(NamedTuple):
+    """A job, and the actor that has drawn it."""
+
+    key: TrajectoryKey
+    sample: int
+    link: _Link
+
+
+class RaySession(RunSession):
+    """Judges as ``RunSession`` does, by ``count`` actors of ``ray``."""
+
+    def __init__(
+        self,
+        planned: PlannedRun,
+        elsewhere: Sequence[RunDollars],
+        stop: StopSignal,
+        *,
+        ray: Any,
+        count: int,
+    ) -> None:
+        super().__init__(planned, elsewhere, stop)
+        self.engines: EngineLookup = {}
+        self._ray, self._count = ray, count
+        self._links: list[_Link] = []
+        self._feeding: list[asyncio.Task[None]] = []
+        self._segments: deque[Ints] = deque()  # places of keys that nobody reads yet
+        self._more = asyncio.Event()
+        self._drawn: asyncio.Queue[list[_RayJob] | Exception] = asyncio.Queue(count)
+
+    def give_out_again(self, dead: _Link) -> None:
+        """Let other actors read what an actor has not read, or not done."""
+        for (_, sample), place in dead.jobs.items():
+            self._left[place, sample] = True
+        places = np.union1d(dead.segment, [*dead.jobs.values()]).astype(np.int64)
+        places = places[self._unread[places] | self._left[places].any(axis=1)]
+        dead.jobs, dead.segment = {}, NOTHING
+        if len(places):
+            self._segments.append(places)
+            self._more.set()
+
+    async def _judge(self, journal: JudgmentJournal) -> None:
+        try:
+            await super()._judge(journal)
+        finally:
+            for task in self._feeding:
+                task.cancel()
+            for link in self._links:
+                link.end()
+
+    def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
+        self.engines = engines = super()._open_engines(_remote(model), spent, payments)
+        return engines
+
+    async def _judge_one(
+        self, job: Any, engines: EngineLookup | None, refresh: frozenset[str]
+    ) -> Judgment | None:
+        name = job.key, job.sample
+        try:
+            made = await job.link.channel.call("judge", name, refresh, self.begun)
+        except ActorDied:
+            return None  # the job is given out again
+        finally:
+            job.link.jobs.pop(name, None)
+            self._end_if_done()
+        return cast(Judgment, made)
+
+    async def _jobs(self, done: Bools) -> AsyncIterator[list[_RayJob]]:
+        """Yield jobs as actors draw them. Raises UserError as ``jobs_of``."""
+        self._left = ~done
+        places = places_to_read(self.plan.keys, self._left, self.report)
+        self._unread = np.zeros(len(done), dtype=bool)
+        self._unread[places] = True
+        parts = np.array_split(places, SEGMENTS * self._count)
+        self._segments.extend(part for part in parts if len(part))
+        for _ in range(min(self._count, len(self._segments))):
+            self._feeding.append(asyncio.create_task(self._feed()))
+        self._end_if_done()
+        while drawn := await self._drawn.get():
+            if isinstance(drawn, Exception):
+                raise drawn
+            yield drawn
+
+    def _end_if_done(self) -> None:
+        is_busy = any(link.jobs or len(link.segment) for link in self._links)
+        if not is_busy and not self._segments and self._drawn.empty():
+            self._drawn.put_nowait([])
+
+    async def _feed(self) -> None:
+        """Let an actor draw jobs, and another one where it dies, until all are drawn."""
+        deaths = 0
+        try:
+            while True:
+                link = _Link(self, self._ray)
+                self._links.append(link)
+                try:
+                    where = str(Path.cwd()), _portable(self.planned), self._count
+                    log.info("actor in process %d", await link.channel.call("open", *where))
+                    while True:
+                        await self._draw_segment(link)
+                except ActorDied as died:
+                    self.give_out_again(link)
+                    deaths += 1
+                    if deaths > MOST_DEATHS:
+                        raise UserError(
+                            f"--ray: an actor and those in its place died {deaths} times (the last "
+                            f"one: {died}): see Ray's logs, then start the same command again"
+                        ) from died
+        except Exception as error:
+            await self._drawn.put(error)
+
+    async def _draw_segment(self, link: _Link) -> None:
+        """Let the actor draw the jobs of the next segment. Raises ActorDied, UserError."""
+        while not self._segments:
+            self._more.clear()
+            await self._more.wait()
+        link.segment = self._segments.popleft()
+        keys = {self.plan.keys.key(place): place for place in link.segment.tolist()}
+        wanted: tuple[KeyColumns, Bools] | None
+        wanted = KeyColumns.of(keys), self._left[link.segment]
+        while drawn := self._take(link, keys, await link.channel.call("draw", wanted)):
+            wanted = None
+            await self._drawn.put(drawn)
+        link.segment = NOTHING
+        self._end_if_done()
+
+    def _take(self, link: _Link, keys: Mapping[TrajectoryKey, int], drawn: _Drawn) -> list[_RayJob]:
+        for key, reward in drawn.rewards.items():
+            if self._unread[place := keys[key]]:
+                self._unread[place] = False
+                self.report.add_reward(place, reward)
+        self.report.unreadable += drawn.report.unreadable
+        self.report.repeated += drawn.report.repeated
+        self.report.unsent += drawn.report.unsent
+        for key, sample in drawn.jobs:
+            link.jobs[key, sample] = place = keys[key]
+            self._left[place, sample] = False
+        return [_RayJob(*name, link) for name in drawn.jobs]
+
+
+def _portable(planned: PlannedRun) -> PlannedRun:
+    """Return the run without what an actor makes anew or does not need."""
+    plan = planned.plan
+    source = plan.source._replace(annotations=())
+    judge, keys = cast(Judge, None), KeyColumns.of(())
+    plan = replace(plan, source=source, keys=keys, unreadable=(), known={}, judge=judge)
+    return replace(planned, plan=plan, model=None)
+
+
+@contextmanager
+def ray_sessions(count: int) -> Iterator[Callable[..., RaySession]]:
+    """Connect to the cluster at ``RAY_ADDRESS``, else start one on this machine that ends with the
+    block; yield what makes the sessions of runs with ``count`` actors. Raises UserError."""
+    try:
+        import ray  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise MissingExtra("ray", "ray", "--ray") from error
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent to Ray's authors
+    try:
+        ray.init(include_dashboard=False, logging_level="warning", log_to_driver=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0]
+        raise UserError(
+            f"--ray: Ray cannot be reached ({first}): check RAY_ADDRESS, or unset it"
+        ) from error
+    try:
+        yield partial(RaySession, ray=ray, count=count)
+    finally:
+        ray.shutdown()

@@ -1,1 +1,0 @@
-"""The commands of sharded runs: ``trajudge run work`` and ``trajudge run merge``."""
