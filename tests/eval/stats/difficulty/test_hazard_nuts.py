@@ -103,7 +103,7 @@ def test_without_numpyro_the_extra_is_named(tmp_path: Path) -> None:
     source = write_attempts(tmp_path / "attempts.csv", tasks=12)
     code = (
         "import sys; sys.modules['numpyro'] = None\n"
-        "from eval.hard_subset import main\n"
+        "from trajudge.eval.hard_subset import main\n"
         f"code = main([{str(source)!r}, '--fit', 'nuts'])\n"
         "assert 'jax' not in sys.modules\n"
         "sys.exit(code)"

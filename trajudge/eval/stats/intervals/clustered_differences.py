@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.binomial import wilson_limits
-from trajudge.eval.stats.intervals.clustered_rates import between_clusters, clustered_rates
+from trajudge.eval.stats.intervals.clustered_rates import between_clusters, rate_evidence
 
 _BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
 Transform = Callable[[Floats], Floats]
@@ -44,7 +44,7 @@ def clustered_differences(
 
     Undefined where either rate or its interval is.
     """
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, confidence, transform)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, transform)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
@@ -56,33 +56,31 @@ def difference_limits(
 ) -> Interval:
     """Compute the difference (...) and its limits as ``clustered_differences``, without a
     p-value, which takes a search."""
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, confidence, np.asarray)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, np.asarray)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
     return Interval(difference, low, high, confidence)
 
 
 def _ends_by_level(
-    hits: ArrayLike,
-    trials: ArrayLike,
-    stratum_sizes: ArrayLike,
-    confidence: float,
-    transform: Transform,
+    hits: ArrayLike, trials: ArrayLike, stratum_sizes: ArrayLike, transform: Transform
 ) -> tuple[Floats, Ends]:
     """Return the difference (...), and a function from a level to its limits."""
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
-    rates = clustered_rates(h, n, sizes, confidence)
-    rate, effective = rates.interval.estimate, n.sum(axis=-1) / rates.design_effect
+    rates = rate_evidence(h, n, sizes)
     correlation = np.minimum(
-        _correlation(h - rate[..., None] * n, sizes), _most_correlation(rates.df.min(axis=0))
+        _correlation(h - rates.rate[..., None] * n, sizes),
+        _most_correlation(rates.clusters.min(axis=0)),
     )
-    value = transform(rate)
+    value = transform(rates.rate)
     difference = value[0] - value[1]
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
-        quantile = scipy.special.stdtrit(rates.df, 1 - np.asarray(level) / 2)
-        low, high = (transform(end) for end in wilson_limits(rate, effective, quantile))
+        # The clusters show the correlation of the two rates as well: all of it is estimated.
+        quantile = scipy.special.stdtrit(rates.clusters, 1 - np.asarray(level) / 2)
+        limits = wilson_limits(rates.rate, rates.trials, quantile)
+        low, high = (transform(end) for end in limits)
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2
         above = up[0] ** 2 - 2 * correlation * up[0] * down[1] + down[1] ** 2

@@ -126,7 +126,7 @@ def annotator_agreement(
     tasks = np.asarray(cluster)[paired]
     strata = None if stratum is None else np.asarray(stratum)[paired]
     sums = sum_clusters(cells, tasks, strata)
-    raw = rates_by_cluster(codes[0] == codes[1], np.ones(()), tasks, strata, confidence)
+    raw = rates_by_cluster(codes[0] == codes[1], np.ones(()), tasks, strata, confidence=confidence)
     kappa = _ratio(sums, _kappa_parts(len(values)), _informative(sums), confidence, BY_CHANCE)
     alpha = krippendorff_alpha(table, cluster, stratum, scale, confidence=confidence)
     return AnnotatorAgreement(int(paired.sum()), len(sums.sums), raw.interval, kappa, alpha)
