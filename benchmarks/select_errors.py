@@ -24,9 +24,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from trajudge.eval.select.measures.rates import RateSums, binomial_p, p_values, rate_sums
+from trajudge.eval.select.measures.rates import (
+    RateSums,
+    TaskSums,
+    binomial_p,
+    p_values,
+    rate_sums,
+)
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 
@@ -75,7 +80,7 @@ def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
             yield design
 
 
-def draw(design: Design, precision: float, size: int, rng: np.random.Generator) -> Clusters:
+def draw(design: Design, precision: float, size: int, rng: np.random.Generator) -> TaskSums:
     """``size`` worlds at once: columns hits | trials by task (tasks, 2 * size)."""
     shape = (design.tasks, size)
     hits: Ints
@@ -93,7 +98,10 @@ def draw(design: Design, precision: float, size: int, rng: np.random.Generator) 
             hits = np.where(together, shared, rng.binomial(trials, precision))
     sizes = [len(part) for part in np.array_split(np.arange(design.tasks), design.benchmarks)]
     table = np.concatenate([hits, trials], axis=1).astype(float)
-    return Clusters(table, np.array([each for each in sizes if each], dtype=np.int64))
+    picked = ((rng.random(trials.shape) * trials < hits) & (trials > 0)).sum(axis=0)
+    return TaskSums(
+        table, np.array([each for each in sizes if each], dtype=np.int64), picked.astype(float)
+    )
 
 
 def _beta(

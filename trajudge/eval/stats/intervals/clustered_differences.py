@@ -37,14 +37,17 @@ def clustered_differences(
     trials: ArrayLike,
     stratum_sizes: ArrayLike,
     confidence: float = 0.95,
+    *,
     transform: Transform = np.asarray,
+    squares: ArrayLike | None = None,
 ) -> RateDifferences:
     """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second; ``transform`` is an
-    increasing function of a rate, of which the difference is then (F1 of its J).
+    increasing function of a rate, of which the difference is then (F1 of its J). Of weighted
+    trials, ``squares`` (2, ..., C) are the sums of squared weights (``clustered_rates``).
 
     Undefined where either rate or its interval is.
     """
-    difference, ends = _ends_by_level(hits, trials, stratum_sizes, transform)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, transform, squares)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
@@ -63,12 +66,16 @@ def difference_limits(
 
 
 def _ends_by_level(
-    hits: ArrayLike, trials: ArrayLike, stratum_sizes: ArrayLike, transform: Transform
+    hits: ArrayLike,
+    trials: ArrayLike,
+    stratum_sizes: ArrayLike,
+    transform: Transform,
+    squares: ArrayLike | None = None,
 ) -> tuple[Floats, Ends]:
     """Return the difference (...), and a function from a level to its limits."""
     h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
     sizes = np.asarray(stratum_sizes, dtype=np.int64)
-    rates = rate_evidence(h, n, sizes)
+    rates = rate_evidence(h, n, sizes, squares)
     correlation = np.minimum(
         _correlation(h - rates.rate[..., None] * n, sizes),
         _most_correlation(rates.clusters.min(axis=0)),
