@@ -50,12 +50,22 @@ def estimate_precision(
         variance = _variance(residuals, chances) / sizes**2
         own = weights @ inside
         mean = (weights * y) @ inside / own
-        own_variance = _variance((y[:, None] - mean) * inside, chances) / own**2
+        deviations = (y[:, None] - mean) * inside
+        own_variance = _variance(deviations, chances) / own**2
+    df = [_effective(values / chances[:, None]) - 1 for values in (residuals, deviations)]
     return PrecisionEstimates(
-        _interval(corrected, _guarded(variance, counts, sizes), counts, confidence),
-        _interval(mean, _guarded(own_variance, counts, sizes), counts, confidence),
+        _interval(corrected, _guarded(variance, counts, sizes), counts, df[0], confidence),
+        _interval(mean, _guarded(own_variance, counts, sizes), counts, df[1], confidence),
         counts,
     )
+
+
+def _effective(values: Floats) -> Floats:
+    """Effective number (J,) of labels that the variance of ``values`` (n, J) rests on, at least 2:
+    a few with large residuals and small chances show it alone."""
+    squares = values**2
+    largest = (squares**2).sum(axis=0)
+    return np.asarray(np.maximum(squares.sum(axis=0) ** 2 / np.maximum(largest, 1e-300), 2.0))
 
 
 def _variance(values: Floats, chances: Floats) -> Floats:
@@ -79,8 +89,10 @@ def _guarded(variance: Floats, counts: Ints, sizes: Floats) -> Floats:
         return np.asarray(np.maximum(variance + 0.5 * one, UNSEEN_LABELS * one))
 
 
-def _interval(estimate: Floats, variance: Floats, counts: Ints, confidence: float) -> Interval:
-    half = t_quantile(confidence, counts.astype(np.float64) - 1) * np.sqrt(variance)
+def _interval(
+    estimate: Floats, variance: Floats, counts: Ints, df: Floats, confidence: float
+) -> Interval:
+    half = t_quantile(confidence, np.minimum(df, counts - 1.0)) * np.sqrt(variance)
     usable = counts >= 2
     low, high = (
         np.where(usable, np.clip(end, 0, 1), np.nan) for end in (estimate - half, estimate + half)

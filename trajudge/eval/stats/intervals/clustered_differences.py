@@ -17,7 +17,12 @@ from numpy.typing import ArrayLike
 
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.binomial import wilson_limits
-from trajudge.eval.stats.intervals.clustered_rates import between_clusters, rate_evidence
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.clustered_rates import (
+    between_clusters,
+    rate_evidence,
+    unequal,
+)
 
 _BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
 Transform = Callable[[Floats], Floats]
@@ -52,6 +57,35 @@ def clustered_differences(
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
     return RateDifferences(Interval(difference, low, high, confidence), p_value)
+
+
+def differences_by_cluster(
+    first: ArrayLike,
+    second: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    *,
+    trials: ArrayLike = 1.0,
+    confidence: float = 0.95,
+    weights: ArrayLike | None = None,
+) -> RateDifferences:
+    """Difference (1,) of two rates on N observations: hits of the ``first`` and ``second`` (N,)
+    among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within ``stratum`` (N,), labels
+    of any kind; ``weights`` (N,) as of ``rates_by_cluster``."""
+    hits = np.stack([np.asarray(part, dtype=float) for part in (first, second)])
+    tried = np.broadcast_to(np.asarray(trials, dtype=float), hits.shape)
+    weight = unequal(weights)
+    each = 1.0 if weight is None else weight
+    columns = np.concatenate([hits * each, tried * each, tried * np.square(each)])
+    clusters = sum_clusters(columns.T, cluster, stratum)
+    h, n, squares = clusters.sums.T.reshape(3, 2, 1, -1)
+    return clustered_differences(
+        h,
+        n,
+        clusters.stratum_sizes,
+        confidence,
+        squares=None if weight is None else squares,
+    )
 
 
 def difference_limits(
