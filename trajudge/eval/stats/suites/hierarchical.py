@@ -146,8 +146,9 @@ def clustered_success(
         _weighted(rates[here], rollouts[here], own[here], here.sum(keepdims=True), confidence)
         for here in (of_app == app for app in range(len(tree.app_names)))
     ]
-    parts = (np.concatenate([getattr(one, end) for one in apps]) for end in ENDS)
-    return suite, Interval(*parts, confidence, tuple({n: 0 for one in apps for n in one.notes}))
+    estimate, low, high = (np.concatenate([getattr(one, end) for one in apps]) for end in ENDS)
+    notes = tuple(dict.fromkeys(note for one in apps for note in one.notes))
+    return suite, Interval(estimate, low, high, confidence, notes)
 
 
 def _weighted(
