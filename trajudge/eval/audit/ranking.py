@@ -211,9 +211,9 @@ def _reversal(clusters: Clusters, agents: int) -> Floats:
         both = np.stack([each[pair][:, shared] for each in hits], axis=1)
         trials = np.stack([ran[pair][:, shared]] * 2, axis=1)
         sizes = np.unique(stratum[shared], return_counts=True)[1]
-        found = clustered_differences(both, trials, sizes)
-        by_expert, by_rule = found.interval.estimate
-        values.append(float(found.p_value.max()) if by_expert * by_rule < 0 else 1.0)
+        apart = clustered_differences(both, trials, sizes)
+        by_expert, by_rule = apart.interval.estimate
+        values.append(float(apart.p_value.max()) if by_expert * by_rule < 0 else 1.0)
     return holm(values)
 
 

@@ -70,7 +70,7 @@ def _p_value(evidence: SelectionData, ratio: Ratio, pair: list[int]) -> float:
     table = np.concatenate(columns, axis=1)
     clusters = sum_clusters(table, evidence.task[both], evidence.benchmark[both])
     hits, trials, *squares = (clusters.sums.T[k : k + 2, None] for k in range(0, table.shape[1], 2))
-    found = clustered_differences(
+    difference = clustered_differences(
         hits, trials, clusters.stratum_sizes, squares=next(iter(squares), None)
     )
-    return float(found.p_value[0])
+    return float(difference.p_value[0])
