@@ -71,8 +71,8 @@ class Cell(NamedTuple):
 def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
     """Every design; those that are the same world under two names once."""
     kinds: tuple[Dependence, ...] = ("all-or-nothing", "beta", "judge")
-    runs: tuple[Runs, ...] = (1, 3, 12, "1 to 20", "2 to 60")
-    clusters = product(kinds, (1, 5, 20), tuple(tasks), runs)
+    sizes: tuple[Runs, ...] = (1, 3, 12, "1 to 20", "2 to 60")
+    clusters = product(kinds, (1, 5, 20), tuple(tasks), sizes)
     rates = product((0.0, 0.2, 0.5), (0.15, 0.5, 0.9), (0.7, 0.8, 0.9, 0.95))
     for (kind, benchmarks, count, runs), rest in product(clusters, rates):
         design = Design(kind, benchmarks, count, runs, *rest)

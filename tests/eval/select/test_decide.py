@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.eval.select.world import evidence, plan
 from trajudge.eval.select.decide import decide
+from trajudge.eval.select.measures.selection_data import drawn_weights
 from trajudge.eval.select.plan import Prices, Target
 from trajudge.eval.select.text import text
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 
 def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:
@@ -254,3 +259,17 @@ def test_labels_of_a_queue_are_weighted_and_their_numbers_stay_counts() -> None:
     assert found.clean_per_rollout == pytest.approx(0.25 * 0.8)
     unweighted = decide(plan((1.0,), rate=0.6), evidence(truth, accepted)).findings[0]
     assert unweighted.verdict != "qualifies"
+
+
+def test_some_labels_of_a_queue_among_others_are_refused() -> None:
+    """Their chances are unknown: neither is weighted silently as the others."""
+    keys = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(4)]
+    labels: Any = {key: SimpleNamespace(inclusion_probability=0.5) for key in keys}
+    assert drawn_weights(labels, keys) is None  # all alike
+    labels[keys[0]].inclusion_probability = 0.125
+    found = drawn_weights(labels, keys)
+    assert found is not None
+    assert found.tolist() == pytest.approx([8 / 3.5, *[2 / 3.5] * 3])
+    labels[keys[1]].inclusion_probability = None
+    with pytest.raises(UserError, match="3 of 4 labels say with what probability"):
+        drawn_weights(labels, keys)

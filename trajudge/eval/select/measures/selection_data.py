@@ -130,14 +130,14 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
         prices=tuple(prices),
         unsure=len(keys) - len(known),
         agents=dict(sorted(Counter(key.agent for key in known).items())),
-        weight=_weights(labels, known),
+        weight=drawn_weights(labels, known),
         shares=tuple(shares),
         names=tuple(" / ".join(task) for task in tasks),
         seed=plan.seed,
     )
 
 
-def _weights(labels: Labels, keys: Sequence[TrajectoryKey]) -> Floats | None:
+def drawn_weights(labels: Labels, keys: Sequence[TrajectoryKey]) -> Floats | None:
     """Return one over the probability with which each label was drawn (N,), None where all had the
     same or none is recorded. Raises UserError where some have one and others have not."""
     chances = [getattr(labels[key], "inclusion_probability", None) for key in keys]
