@@ -3,7 +3,7 @@
 ``python -m benchmarks.select_errors`` draws labelled trajectories of one candidate named beforehand
 from worlds whose truth is known, over a grid of cluster designs, and prints how often the test at
 5 % errs, with Monte Carlo errors, and how often a judge that is 0.1 better passes. "plain" is the
-test without its two corrections (the exact binomial and the cluster-robust t, the larger p), on the
+test without its corrections (the exact binomial and the cluster-robust t, the larger p), on the
 same draws. A third figure is the power of the plain test at the smaller level at which it, too,
 would keep 5.5 % on the whole grid: what the same guarantee costs without the corrections.
 
@@ -24,17 +24,24 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from trajudge.eval.select.measures.rates import RateSums, binomial_p, p_values, rate_sums
+from trajudge.eval.select.measures.rates import (
+    RateSums,
+    TaskSums,
+    binomial_p,
+    p_values,
+    rate_sums,
+)
 from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 
 Dependence = Literal["all-or-nothing", "beta", "judge"]
+Runs = int | Literal["1 to 20", "2 to 60"]
 
 
 class Design(NamedTuple):
-    """``tasks`` in ``benchmarks``, ``runs`` of each. ``all-or-nothing``: with probability
+    """``tasks`` in ``benchmarks``, ``runs`` of each: as many, any number of 1 to 20, or 2 to 60 as
+    sites have (evenly spread logarithms). ``all-or-nothing``: with probability
     ``correlation`` all accepted runs of a task succeed or fail together. ``beta``: a task's rate is
     drawn from a beta distribution with that intraclass correlation. ``judge``: so is the rate at
     which its runs succeed (0.4 on average), and a judge accepts 0.8 of the successes and as many
@@ -43,7 +50,7 @@ class Design(NamedTuple):
     dependence: Dependence
     benchmarks: int
     tasks: int
-    runs: int
+    runs: Runs
     correlation: float
     acceptance: float
     target: float
@@ -64,7 +71,8 @@ class Cell(NamedTuple):
 def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
     """Every design; those that are the same world under two names once."""
     kinds: tuple[Dependence, ...] = ("all-or-nothing", "beta", "judge")
-    clusters = product(kinds, (1, 5, 20), tuple(tasks), (1, 3, 12))
+    sizes: tuple[Runs, ...] = (1, 3, 12, "1 to 20", "2 to 60")
+    clusters = product(kinds, (1, 5, 20), tuple(tasks), sizes)
     rates = product((0.0, 0.2, 0.5), (0.15, 0.5, 0.9), (0.7, 0.8, 0.9, 0.95))
     for (kind, benchmarks, count, runs), rest in product(clusters, rates):
         design = Design(kind, benchmarks, count, runs, *rest)
@@ -75,7 +83,7 @@ def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
             yield design
 
 
-def draw(design: Design, precision: float, size: int, rng: np.random.Generator) -> Clusters:
+def draw(design: Design, precision: float, size: int, rng: np.random.Generator) -> TaskSums:
     """``size`` worlds at once: columns hits | trials by task (tasks, 2 * size)."""
     shape = (design.tasks, size)
     hits: Ints
@@ -83,7 +91,8 @@ def draw(design: Design, precision: float, size: int, rng: np.random.Generator) 
     if design.dependence == "judge":
         hits, trials = _judged(design, precision, shape, rng)
     else:
-        trials = np.asarray(rng.binomial(design.runs, design.acceptance, shape), np.int64)
+        runs = _runs(design, shape, rng)
+        trials = np.asarray(rng.binomial(runs, design.acceptance, shape), np.int64)
         if design.dependence == "beta":
             each = _beta(precision, design.correlation, shape, rng)
             hits = np.asarray(rng.binomial(trials, each), np.int64)
@@ -93,7 +102,20 @@ def draw(design: Design, precision: float, size: int, rng: np.random.Generator) 
             hits = np.where(together, shared, rng.binomial(trials, precision))
     sizes = [len(part) for part in np.array_split(np.arange(design.tasks), design.benchmarks)]
     table = np.concatenate([hits, trials], axis=1).astype(float)
-    return Clusters(table, np.array([each for each in sizes if each], dtype=np.int64))
+    picked = ((rng.random(trials.shape) * trials < hits) & (trials > 0)).sum(axis=0)
+    return TaskSums(
+        table, np.array([each for each in sizes if each], dtype=np.int64), picked.astype(float)
+    )
+
+
+def _runs(design: Design, shape: tuple[int, int], rng: np.random.Generator) -> Ints:
+    """Runs of every task in every world, (tasks, size)."""
+    if design.runs == "1 to 20":
+        return rng.integers(1, 21, shape)
+    if design.runs == "2 to 60":
+        sites = np.geomspace(2, 60, design.tasks).round().astype(np.int64)
+        return np.broadcast_to(sites[:, None], shape)
+    return np.full(shape, design.runs)
 
 
 def _beta(
@@ -110,9 +132,10 @@ def _judged(
 ) -> tuple[Ints, Ints]:
     rate, kept = 0.4, 0.8
     wrong = kept * rate * (1 - precision) / (precision * (1 - rate))
-    successes = rng.binomial(design.runs, _beta(rate, design.correlation, shape, rng))
+    runs = _runs(design, shape, rng)
+    successes = rng.binomial(runs, _beta(rate, design.correlation, shape, rng))
     hits = np.asarray(rng.binomial(successes, kept), np.int64)
-    return hits, hits + rng.binomial(design.runs - successes, wrong)
+    return hits, hits + rng.binomial(runs - successes, wrong)
 
 
 def plain_p(rates: RateSums, bound: float) -> Floats:

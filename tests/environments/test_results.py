@@ -206,22 +206,28 @@ def test_a_run_without_a_label_is_not_taken_for_an_ambiguous_one(
 
 
 def test_where_the_bootstrap_has_no_width_the_interval_is_wilsons() -> None:
-    """One application always succeeds and one never: of 10 and 2 scenarios, which weigh 1/20 and
-    1/4 each, so that Kish's number of trials is 1 / 0.15, with two degrees of freedom less for
-    Student's quantile t. Wilson's limits of 1/2 are 1/2 -+ t / (2 sqrt(n + t^2))."""
-    runs = made("a", {("shop", f"s{n}"): True for n in range(10)})
-    runs += made("a", {("helpdesk", f"s{n}"): False for n in range(2)})
+    """Two applications of eight scenarios, one always and one never successful."""
+    runs = made("a", {("shop", f"s{n}"): True for n in range(8)})
+    runs += made("a", {("helpdesk", f"s{n}"): False for n in range(8)})
     found = results(runs, seed=0)["a"]["summary"]
-    trials, t = 1 / 0.15, scipy.stats.t.ppf(0.975, 1 / 0.15 - 2)
-    half = t / (2 * (trials + t**2) ** 0.5)
     assert (found["success"], found["interval"]) == (0.5, "Wilson")
-    assert found["low"] == pytest.approx(0.5 - half)
-    assert found["high"] == pytest.approx(0.5 + half)
+    # One run a scenario: the exact binomial interval of 8 of 16.
+    low, high = scipy.stats.beta.ppf([0.025, 0.975], [8, 9], [9, 8])
+    assert (found["low"], found["high"]) == (pytest.approx(low), pytest.approx(high))
     assert (found["t_low"], found["t_high"]) == (None, None)
     assert found["notes"] == [
         "a: in every application all runs ended alike, so the bootstrap has no width; "
         "Wilson's over scenarios instead"
     ]
+
+
+def test_below_eight_scenarios_an_application_the_interval_is_wilsons() -> None:
+    outcomes = {("shop", f"s{n}"): n < 3 for n in range(8)}
+    assert results(made("a", outcomes), seed=0)["a"]["summary"]["interval"] == (
+        "hierarchical bootstrap"
+    )
+    del outcomes["shop", "s7"]
+    assert results(made("a", outcomes), seed=0)["a"]["summary"]["interval"] == "Wilson"
 
 
 def test_an_interval_covers_where_applications_have_one_scenario() -> None:
@@ -240,7 +246,7 @@ def test_an_interval_covers_where_applications_have_one_scenario() -> None:
         held += found["low"] <= 0.5 <= found["high"]
     assert held >= 0.9 * suites
     assert found["notes"] == [
-        "a: an application has one scenario, so the bootstrap cannot see how scenarios vary; "
+        "a: an application has few scenarios, whose bootstrap is too narrow; "
         "Wilson's over scenarios instead"
     ]
 
@@ -252,7 +258,7 @@ def test_a_sentence_on_several_agents_is_said_once() -> None:
         for run in made(agent, {("shop", "price"): True, ("shop", "buy"): True})
     ]
     (note,) = agent_notes(results(runs, seed=0))
-    assert note.startswith("a, b: in every application all runs ended alike")
+    assert note.startswith("a, b: an application has few scenarios")
 
 
 def test_one_scenario_has_no_interval_and_the_reason_is_told() -> None:
@@ -260,7 +266,7 @@ def test_one_scenario_has_no_interval_and_the_reason_is_told() -> None:
     found = content["a"]["summary"]
     assert (found["low"], found["high"], found["interval"]) == (None, None, None)
     assert found["notes"] == [
-        "a: in every application all runs ended alike, so the bootstrap has no width; no interval, "
+        "a: an application has few scenarios, whose bootstrap is too narrow; no interval, "
         "for there is one scenario"
     ]
     lines = screen(content, found["notes"], rest="", width=100).splitlines()

@@ -56,7 +56,7 @@ def test_a_run_is_scored_from_its_folder(
     run = make_run(tmp_path / "run")
     assert main([str(run)]) == 0
     text = capsys.readouterr().out
-    assert "50.0 [0.2, 99.8]" in text  # two tasks say next to nothing
+    assert "50.0 [1.3, 98.7]" in text  # two tasks say next to nothing
     assert "rule-based" in text
     assert main([str(run), "--csv"]) == 0
     assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,agent,label,precision,")

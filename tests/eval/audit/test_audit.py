@@ -19,8 +19,8 @@ from trajudge.eval.audit.__main__ import main
 from trajudge.eval.audit.cases import find_cases, with_evidence
 from trajudge.eval.audit.errors import errors_by_facet, rule_errors
 from trajudge.eval.audit.facets import TaskFacets, read_facets
-from trajudge.eval.audit.ranking import ranking, tau_of
-from trajudge.eval.audit.report import Audit, summary
+from trajudge.eval.audit.ranking import AgentRanking, ranking, tau_of
+from trajudge.eval.audit.report import Audit, sentences, summary
 from trajudge.eval.data.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -116,15 +116,38 @@ def test_an_order_that_the_rule_turns_round_is_named() -> None:
     assert found.low is not None
     assert found.low <= 1 / 3 <= (found.high or 0)
     assert found.shift == pytest.approx(-4 / 30)
+    # Of ten tasks 4 and 5 are not told apart.
+    assert not found.flips[0].shown
+    text = sentences(audited(found))[0]
+    assert "no pair reversed; not told apart on the tasks of both: a and b" in text
+
+
+def test_a_pair_is_reversed_where_both_orders_are_shown_on_the_tasks_of_both() -> None:
+    """Agent a ran forty tasks that b did not, which show nothing of their order."""
+    expert, rule = table({"a": 30, "b": 10}, 40), table({"a": 10, "b": 30}, 40)
+    whole = ranking("webarena", "rule", list(expert), expert, rule)
+    assert whole.flips[0].shown and whole.flips[0].p_value is not None
+    assert "reversed pairs: a 75.0 over b 25.0" in sentences(audited(whole))[0]
+    moved = {replace_task(one): value for one, value in expert.items()}
+    moved_rule = {replace_task(one): value for one, value in rule.items()}
+    apart = ranking("webarena", "rule", list(moved), moved, moved_rule)
+    assert (apart.flips[0].p_value, apart.flips[0].shown) == (None, False)
+
+
+def replace_task(one: TrajectoryKey) -> TrajectoryKey:
+    return key(int(one.task_id.rsplit(".", 1)[-1]) + 100 * (one.agent == "b"), one.agent)
+
+
+def audited(found: AgentRanking) -> Audit:
+    return Audit(rule="rule", n=80, without_verdict=0, errors=(), rankings=(found,), cases=())
 
 
 def test_of_many_reversed_pairs_the_first_are_named_whole(width: int) -> None:
     """The list was cut in the middle of a pair."""
-    agents = {f"an-agent-of-a-long-name-{n}": n for n in range(8)}
-    expert, rule = table(agents), table({agent: 8 - n for agent, n in agents.items()})
+    agents = {f"an-agent-of-a-long-name-{n}": 12 * n for n in range(8)}
+    expert, rule = table(agents, 84), table({agent: 84 - n for agent, n in agents.items()}, 84)
     found = ranking(OVERALL, "rule", sorted(expert, key=lambda k: k.order), expert, rule)
-    audit = Audit(rule="rule", n=80, without_verdict=0, errors=(), rankings=(found,), cases=())
-    lines = one_screen(summary(audit, rest="all: --full", width=width), width)
+    lines = one_screen(summary(audited(found), rest="all: --full", width=width), width)
     text = on_one_line("\n".join(lines))
     assert "…" not in text
     pair = r"an-\S+-\d [\d.]+ over an-\S+-\d [\d.]+ by the expert, [\d.]+ under [\d.]+"

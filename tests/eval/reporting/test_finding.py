@@ -47,7 +47,7 @@ def test_benchmarks_that_a_run_did_not_come_to_are_not_counted() -> None:
     [
         (range(0), "–"),
         (range(2, 3), "100.0 (%)"),
-        (range(8), "50.0 [17.2, 82.8] (%, 95 % interval)"),
+        (range(8), "50.0 [15.7, 84.3] (%, 95 % interval)"),
     ],
 )
 def test_the_finding_speaks_of_an_interval_where_there_is_one(

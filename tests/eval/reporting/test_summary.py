@@ -47,7 +47,7 @@ def test_the_sample_takes_one_screen(width: int, capsys: pytest.CaptureFixture[s
         r"heuristic +\d+\.\d \[\d+\.\d, \d+\.\d\] +\d+\.\d +\d+\.\d +130$", lines[overall]
     )
     assert lines[overall + 1].split()[0] == "rule-based"
-    assert sum("press" in line and "heuristic" in line for line in lines) == 1
+    assert sum("almanac" in line and "heuristic" in line for line in lines) == 1
     assert any(line.startswith("Coverage: 130 of 130 judged (ok 130)") for line in lines)
     assert any(line.startswith("Cost: $0") and "wall time" in line for line in lines)
     assert "the run is in run" in lines

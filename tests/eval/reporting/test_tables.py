@@ -31,7 +31,7 @@ def test_precision_comes_first_with_its_interval_and_the_baseline_beside() -> No
     assert [row[1].strip() for row in rows[:2]] == ["judge", "rule-based"]
     for row in rows[:2]:
         assert re.fullmatch(r"\d+\.\d \[\d+\.\d, \d+\.\d\]", row[2])
-    assert rows[1][2] == "100.0 [73.3, 100.0]"
+    assert rows[1][2] == "100.0 [75.3, 100.0]"
 
 
 def test_without_an_accepted_trajectory_there_is_no_precision() -> None:
@@ -115,7 +115,7 @@ def test_no_line_is_wider_than_the_screen_and_no_interval_is_broken(
     monkeypatch.setenv("COLUMNS", "80")
     text = plain(scored(judge="judge-" * 12))
     assert max(map(len, text.splitlines())) <= 80
-    assert "100.0 [73.3, 100.0]" in text
+    assert "100.0 [75.3, 100.0]" in text
 
 
 def test_an_escape_sequence_in_a_name_is_shown_not_obeyed() -> None:

@@ -167,8 +167,8 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
-        "import sys; sys.modules['matplotlib'] = None; from trajudge.eval.select.__main__ "
-        "import main; "
+        "import sys; sys.modules['matplotlib'] = None; "
+        "from trajudge.eval.select.__main__ import main; "
         f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
         f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
     )

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
 from tests.eval.select.world import evidence, plan
 from trajudge.eval.select.decide import decide
+from trajudge.eval.select.measures.selection_data import drawn_weights
 from trajudge.eval.select.plan import Prices, Target
 from trajudge.eval.select.text import text
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.util.errors import UserError
 
 
 def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:
@@ -223,3 +230,46 @@ def test_a_threshold_behind_a_failure_was_not_tested_and_says_so() -> None:
     assert [f.verdict for f in found.findings] == ["undecided", "undecided"]
     assert found.nearest == 1
     assert "a stricter threshold of the same judge failed first" in " ".join(text(found).split())
+
+
+def test_a_task_that_holds_more_than_half_of_the_accepted_runs_is_refused() -> None:
+    """31 of 60 accepted runs are of one task; 30 of 60, exactly one half, are only told."""
+    for runs, verdict, told in ((31, "too few", "cannot qualify"), (30, "qualifies", "largely")):
+        task = [*[0] * runs, *range(1, 61 - runs)]
+        found = decide(plan((1.0,), rate=0.5), evidence([True] * 60, [[True]] * 60, task=task))
+        verdicts = found.findings[0].verdict
+        assert (verdicts == "too few") == (verdict == "too few")
+        assert sum(told in note and "of one task, 0" in note for note in found.notes) == 1
+    even = decide(plan((1.0,)), evidence([True] * 60, [[True]] * 60))
+    assert not any("of one task" in note for note in even.notes)
+
+
+def test_labels_of_a_queue_are_weighted_and_their_numbers_stay_counts() -> None:
+    """Accepted runs are labelled three times as often as others, accepted failures ten times: of
+    400 accepted 320 succeed, of the labels every second one."""
+    truth, accepted = [True] * 40 + [False] * 40, [[True]] * 80
+    weight = np.array([8.0] * 40 + [2.0] * 40)
+    made = replace(evidence(truth, accepted), weight=weight, shares=(0.25,))
+    found = decide(plan((1.0,), rate=0.6), made).findings[0]
+    assert (found.rate.hits, found.rate.trials) == (40, 80)
+    assert found.rate.estimate == pytest.approx(0.8)
+    assert found.rate.low is not None and 0.6 < found.rate.low < 0.8
+    assert found.verdict == "qualifies"
+    assert found.precision.estimate == pytest.approx(0.8)
+    assert found.clean_per_rollout == pytest.approx(0.25 * 0.8)
+    unweighted = decide(plan((1.0,), rate=0.6), evidence(truth, accepted)).findings[0]
+    assert unweighted.verdict != "qualifies"
+
+
+def test_some_labels_of_a_queue_among_others_are_refused() -> None:
+    """Their chances are unknown: neither is weighted silently as the others."""
+    keys = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(4)]
+    labels: Any = {key: SimpleNamespace(inclusion_probability=0.5) for key in keys}
+    assert drawn_weights(labels, keys) is None  # all alike
+    labels[keys[0]].inclusion_probability = 0.125
+    found = drawn_weights(labels, keys)
+    assert found is not None
+    assert found.tolist() == pytest.approx([8 / 3.5, *[2 / 3.5] * 3])
+    labels[keys[1]].inclusion_probability = None
+    with pytest.raises(UserError, match="3 of 4 labels say with what probability"):
+        drawn_weights(labels, keys)

@@ -21,6 +21,10 @@ HARD = [
     Design("judge", 1, 40, 12, 0.5, 0.5, 0.8),
     Design("all-or-nothing", 1, 60, 3, 0.3, 0.5, 0.75),
     Design("all-or-nothing", 1, 100, 1, 0.0, 0.5, 0.8),
+    # The test erred in 7 to 12 % of these: uneven numbers of runs.
+    Design("all-or-nothing", 5, 40, "2 to 60", 0.5, 0.9, 0.8),
+    Design("all-or-nothing", 1, 100, "1 to 20", 0.2, 0.9, 0.8),
+    Design("beta", 1, 16, 3, 0.2, 0.9, 0.8),
 ]
 
 
@@ -35,7 +39,7 @@ def test_the_type_one_error_is_at_most_that_asked_for() -> None:
 
 @pytest.mark.slow
 def test_power_is_higher_than_at_the_level_at_which_the_plain_test_keeps_the_same_error() -> None:
-    cells, level = measure(HARD, WORLDS, 1)
+    cells, level = measure(HARD[:7], WORLDS, 1)
     assert level < 0.02
     powers = [(c.power, c.strict_power) for c in cells if c.power and c.strict_power is not None]
     assert all(now >= strict for now, strict in powers)
@@ -49,6 +53,15 @@ def test_one_run_a_task_is_the_exact_binomial_with_its_power() -> None:
     assert cell.power >= cell.plain_power
 
 
+@pytest.mark.slow
+def test_few_tasks_have_the_power_of_one_run_of_each() -> None:
+    """16 tasks of 4 runs, half of them accepted: 0.9 ^ 16 if all have one. The t has 0.10."""
+    (cell,), _ = measure([Design("beta", 1, 16, 4, 0.3, 0.5, 0.8)], 6_000, 4)
+    assert cell.now <= ALLOWED
+    assert cell.power is not None
+    assert cell.power > 0.16
+
+
 @pytest.mark.parametrize("design", HARD[:5])
 def test_the_worlds_have_the_precision_that_they_are_drawn_with(design: Design) -> None:
     rates = rate_sums(draw(design, 0.8, 2000, np.random.default_rng(3)))
@@ -57,7 +70,7 @@ def test_the_worlds_have_the_precision_that_they_are_drawn_with(design: Design) 
 
 def test_the_grid_covers_clusters_acceptance_correlation_and_targets() -> None:
     designs = list(grid())
-    assert {d.runs for d in designs} == {1, 3, 12}
+    assert {d.runs for d in designs} == {1, 3, 12, "1 to 20", "2 to 60"}
     assert {d.tasks for d in designs} == {16, 40, 100, 300}
     assert {d.target for d in designs} == {0.7, 0.8, 0.9, 0.95}
     assert len(set(designs)) == len(designs)

@@ -14,10 +14,14 @@ from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, RunOutcome
 from trajudge.environments.model.case import Case
 from trajudge.eval.stats.interval import Interval
 from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.intervals.clustered_rates import clustered_limits, clustered_rates
-from trajudge.eval.stats.suites.hierarchical import ONE_SCENARIO, hierarchical_bootstrap
+from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
+from trajudge.eval.stats.suites.hierarchical import (
+    CLUSTERED,
+    clustered_success,
+    hierarchical_bootstrap,
+)
 from trajudge.eval.stats.suites.sensitivity import mad_decomposition
-from trajudge.eval.stats.suites.tree import Tree, scenario_rates
+from trajudge.eval.stats.suites.tree import Tree
 
 _NO_WIDTH = 1e-9  # of a share: what rounding may leave between two equal limits
 
@@ -53,33 +57,22 @@ def _suite_interval(agent: str, runs: Tree, seed: int) -> tuple[Interval, str | 
     """Compute the interval of the suite's success, and name its method.
 
     Where all runs of every application ended alike the bootstrap draws the same suite again and
-    again: it has no width, which says nothing of other scenarios. Nor does it see how scenarios
-    vary in an application that has one, and covers far less than it says. There Wilson's interval
-    stands in its place, with a scenario as one trial that weighs what it weighs in the estimate.
+    again: it has no width, which says nothing of other scenarios. There, and where an application
+    has few scenarios, Wilson's interval over scenarios stands in its place.
     """
     suite = hierarchical_bootstrap(runs, np.random.default_rng(seed)).suite
-    if suite.width[0] <= _NO_WIDTH:
-        unseen = "in every application all runs ended alike, so the bootstrap has no width"
-    elif ONE_SCENARIO in suite.notes:
-        unseen = "an application has one scenario, so the bootstrap cannot see how scenarios vary"
-    else:
+    if CLUSTERED not in suite.notes and suite.width[0] > _NO_WIDTH:
         return suite, "hierarchical bootstrap"
-    wilson = _wilson_interval(runs)
-    undefined = bool(np.isnan(wilson.low[0]))
+    unseen = "an application has few scenarios, whose bootstrap is too narrow"
+    if CLUSTERED not in suite.notes:
+        unseen = "in every application all runs ended alike, so the bootstrap has no width"
+        suite = clustered_success(runs)[0]
+    undefined = bool(np.isnan(suite.low[0]))
     why = (
         "no interval, for there is one scenario" if undefined else "Wilson's over scenarios instead"
     )
-    wilson = replace(wilson, estimate=suite.estimate, notes=(f"{agent}: {unseen}; {why}",))
-    return wilson, None if undefined else "Wilson"
-
-
-def _wilson_interval(runs: Tree) -> Interval:
-    """Compute Wilson's interval of the suite's success; undefined for a single scenario."""
-    sizes = np.bincount(runs.scenario_app)
-    weights = 1 / sizes[runs.scenario_app]
-    # Kish's effective number of trials takes the place of their number.
-    trials = weights * weights.sum() / (weights**2).sum()
-    return clustered_rates((trials * scenario_rates(runs))[None], trials[None], sizes).interval
+    notes = (f"{agent}: {unseen}; {why}",)
+    return replace(suite, notes=notes), None if undefined else "Wilson"
 
 
 def _share(value: float) -> float | None:

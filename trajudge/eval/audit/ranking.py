@@ -24,7 +24,10 @@ from trajudge.eval.audit.errors import ClusteredRate, Verdicts, Weights, rate
 from trajudge.eval.stats.interval import Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
 from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
+from trajudge.eval.stats.judging.comparison import holm
 from trajudge.trajectories.model import Record, TrajectoryKey
+
+LEVEL = 0.05
 
 
 class AgentRates(Record):
@@ -36,12 +39,20 @@ class AgentRates(Record):
 
 
 class Flip(Record):
-    """Two agents whom the expert ranks one way and the evaluator the other."""
+    """Two agents whom the expert ranks one way and the evaluator the other. ``p_value`` is the
+    larger of those of both differences on the tasks that both agents ran, adjusted for all pairs of
+    agents (Holm 1979); None where there are not two such tasks."""
 
     better: str
     worse: str
     expert: tuple[float, float]
     evaluator: tuple[float, float]
+    p_value: float | None = None
+
+    @property
+    def shown(self) -> bool:
+        """Whether the order is reversed by more than chance."""
+        return self.p_value is not None and self.p_value <= LEVEL
 
 
 class AgentRanking(Record):
@@ -49,7 +60,8 @@ class AgentRanking(Record):
 
     ``tau`` is Kendall's tau-a between the expert's order of the agents and the evaluator's, None
     where it is not defined; ``low`` and ``high`` are the limits of ``tau_limits``. ``shift`` is by
-    how much the evaluator's mean success rate lies above the expert's.
+    how much the evaluator's mean success rate lies above the expert's. ``flips`` are all pairs
+    whose rates are in opposite orders, shown to be or not.
     """
 
     benchmark: str
@@ -87,7 +99,8 @@ def ranking(
     )
     sums, squares = np.split(whole.sums, [columns.shape[1]], axis=1)
     clusters = Clusters(sums, whole.stratum_sizes)
-    low, high = tau_limits(clusters, len(agents), squares=squares if weights else None)
+    weighted = squares if weights else None
+    low, high = tau_limits(clusters, len(agents), squares=weighted)
     rates = _rates(clusters.total, len(agents))
     return AgentRanking(
         benchmark=benchmark,
@@ -107,7 +120,7 @@ def ranking(
         shift=float(
             np.average([float(verdicts[key]) - float(expert[key]) for key in keys], weights=weight)
         ),
-        flips=tuple(_flips(agents, rates[0], rates[1])),
+        flips=tuple(_flips(agents, rates[0], rates[1], _reversal(clusters, len(agents), weighted))),
     )
 
 
@@ -207,9 +220,38 @@ def _pairs(agents: int) -> Ints:
     return np.array(list(combinations(range(agents), 2)), dtype=np.int64).reshape(-1, 2)
 
 
-def _flips(agents: Sequence[str], expert: Any, evaluator: Any) -> list[Flip]:
+def _reversal(clusters: Clusters, agents: int, squares: Floats | None = None) -> Floats:
+    """Compute p-values (P,) of "not both differences of a pair are there, in opposite directions",
+    on the tasks that both agents ran; ``nan`` where there are not two. Of weighted runs,
+    ``squares`` (tasks, agents) are the sums of squared weights.
+
+    All pairs are adjusted for, those in one order too: which are reversed was seen in the data.
+    """
+    ran, *hits = clusters.sums.reshape(len(clusters.sums), 3, agents).transpose(1, 2, 0)
+    stratum = np.repeat(np.arange(len(clusters.stratum_sizes)), clusters.stratum_sizes)
+    values = []
+    for one, other in _pairs(agents):
+        shared = (ran[one] > 0) & (ran[other] > 0)
+        if shared.sum() < 2:
+            values.append(np.nan)
+            continue
+        pair = [one, other]
+        # First and second agent, by expert and evaluator: (2, 2, tasks).
+        both = np.stack([each[pair][:, shared] for each in hits], axis=1)
+        trials = np.stack([ran[pair][:, shared]] * 2, axis=1)
+        sizes = np.unique(stratum[shared], return_counts=True)[1]
+        squared = None
+        if squares is not None:
+            squared = np.stack([squares.T[pair][:, shared]] * 2, axis=1)
+        apart = clustered_differences(both, trials, sizes, squares=squared)
+        by_expert, by_rule = apart.interval.estimate
+        values.append(float(apart.p_value.max()) if by_expert * by_rule < 0 else 1.0)
+    return holm(values)
+
+
+def _flips(agents: Sequence[str], expert: Any, evaluator: Any, p_values: Floats) -> list[Flip]:
     flips = []
-    for one, other in combinations(range(len(agents)), 2):
+    for (one, other), p in zip(_pairs(len(agents)).tolist(), p_values.tolist(), strict=True):
         by_expert, by_rule = expert[one] - expert[other], evaluator[one] - evaluator[other]
         if by_expert * by_rule < 0:
             better, worse = (one, other) if by_expert > 0 else (other, one)
@@ -219,6 +261,7 @@ def _flips(agents: Sequence[str], expert: Any, evaluator: Any) -> list[Flip]:
                     worse=agents[worse],
                     expert=(float(expert[better]), float(expert[worse])),
                     evaluator=(float(evaluator[better]), float(evaluator[worse])),
+                    p_value=_defined(p),
                 )
             )
     return flips

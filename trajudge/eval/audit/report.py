@@ -171,8 +171,12 @@ def _order(ranking: AgentRanking, most: int | None = None) -> str:
         f"{flip.better} {100 * flip.expert[0]:.1f} over {flip.worse} {100 * flip.expert[1]:.1f} by "
         f"the expert, {100 * flip.evaluator[0]:.1f} under {100 * flip.evaluator[1]:.1f}"
         for flip in ranking.flips
+        if flip.shown
     ]
+    open_pairs = [f"{flip.better} and {flip.worse}" for flip in ranking.flips if not flip.shown]
     swapped = f"reversed pairs: {listed(flips, most, sign='; ')}" if flips else "no pair reversed"
+    if open_pairs:
+        swapped += f"; not told apart on the tasks of both: {listed(open_pairs, most, sign='; ')}"
     shift = f"success rate {100 * ranking.shift:+z.1f} points against the expert"
     return f"{where}, {ranking.evaluator}: {shift}, tau {tau}; {swapped}"
 

@@ -4,7 +4,8 @@ The estimates are of the trajectories that the queue was drawn from (its frame),
 ``corrected`` is prediction-powered: the mean prediction over what a judge accepts, corrected by the
 residuals of the labelled part, each weighted by one over its inclusion probability. ``labels_only``
 is the weighted mean of the labels. Variances are those of a sample of fixed size with unequal
-probabilities (Deville 1999).
+probabilities (Deville 1999); Student's degrees of freedom are those of the effective number of
+labels, since a queue by disagreement gives few of them much weight.
 """
 
 from __future__ import annotations
@@ -50,12 +51,21 @@ def estimate_precision(
         variance = _variance(residuals, chances) / sizes**2
         own = weights @ inside
         mean = (weights * y) @ inside / own
-        own_variance = _variance((y[:, None] - mean) * inside, chances) / own**2
+        deviations = (y[:, None] - mean) * inside
+        own_variance = _variance(deviations, chances) / own**2
+    df = np.maximum(_effective(inside / chances[:, None]) - 1, 1.0)
     return PrecisionEstimates(
-        _interval(corrected, _guarded(variance, counts, sizes), counts, confidence),
-        _interval(mean, _guarded(own_variance, counts, sizes), counts, confidence),
+        _interval(corrected, _guarded(variance, counts, sizes), counts, df, confidence),
+        _interval(mean, _guarded(own_variance, counts, sizes), counts, df, confidence),
         counts,
     )
+
+
+def _effective(weights: Floats) -> Floats:
+    """Effective number (J,) of the labels that a variance rests on, (Σ w²)² / Σ w⁴ of their
+    ``weights`` (n, J): where few of them weigh much, those few show it."""
+    squares = weights**2
+    return np.asarray(squares.sum(axis=0) ** 2 / np.maximum((squares**2).sum(axis=0), 1e-300))
 
 
 def _variance(values: Floats, chances: Floats) -> Floats:
@@ -79,8 +89,10 @@ def _guarded(variance: Floats, counts: Ints, sizes: Floats) -> Floats:
         return np.asarray(np.maximum(variance + 0.5 * one, UNSEEN_LABELS * one))
 
 
-def _interval(estimate: Floats, variance: Floats, counts: Ints, confidence: float) -> Interval:
-    half = t_quantile(confidence, counts.astype(np.float64) - 1) * np.sqrt(variance)
+def _interval(
+    estimate: Floats, variance: Floats, counts: Ints, df: Floats, confidence: float
+) -> Interval:
+    half = t_quantile(confidence, df) * np.sqrt(variance)
     usable = counts >= 2
     low, high = (
         np.where(usable, np.clip(end, 0, 1), np.nan) for end in (estimate - half, estimate + half)

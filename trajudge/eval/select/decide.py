@@ -17,7 +17,7 @@ from trajudge.eval.select.decision import (
     Decision,
 )
 from trajudge.eval.select.measures.labels_needed import labels_needed
-from trajudge.eval.select.measures.measure import CandidateTests, RateTest, measure
+from trajudge.eval.select.measures.measure import DOMINANT, CandidateTests, RateTest, measure
 from trajudge.eval.select.measures.rates import design_effects
 from trajudge.eval.select.measures.selection_data import (
     SelectionData,
@@ -31,6 +31,8 @@ from trajudge.eval.select.plan import SelectionPlan
 from trajudge.trajectories.util.terminal import count_of, listed
 
 FEW_POSITIVES = 20
+LARGE_SHARE = 0.2
+"""The share of what a candidate accepts from which a note names the task that holds it."""
 _NAMED = 4  # families that one note lists
 
 
@@ -95,7 +97,7 @@ def _finding(
 ) -> CandidateResult:
     family, threshold = plan.candidates[i]
     labelled = int(evidence.judged[:, i].sum())
-    share = float(evidence.accepted[:, i].sum() / labelled) if labelled else None
+    share = evidence.accepted_share(i)
     places = _places(tested, i)
     with_trials = [place for place in places if place.rate.trials]
     worst = min(with_trials, key=_rank_of_rate, default=None)
@@ -185,7 +187,7 @@ def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
     if needed is None:
         return None
     needed = math.ceil(needed * float(design_effects(part.sums)[i]))
-    return max(needed - int(part.sums.trials[i]), 1)
+    return max(needed - int(part.sums.counted[1, i]), 1)
 
 
 def _compared(plan: SelectionPlan, chosen: int | None, priced: bool) -> Compared:
@@ -264,7 +266,11 @@ def _notes(
     plan: SelectionPlan, evidence: SelectionData, findings: list[CandidateResult]
 ) -> list[str]:
     """Say what a reader must know before using the decision."""
-    notes = _several(plan, evidence)
+    notes = [*_several(plan, evidence), *_dominated(evidence, findings)]
+    if evidence.weight is not None:
+        notes.append(
+            "labels were drawn with unequal probabilities: rates weight each by one over its own"
+        )
     if plan.threat is not None:
         notes.append(
             "limits under attack cover all attacks that were tried on one judge together; they do "
@@ -287,6 +293,19 @@ def _notes(
         names = listed(sorted(unpriced), _NAMED)
         notes.append(f"the price of {names} is not known: the yield is per rollout")
     return notes
+
+
+def _dominated(evidence: SelectionData, findings: list[CandidateResult]) -> list[str]:
+    """Say where one task holds much of what a candidate accepts."""
+    notes: dict[str, str] = {}
+    for i, finding in enumerate(findings):
+        task, share = evidence.largest_task(i)
+        if share > LARGE_SHARE:
+            held = f"{100 * share:.0f} % of what {finding.name} accepts is of one task, {task}"
+            refused = "it cannot qualify: the rest shows too little of other tasks"
+            rest = refused if share > DOMINANT else "its rate is largely that task's"
+            notes.setdefault(finding.family, f"warning: {held}: {rest}")
+    return list(notes.values())[:_NAMED]
 
 
 def _several(plan: SelectionPlan, evidence: SelectionData) -> list[str]:

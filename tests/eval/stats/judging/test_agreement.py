@@ -156,8 +156,9 @@ def test_copies_of_a_trajectory_in_its_task_add_no_certainty() -> None:
     once = annotator_agreement(labels, units)
     copied = annotator_agreement(np.tile(labels, 3), np.tile(units, 3))
     assert copied.kappa.estimate == pytest.approx(once.kappa.estimate)
-    for name in ("raw", "kappa", "alpha"):
-        assert getattr(copied, name).width == pytest.approx(getattr(once, name).width, rel=0.02)
+    for name, within in (("raw", 0.06), ("kappa", 0.02), ("alpha", 0.02)):
+        # One label a task has the exact interval of a rate, which is wider.
+        assert getattr(copied, name).width == pytest.approx(getattr(once, name).width, rel=within)
 
 
 def test_of_two_values_the_interval_of_kappa_is_that_of_judges() -> None:

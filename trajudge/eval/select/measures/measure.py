@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from trajudge.eval.select.decision import CandidateRate
 from trajudge.eval.select.measures.correction import fixed_sequence, max_t_level, min_trials
 from trajudge.eval.select.measures.rates import (
     RateSums,
+    TaskSums,
     lower_limits,
     p_values,
     rate_sums,
@@ -25,6 +26,9 @@ from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
 from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
+
+DOMINANT = 0.5
+"""The largest share of what a candidate accepts that may be of one task."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +48,8 @@ class RateTest:
     def rate(self, candidate: int) -> CandidateRate:
         """Select one candidate's measure."""
         return CandidateRate(
-            hits=int(self.sums.hits[candidate]),
-            trials=int(self.sums.trials[candidate]),
+            hits=int(self.sums.counted[0, candidate]),
+            trials=int(self.sums.counted[1, candidate]),
             estimate=known(self.sums.estimate[candidate]),
             low=known(self.low[candidate]),
             high=known(self.high[candidate]),
@@ -79,7 +83,12 @@ def measure(
     level, level_there = _levels(plan, clusters, sums, rng)
     target = _limited(sums, limit, level)
     places, labelled = _places(plan, evidence, level_there)
-    testable = sums.trials >= min_trials(limit, level)
+    least = min_trials(limit, level)
+    testable = np.where(sums.one_each, sums.tasks, sums.counted[1]) >= least
+    # One task that holds most of what is accepted shows little of others.
+    largest = [evidence.largest_task(i)[1] for i in range(len(plan.candidates))]
+    testable &= np.array(largest) <= DOMINANT
+    target = replace(target, p=np.where(np.array(largest) <= DOMINANT, target.p, 1.0))
     if plan.correction == "max-t":
         overall = target.p <= level
     else:
@@ -137,7 +146,8 @@ def _everywhere(
     for name, place in places.items():
         here = labelled[name] > 0
         worst = np.where(here, np.maximum(worst, place.p), worst)
-        fewest = np.where(here, np.minimum(fewest, place.sums.trials), fewest)
+        trials = np.where(place.sums.one_each, place.sums.tasks, place.sums.counted[1])
+        fewest = np.where(here, np.minimum(fewest, trials), fewest)
     able = np.isfinite(fewest) & (fewest >= min_trials(required_rate(plan.target), level))
     if plan.correction == "max-t":
         return np.asarray(able & (worst <= level))
@@ -149,11 +159,13 @@ def _limited(sums: RateSums, limit: float, level: float) -> RateTest:
     return RateTest(sums, p_values(sums, limit), low, high, level)
 
 
-def _untested(clusters: Clusters, level: float) -> RateTest:
+def _untested(clusters: TaskSums, level: float) -> RateTest:
     """Compute rates that no target bounds, with one-sided limits of the intervals that every other
     table has (``clustered_rates``); no p-values."""
     hits, trials = np.split(clusters.sums.T, 2)
-    interval = clustered_rates(hits, trials, clusters.stratum_sizes, 1 - 2 * level).interval
+    squares = None if clusters.squares is None else clusters.squares.T
+    rates = clustered_rates(hits, trials, clusters.stratum_sizes, 1 - 2 * level, squares)
+    interval = rates.interval
     nothing = np.full(len(hits), np.nan)
     return RateTest(rate_sums(clusters), nothing, interval.low, interval.high, level)
 

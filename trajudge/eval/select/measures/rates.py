@@ -1,30 +1,42 @@
 """Is a rate above a bound? Tests and one-sided limits of L rates at once, on clustered trials.
 
 A rate is hits / trials: of what a candidate accepts, how much succeeded. Trajectories of one task
-succeed together, so tasks are clusters within benchmarks (strata). Two p-values are taken and the
-larger counts: the exact binomial, which alone is the test where no task has two trials, and a
-cluster-robust t, right where trials of one task agree (Statistical Precipice, section 2.2; Cochran
-1977, sections 6 and 9).
+succeed together, so tasks are clusters within benchmarks (strata). Which test counts is decided by
+numbers of trials alone, which show no label (``python -m benchmarks.select_errors`` measures all):
 
-The plain t errs too often here: near a high bound the few tasks that fail throughout carry most of
-the variance, and where none of them was drawn the rate looks both higher and more certain than it
-is. Two things keep the test to its level (``python -m benchmarks.select_errors`` measures it): t is
-corrected for skewness (Hall 1992, On the removal of skewness by transformation), and as half a
-count is added to a proportion, a third of a task that failed throughout is added, the less the more
-such tasks were drawn.
+- Where no task has two trials, the exact binomial.
+- Below ``FEW_TASKS`` tasks of about equal numbers of trials, the exact binomial on one trial of
+  each task, drawn at random: every task counts alike.
+- Elsewhere the larger of two p-values: that of the exact binomial, and that of a cluster-robust t,
+  right where trials of one task agree (Statistical Precipice, section 2.2; Cochran 1977, sections 6
+  and 9).
+
+The plain t errs too often: near a high bound the few tasks that fail throughout carry most of the
+variance, and where none of them was drawn the rate looks both higher and more certain than it is.
+Four things keep the test to its level: t is corrected for skewness (Hall 1992, On the removal of
+skewness by transformation); as half a count is added to a proportion, a third of a task that failed
+throughout is added, the less the more such tasks were drawn; the degrees of freedom are those of
+the effective number of tasks (Kish 1965); and where the numbers of trials are uneven the p-value is
+multiplied by the cube of the number of tasks over 1.25 times the effective one.
+
+Weighted trials (labels drawn with unequal probabilities) have the t of their weighted sums by task
+alone, to which a third of a failed task of the average weight is added. A bet on every task
+(``eval.acceptance.betting``) would be exact and have a seventh of its power.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Floats
+from trajudge.eval.stats.interval import Bools, Floats, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
 
+FEW_TASKS = 20
+_EVEN, _ABOUT_EVEN = 1.25, 1.5  # tasks over the effective number of them
 _GRID = 64
 _BISECTIONS = 40
 # Chosen by the simulation: the smallest that keep the test to its level on the whole grid.
@@ -34,14 +46,28 @@ _LARGEST_T = 50.0
 
 
 @dataclass(frozen=True, eq=False)
+class TaskSums(Clusters):
+    """Columns hits | trials (C, 2L) by task. ``picked`` (L,) counts the hits among one trial of
+    each task, drawn at random; None where no trial can be drawn. Of weighted trials the columns are
+    sums of weights, ``squares`` (C, L) those of their squares, and ``counted`` (2L,) the numbers of
+    hits and trials."""
+
+    picked: Floats | None = None
+    squares: Floats | None = None
+    counted: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class RateSums:
     """What the tests need of L rates; everything of shape (L,).
 
     ``hits - rate * trials`` has the variance ``hh - 2 rate ht + rate^2 tt`` and, from ``cubes``
     (4, L), the sums of hits^3, hits^2 trials, hits trials^2 and trials^3 about their means, its
-    third moment. ``df`` are clusters with a trial less the strata that have one. ``size`` is that
-    of the task of a trial, on average. ``all_hit`` and ``all_missed`` count tasks of two trials or
-    more without a miss, and without a hit.
+    third moment. ``tasks`` have a trial, ``effective`` is Kish's number of them; ``df`` is the
+    latter less the strata that have one. ``size`` is that of the task of a trial, on average.
+    ``all_missed`` counts tasks of two trials or more without a hit, ``all_hit`` without a miss.
+    ``picked`` are hits of one trial a task, ``nan`` where none was drawn. ``counted`` (2, L) are
+    hits and trials without weights.
     """
 
     hits: Floats
@@ -54,6 +80,11 @@ class RateSums:
     size: Floats
     all_hit: Floats
     all_missed: Floats
+    tasks: Floats
+    effective: Floats
+    picked: Floats
+    counted: Floats
+    weighted: bool = False
 
     @property
     def estimate(self) -> Floats:
@@ -61,22 +92,27 @@ class RateSums:
         return np.asarray(self.hits / np.where(self.trials > 0, self.trials, np.nan))
 
     @property
+    def one_each(self) -> Bools:
+        """Which rates are tested on one trial of each task."""
+        even = self.tasks <= _ABOUT_EVEN * self.effective
+        several = (self.size > 1) & ~np.isnan(self.picked)
+        return np.asarray(several & even & (self.tasks < FEW_TASKS))
+
+    @property
     def misses(self) -> RateSums:
         """The rate of the other outcome."""
-        hh = self.tt - 2 * self.ht + self.hh
         hhh, hht, htt, ttt = self.cubes
         cubes = [ttt - 3 * htt + 3 * hht - hhh, ttt - 2 * htt + hht, ttt - htt, ttt]
-        return RateSums(
-            self.trials - self.hits,
-            self.trials,
-            hh,
-            self.tt - self.ht,
-            self.tt,
-            self.df,
-            np.stack(cubes),
-            self.size,
-            self.all_missed,
-            self.all_hit,
+        return replace(
+            self,
+            hits=self.trials - self.hits,
+            hh=self.tt - 2 * self.ht + self.hh,
+            ht=self.tt - self.ht,
+            cubes=np.stack(cubes),
+            all_hit=self.all_missed,
+            all_missed=self.all_hit,
+            picked=self.tasks - self.picked,
+            counted=np.stack([self.counted[1] - self.counted[0], self.counted[1]]),
         )
 
     def variance(self, rate: ArrayLike) -> Floats:
@@ -92,18 +128,50 @@ class RateSums:
 
 
 def cluster_sums(
-    hits: ArrayLike, trials: ArrayLike, task: ArrayLike, benchmark: ArrayLike
-) -> Clusters:
-    """Sum columns hits | trials (C, 2L) by task, of 0/1 arrays (N, L)."""
-    table = np.concatenate([np.asarray(hits, float), np.asarray(trials, float)], axis=1)
-    return sum_clusters(table, task, benchmark)
+    hits: ArrayLike,
+    trials: ArrayLike,
+    task: ArrayLike,
+    benchmark: ArrayLike,
+    *,
+    weights: Floats | None = None,
+    seed: int = 0,
+) -> TaskSums:
+    """Sum columns hits | trials by task, of 0/1 arrays (N, L) with ``weights`` (N,). ``seed`` draws
+    the trial of each task that a test on one of each takes."""
+    h, n = np.asarray(hits, float), np.asarray(trials, float)
+    if weights is None:
+        order = np.random.default_rng(seed).random(len(n))[:, None]
+        both = _numbered(benchmark) * (len(n) + 1) + _numbered(task)
+        picked = _picked(h, n, order, np.unique(both, return_inverse=True)[1])
+        whole = sum_clusters(np.concatenate([h, n], axis=1), task, benchmark)
+        return TaskSums(whole.sums, whole.stratum_sizes, picked)
+    each = (weights / weights.mean())[:, None]
+    table = np.concatenate([h * each, n * each, n * each**2], axis=1)
+    whole = sum_clusters(table, task, benchmark)
+    width = h.shape[1]
+    counted = np.concatenate([h.sum(axis=0), n.sum(axis=0)])
+    sums, squares = whole.sums[:, : 2 * width], whole.sums[:, 2 * width :]
+    return TaskSums(sums, whole.stratum_sizes, None, squares, counted)
 
 
-def rate_sums(clusters: Clusters) -> RateSums:
+def _numbered(labels: ArrayLike) -> Ints:
+    return np.asarray(np.unique(np.asarray(labels), return_inverse=True)[1]).ravel()
+
+
+def _picked(hits: Floats, trials: Floats, order: Floats, task: Ints) -> Floats:
+    """Count the hits (L,) among the trials that come first of their task in ``order`` (N, 1)."""
+    waiting = np.where(trials > 0, order, np.inf)
+    first = np.full((int(task.max(initial=-1)) + 1, trials.shape[1]), np.inf)
+    np.minimum.at(first, task, waiting)
+    return np.asarray(((waiting == first[task]) * hits * (trials > 0)).sum(axis=0))
+
+
+def rate_sums(clusters: TaskSums) -> RateSums:
     """Compute what the tests need of ``cluster_sums``. A benchmark of one task counts with its
     square, not with nothing: its spread is not known."""
     width = clusters.sums.shape[1] // 2
-    squares, df = np.zeros((3, width)), np.zeros(width)
+    squares, strata = np.zeros((3, width)), np.zeros(width)
+    spread = np.zeros(width, dtype=bool)
     for part in np.split(clusters.sums, np.cumsum(clusters.stratum_sizes)[:-1]):
         m = len(part)
         centred = part - part.mean(axis=0) if m > 1 else part
@@ -111,21 +179,32 @@ def rate_sums(clusters: Clusters) -> RateSums:
         factor = m / (m - 1) if m > 1 else 1.0
         squares += factor * np.stack([hits**2, hits * trials, trials**2]).sum(axis=1)
         active = (part[:, width:] > 0).sum(axis=0)
-        df += np.maximum(active - 1, 0)
+        strata += active > 0
+        spread |= active > 1
     total, (hh, ht, tt) = clusters.total, squares
     hits, trials = clusters.sums[:, :width], clusters.sums[:, width:]
-    several = trials > 1
+    weighted = clusters.squares is not None
+    within = (trials**2).sum(axis=0)
+    effective = total[width:] ** 2 / np.where(within > 0, within, 1)
+    several = trials > (0 if weighted else 1)
+    counted = total if clusters.counted is None else clusters.counted
+    nothing = np.full(width, np.nan)
     return RateSums(
         hits=total[:width],
         trials=total[width:],
         hh=hh,
         ht=ht,
         tt=tt,
-        df=df,
+        df=np.where(spread, np.maximum(effective - strata, 1.0), 0.0),
         cubes=_cubes(clusters.sums),
-        size=(trials**2).sum(axis=0) / np.maximum(total[width:], 1),
-        all_hit=(several & (hits == trials)).sum(axis=0).astype(float),
+        size=within / np.maximum(total[width:], 1e-12),
+        all_hit=(several & (trials - hits < 1e-9)).sum(axis=0).astype(float),
         all_missed=(several & (hits == 0)).sum(axis=0).astype(float),
+        tasks=(trials > 0).sum(axis=0).astype(float),
+        effective=effective,
+        picked=nothing if clusters.picked is None else clusters.picked,
+        counted=counted.reshape(2, width),
+        weighted=weighted,
     )
 
 
@@ -143,7 +222,12 @@ def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
     """Compute one-sided p-values of "the rate is below ``bound``"; 1 where nothing was tried. They
     are (L,), or have the shape of a bound (..., L)."""
     at = np.broadcast_arrays(np.asarray(bound, dtype=float), rates.hits)[0]
-    return np.maximum(binomial_p(rates.hits, rates.trials, at), _cluster_p(rates, at))
+    clustered = _cluster_p(rates, at)
+    if rates.weighted:
+        return clustered
+    larger = np.maximum(binomial_p(rates.hits, rates.trials, at), clustered)
+    picked = binomial_p(np.nan_to_num(rates.picked), rates.tasks, at)
+    return np.where(rates.one_each & (rates.df > 0), picked, larger)
 
 
 def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
@@ -158,16 +242,19 @@ def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
 
 def _cluster_p(rates: RateSums, at: Floats) -> Floats:
     tail = scipy.special.stdtr(np.where(rates.df > 0, rates.df, np.nan), -_corrected_t(rates, at))
+    uneven = rates.tasks / np.maximum(_EVEN * rates.effective, 1e-12)
+    tail = np.minimum(tail * np.maximum(uneven, 1.0) ** 3, 1.0)
     # Trials of different tasks are independent: the exact binomial says all there is to say.
-    alone = (rates.size <= 1) & (rates.df > 0)
+    alone = (rates.size <= 1) & (rates.df > 0) & (not rates.weighted)
     return np.where(np.isnan(tail), 1.0, np.where(alone, 0.0, tail))
 
 
 def _corrected_t(rates: RateSums, at: Floats) -> Floats:
     """Divide the excess of hits over the bound by its standard error, corrected for skewness."""
-    # The share of a task that failed throughout; it vanishes where no task has two trials.
     share = _FAILED_TASK / (1 + rates.all_missed)
-    failed = -at * np.sqrt(rates.size * np.maximum(rates.size - 1, 0))
+    # The share of a task that failed throughout; it vanishes where no task has two trials.
+    beyond = 0.0 if rates.weighted else 1.0
+    failed = -at * np.sqrt(rates.size * np.maximum(rates.size - beyond, 0))
     excess = rates.hits - at * rates.trials + share * failed
     variance = rates.variance(at) + share * failed**2
     third = rates.third_moment(at) + share * failed**3
@@ -204,7 +291,7 @@ def upper_limits(rates: RateSums, level: ArrayLike) -> Floats:
 def design_effects(rates: RateSums) -> Floats:
     """Compute how many times larger the variance is than that of independent trials, at least 1."""
     rate = np.nan_to_num(rates.estimate)
-    independent = rates.trials * rate * (1 - rate)
+    independent = rates.counted[1] * rate * (1 - rate)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = rates.variance(rate) / independent
+        ratio = rates.variance(rate) / rates.trials**2 * rates.counted[1] ** 2 / independent
     return np.maximum(np.where(independent > 0, ratio, 1.0), 1.0)

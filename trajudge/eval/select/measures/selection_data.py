@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Labels
-from trajudge.eval.select.measures.rates import cluster_sums
+from trajudge.eval.select.measures.rates import TaskSums, cluster_sums
 from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
 from trajudge.eval.select.plan import SelectionPlan, Target
-from trajudge.eval.stats.interval import Bools, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
+from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.stats.intervals.clustered_rates import unequal
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.util.errors import UserError
@@ -27,7 +27,10 @@ class SelectionData:
 
     ``judged`` (N, L): the candidate has a score; ``accepted`` (N, L) is within it. ``prices``
     are dollars a trajectory by candidate. ``unsure`` labels are left out and counted.
-    ``agents`` counts the trajectories of each agent.
+    ``agents`` counts the trajectories of each agent. ``weight`` (N,) is one over the probability
+    with which each was drawn to be labelled, None where all had the same. ``shares`` (L,) are the
+    shares that the candidates accept of all that they judged, labelled or not; None: of those here.
+    ``names`` are those of the tasks. ``seed`` draws one run of each task.
     """
 
     success: Bools
@@ -38,6 +41,10 @@ class SelectionData:
     prices: tuple[float | None, ...]
     unsure: int = 0
     agents: Mapping[str, int] = field(default_factory=dict)
+    weight: Floats | None = None
+    shares: tuple[float | None, ...] | None = None
+    names: tuple[str, ...] = ()
+    seed: int = 0
 
     @property
     def benchmarks(self) -> list[str]:
@@ -48,18 +55,36 @@ class SelectionData:
 
     def within(self, chosen: Bools) -> SelectionData:
         """Keep the chosen trajectories (N,) alone."""
-        return SelectionData(
-            self.success[chosen],
-            self.task[chosen],
-            self.benchmark[chosen],
-            self.judged[chosen],
-            self.accepted[chosen],
-            self.prices,
+        return replace(
+            self,
+            success=self.success[chosen],
+            task=self.task[chosen],
+            benchmark=self.benchmark[chosen],
+            judged=self.judged[chosen],
+            accepted=self.accepted[chosen],
+            weight=None if self.weight is None else self.weight[chosen],
         )
 
-    def clusters(self, hits: Bools, trials: Bools) -> Clusters:
-        """Sum by task within benchmark of two arrays (N, L)."""
-        return cluster_sums(hits, trials, self.task, self.benchmark)
+    def clusters(self, hits: Bools, trials: Bools) -> TaskSums:
+        """Sum by task within benchmark of two arrays (N, L), weighted."""
+        return cluster_sums(
+            hits, trials, self.task, self.benchmark, weights=self.weight, seed=self.seed
+        )
+
+    def accepted_share(self, candidate: int) -> float | None:
+        """Return the share that a candidate accepts; None where it judged nothing."""
+        if self.shares is not None:
+            return self.shares[candidate]
+        judged = int(self.judged[:, candidate].sum())
+        return float(self.accepted[:, candidate].sum() / judged) if judged else None
+
+    def largest_task(self, candidate: int) -> tuple[str, float]:
+        """Find the task with the largest share of what a candidate accepts, and that share."""
+        tasks, runs = np.unique(self.task[self.accepted[:, candidate]], return_counts=True)
+        if not runs.size:
+            return "", 0.0
+        task = tasks[runs.argmax()]
+        return self.names[task] if self.names else str(task), float(runs.max() / runs.sum())
 
 
 def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -> SelectionData:
@@ -79,16 +104,23 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
             "name the labels of these runs with --annotations KIND:PATH"
         )
     tasks = {task: number for number, task in enumerate(sorted({_task(k) for k in known}))}
-    judged, accepted, prices = [], [], []
+    # What a candidate accepts and costs takes no label: all that it judged show it.
+    every = keys
+    if plan.split == "all":
+        every = sorted({j.key for j in judgments if j.judge in named}, key=lambda k: k.order)
+    judged, accepted, prices, shares = [], [], [], []
     for family in plan.families:
         mine = scored[family.rule.use]
-        scores = rule_scores(family.rule, mine, known)
-        reached = [key for key, has in zip(known, ~np.isnan(scores), strict=True) if has]
+        scores, all_scores = (rule_scores(family.rule, mine, part) for part in (known, every))
+        has_score = ~np.isnan(all_scores)
+        reached = [key for key, has in zip(every, has_score, strict=True) if has]
         cost = price(family.rule, mine, reached, plan.prices.judgments)
         for threshold in family.thresholds:
             judged.append(~np.isnan(scores))
             accepted.append(accepts(scores, threshold))
             prices.append(cost)
+            share = accepts(all_scores, threshold)[has_score]
+            shares.append(float(share.mean()) if len(share) else None)
     return SelectionData(
         success=np.array([bool(labels[key].success) for key in known], dtype=bool),
         task=np.array([tasks[_task(key)] for key in known], dtype=np.int64),
@@ -98,7 +130,26 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
         prices=tuple(prices),
         unsure=len(keys) - len(known),
         agents=dict(sorted(Counter(key.agent for key in known).items())),
+        weight=drawn_weights(labels, known),
+        shares=tuple(shares),
+        names=tuple(" / ".join(task) for task in tasks),
+        seed=plan.seed,
     )
+
+
+def drawn_weights(labels: Labels, keys: Sequence[TrajectoryKey]) -> Floats | None:
+    """Return one over the probability with which each label was drawn (N,), None where all had the
+    same or none is recorded. Raises UserError where some have one and others have not."""
+    chances = [getattr(labels[key], "inclusion_probability", None) for key in keys]
+    drawn = [chance for chance in chances if chance is not None]
+    if not drawn:
+        return None
+    if len(drawn) < len(chances):
+        raise UserError(
+            f"{len(drawn):,} of {len(chances):,} labels say with what probability they were drawn, "
+            "the others do not: give the labels of one queue alone, or none of a queue"
+        )
+    return unequal(1 / np.array(drawn, dtype=float))
 
 
 def _task(key: TrajectoryKey) -> tuple[str, str]:

@@ -63,7 +63,14 @@ def _p_value(evidence: SelectionData, ratio: Ratio, pair: list[int]) -> float:
     above, below = (np.asarray(part[both][:, pair], float) for part in (ratio.above, ratio.below))
     # In the unit of the cheapest success a yield is a rate: at most 1 for each trajectory.
     below /= below[above > 0].min(initial=np.inf) if (above > 0).any() else 1.0
-    table = np.concatenate([above, below], axis=1)
+    columns = [above, below]
+    if evidence.weight is not None:
+        each = evidence.weight[both][:, None]
+        columns = [above * each, below * each, below * each**2]
+    table = np.concatenate(columns, axis=1)
     clusters = sum_clusters(table, evidence.task[both], evidence.benchmark[both])
-    hits, trials = clusters.sums.T[:2, None], clusters.sums.T[2:, None]
-    return float(clustered_differences(hits, trials, clusters.stratum_sizes).p_value[0])
+    hits, trials, *squares = (clusters.sums.T[k : k + 2, None] for k in range(0, table.shape[1], 2))
+    difference = clustered_differences(
+        hits, trials, clusters.stratum_sizes, squares=next(iter(squares), None)
+    )
+    return float(difference.p_value[0])

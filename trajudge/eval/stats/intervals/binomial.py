@@ -44,6 +44,16 @@ def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> I
     return _interval(p, p - half, p + half, confidence)
 
 
+def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
+    """Compute the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, each of which
+    errs with probability ``tail``; rate and trials of broadcastable shape."""
+    hits, misses = rate * trials, (1 - rate) * trials
+    with np.errstate(invalid="ignore"):
+        low = scipy.special.betaincinv(np.maximum(hits, 1e-12), misses + 1, tail)
+        high = scipy.special.betaincinv(hits + 1, np.maximum(misses, 1e-12), 1 - tail)
+    return np.where(rate == 0, 0.0, low), np.where(rate == 1, 1.0, high)
+
+
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Exact interval of Clopper and Pearson (1934): never below nominal, hence wide."""
     k, n, p = _proportion(successes, trials)

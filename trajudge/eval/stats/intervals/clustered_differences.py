@@ -17,7 +17,12 @@ from numpy.typing import ArrayLike
 
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.binomial import wilson_limits
-from trajudge.eval.stats.intervals.clustered_rates import between_clusters, clustered_rates
+from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.stats.intervals.clustered_rates import (
+    between_clusters,
+    rate_evidence,
+    unequal,
+)
 
 _BISECTIONS = 16  # of the logarithm over nine decades: p to three parts in ten thousand
 Transform = Callable[[Floats], Floats]
@@ -42,17 +47,45 @@ def clustered_differences(
     squares: ArrayLike | None = None,
 ) -> RateDifferences:
     """From ``hits`` and ``trials`` (2, ..., C) of C tasks, first and second; ``transform`` is an
-    increasing function of a rate, of which the difference is then (F1 of its J). ``squares``
-    (2, ..., C) are as those of ``clustered_rates``.
+    increasing function of a rate, of which the difference is then (F1 of its J). Of weighted
+    trials, ``squares`` (2, ..., C) are the sums of squared weights (``clustered_rates``).
 
     Undefined where either rate or its interval is.
     """
-    counts = (hits, trials, squares)
-    difference, ends = _ends_by_level(counts, stratum_sizes, confidence, transform)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, transform, squares)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
         p_value = _p_value(ends, difference)
     return RateDifferences(Interval(difference, low, high, confidence), p_value)
+
+
+def differences_by_cluster(
+    first: ArrayLike,
+    second: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    *,
+    trials: ArrayLike = 1.0,
+    confidence: float = 0.95,
+    weights: ArrayLike | None = None,
+) -> RateDifferences:
+    """Difference (1,) of two rates on N observations: hits of the ``first`` and ``second`` (N,)
+    among ``trials``, (N,) for both or (2, N), by ``cluster`` (N,) within ``stratum`` (N,), labels
+    of any kind; ``weights`` (N,) as of ``rates_by_cluster``."""
+    hits = np.stack([np.asarray(part, dtype=float) for part in (first, second)])
+    tried = np.broadcast_to(np.asarray(trials, dtype=float), hits.shape)
+    weight = unequal(weights)
+    each = 1.0 if weight is None else weight
+    columns = np.concatenate([hits * each, tried * each, tried * np.square(each)])
+    clusters = sum_clusters(columns.T, cluster, stratum)
+    h, n, squares = clusters.sums.T.reshape(3, 2, 1, -1)
+    return clustered_differences(
+        h,
+        n,
+        clusters.stratum_sizes,
+        confidence,
+        squares=None if weight is None else squares,
+    )
 
 
 def difference_limits(
@@ -64,37 +97,35 @@ def difference_limits(
 ) -> Interval:
     """Compute the difference (...) and its limits as ``clustered_differences``, without a
     p-value, which takes a search."""
-    counts = (hits, trials, squares)
-    difference, ends = _ends_by_level(counts, stratum_sizes, confidence, np.asarray)
+    difference, ends = _ends_by_level(hits, trials, stratum_sizes, np.asarray, squares)
     with np.errstate(invalid="ignore"):
         low, high = ends(1 - confidence)
     return Interval(difference, low, high, confidence)
 
 
 def _ends_by_level(
-    counts: tuple[ArrayLike, ArrayLike, ArrayLike | None],
+    hits: ArrayLike,
+    trials: ArrayLike,
     stratum_sizes: ArrayLike,
-    confidence: float,
     transform: Transform,
+    squares: ArrayLike | None = None,
 ) -> tuple[Floats, Ends]:
-    """Return the difference (...), and a function from a level to its limits; ``counts`` are hits,
-    trials and, of weighted trials, squares."""
-    h, n = (np.asarray(part, dtype=float) for part in counts[:2])
-    sizes, squares = np.asarray(stratum_sizes, dtype=np.int64), counts[2]
-    rates = clustered_rates(h, n, sizes, confidence, squares)
-    trials = n.sum(axis=-1)
-    if squares is not None:
-        trials = trials**2 / np.maximum(np.sum(squares, axis=-1), 1e-300)
-    rate, effective = rates.interval.estimate, trials / rates.design_effect
+    """Return the difference (...), and a function from a level to its limits."""
+    h, n = np.asarray(hits, dtype=float), np.asarray(trials, dtype=float)
+    sizes = np.asarray(stratum_sizes, dtype=np.int64)
+    rates = rate_evidence(h, n, sizes, squares)
     correlation = np.minimum(
-        _correlation(h - rate[..., None] * n, sizes), _most_correlation(rates.df.min(axis=0))
+        _correlation(h - rates.rate[..., None] * n, sizes),
+        _most_correlation(rates.clusters.min(axis=0)),
     )
-    value = transform(rate)
+    value = transform(rates.rate)
     difference = value[0] - value[1]
 
     def ends(level: ArrayLike) -> tuple[Floats, Floats]:
-        quantile = scipy.special.stdtrit(rates.df, 1 - np.asarray(level) / 2)
-        low, high = (transform(end) for end in wilson_limits(rate, effective, quantile))
+        # The clusters show the correlation of the two rates as well: all of it is estimated.
+        quantile = scipy.special.stdtrit(rates.clusters, 1 - np.asarray(level) / 2)
+        limits = wilson_limits(rates.rate, rates.trials, quantile)
+        low, high = (transform(end) for end in limits)
         down, up = value - low, high - value
         below = down[0] ** 2 - 2 * correlation * down[0] * up[1] + up[1] ** 2
         above = up[0] ** 2 - 2 * correlation * up[0] * down[1] + down[1] ** 2

@@ -133,7 +133,7 @@ def annotator_agreement(
     strata = None if stratum is None else np.asarray(stratum)[paired]
     sums = sum_clusters(cells, tasks, strata)
     raw = rates_by_cluster(
-        codes[0] == codes[1], np.ones(()), tasks, strata, confidence, weights=drawn
+        codes[0] == codes[1], np.ones(()), tasks, strata, confidence=confidence, weights=drawn
     )
     kappa = _ratio(sums, _kappa_parts(len(values)), _informative(sums), confidence, BY_CHANCE)
     alpha = krippendorff_alpha(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from typing import Literal
@@ -23,6 +23,7 @@ import numpy as np
 from trajudge.eval.stats.blas import one_thread
 from trajudge.eval.stats.interval import Floats, Interval, Ints
 from trajudge.eval.stats.intervals.cluster_bootstrap import percentile_interval
+from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
 from trajudge.eval.stats.streams import chunk_size, stream, stream_key
 from trajudge.eval.stats.suites import tree as trees
 from trajudge.eval.stats.suites.balanced import BalancedApp, balanced_app
@@ -30,18 +31,19 @@ from trajudge.eval.stats.suites.binomial_tables import BinomialTables, binomial_
 from trajudge.eval.stats.suites.levels import Configurations, Leaf, Levels
 from trajudge.eval.stats.suites.ragged import RaggedApp, RaggedScenario
 
+ENDS = ("estimate", "low", "high")
 Estimand = Literal["new_scenarios", "these_scenarios"]
 FULL, ROLLOUTS = Levels(), Levels(scenarios=False, axes=False)
-_FEW = 5  # scenarios: below it ``benchmarks.suite_intervals`` measures too little coverage
+ENOUGH_SCENARIOS = 8
+"""Scenarios of an app from which percentiles cover (``benchmarks.suite_intervals``)."""
 SPARSE = 0.5
 """Below this share of filled cells a tree was sampled, not crossed."""
 
 ONE_ROLLOUT = "a cell has one rollout: its noise on these scenarios cannot be estimated"
-ONE_SCENARIO = "an app has one scenario: how scenarios vary there is not seen, and not included"
-FEW_SCENARIOS = (
-    f"an app has fewer than {_FEW} scenarios: this interval may be too narrow; compare the one "
-    "over scenarios (cluster-t)"
-)
+ONE_SCENARIO = "an app has one scenario: how scenarios vary there is seen in other apps alone"
+FEW_SCENARIOS = f"an app has fewer than {ENOUGH_SCENARIOS} scenarios: "
+CLUSTERED = FEW_SCENARIOS + "Wilson's interval over scenarios instead of the bootstrap"
+TOO_NARROW = FEW_SCENARIOS + "the bootstrap of this statistic may be too narrow"
 WHOLE = "configurations were sampled, not crossed ({:.0%} of the grid): they are resampled whole"
 
 
@@ -97,7 +99,11 @@ def hierarchical_bootstrap(
     confidence: float = 0.95,
     threads: int = 1,
 ) -> SuiteBootstrap:
-    """Percentile intervals of a suite statistic and of each app's success rate."""
+    """Percentile intervals of a suite statistic and of each app's success rate.
+
+    Percentiles of few scenarios are too narrow: the mean over apps, and every app's rate, get
+    ``clustered_success`` where an app has fewer than ``ENOUGH_SCENARIOS``.
+    """
     how, notes = _configurations(tree, configurations, estimand)
     levels = FULL if estimand == "new_scenarios" else ROLLOUTS
     sampler = prepare(
@@ -110,10 +116,55 @@ def hierarchical_bootstrap(
     )
     rates = sampler.draw(rng, n_resamples, threads)
     point = trees.app_rates(tree, weighting)
-    notes = [*notes, *_limits(tree, estimand)]
+    notes = [*notes, *_limits(tree, estimand, statistic)]
+    if CLUSTERED in notes:
+        suite, apps = clustered_success(tree, weighting, confidence)
+        suite = replace(suite, estimate=statistic(point)[None], notes=(*notes, *suite.notes))
+        return SuiteBootstrap(suite, replace(apps, notes=tuple(notes)), how, estimand)
     suite = _interval(statistic(point)[None], statistic(rates)[None], confidence, notes)
     apps = _interval(point, np.ascontiguousarray(rates.T), confidence, notes)
     return SuiteBootstrap(suite, apps, how, estimand)
+
+
+def clustered_success(
+    tree: trees.Tree, weighting: trees.Weighting = "nested", confidence: float = 0.95
+) -> tuple[Interval, Interval]:
+    """Intervals of the mean over apps (1,) and of every app's rate (A,) without resampling: the
+    rollouts of a scenario are a cluster of its app (``clustered_rates``), weighted as in the
+    estimate. Undefined for a single scenario, and for an app that has one."""
+    starts, of_app = tree.scenario_starts, tree.scenario_app
+    rollouts = np.add.reduceat(tree.rollouts, starts).astype(float)
+    successes = np.add.reduceat(tree.successes, starts).astype(float)
+    if weighting == "pooled":
+        own, rates = rollouts, successes / rollouts
+        totals = np.bincount(of_app, rollouts)[of_app]
+    else:
+        own, rates = np.ones(len(starts)), trees.scenario_rates(tree)
+        totals = np.bincount(of_app)[of_app].astype(float)
+    suite = _weighted(rates, rollouts, own / totals, np.bincount(of_app), confidence)
+    apps = [
+        _weighted(rates[here], rollouts[here], own[here], here.sum(keepdims=True), confidence)
+        for here in (of_app == app for app in range(len(tree.app_names)))
+    ]
+    estimate, low, high = (np.concatenate([getattr(one, end) for one in apps]) for end in ENDS)
+    notes = tuple(dict.fromkeys(note for one in apps for note in one.notes))
+    return suite, Interval(estimate, low, high, confidence, notes)
+
+
+def _weighted(
+    rates: Floats, rollouts: Floats, weights: Floats, stratum_sizes: Ints, confidence: float
+) -> Interval:
+    """Interval (1,) of the mean of scenarios' ``rates`` (S,) with ``weights`` (S,)."""
+    each = weights / rollouts
+    if np.ptp(each) <= 1e-9 * each.max():
+        return clustered_rates(
+            (rates * rollouts)[None], rollouts[None], stratum_sizes, confidence
+        ).interval
+    scale = rollouts.sum() / weights.sum()
+    hits, trials, squares = scale * weights * rates, scale * weights, scale**2 * weights * each
+    return clustered_rates(
+        hits[None], trials[None], stratum_sizes, confidence, squares[None]
+    ).interval
 
 
 def prepare(
@@ -204,11 +255,14 @@ def _configurations(
     return ("whole", [WHOLE.format(share)]) if share < SPARSE else ("axes", [])
 
 
-def _limits(tree: trees.Tree, estimand: Estimand) -> list[str]:
+def _limits(tree: trees.Tree, estimand: Estimand, statistic: trees.SuiteStatistic) -> list[str]:
     if estimand == "these_scenarios":
         return [ONE_ROLLOUT] if (tree.rollouts == 1).any() else []
     fewest = np.bincount(tree.scenario_app).min()
-    return [ONE_SCENARIO] if fewest == 1 else [FEW_SCENARIOS] if fewest < _FEW else []
+    notes = [ONE_SCENARIO] if fewest == 1 else []
+    if fewest < ENOUGH_SCENARIOS:
+        notes.append(CLUSTERED if statistic is trees.mean else TOO_NARROW)
+    return notes
 
 
 def _interval(

@@ -159,4 +159,6 @@ def trimmed_mean(share: float) -> SuiteStatistic:
     return statistic
 
 
-interquartile_mean = trimmed_mean(0.25)
+def interquartile_mean(rates: Floats) -> Floats:
+    """Mean of the middle half of apps' rates (..., A): a quarter is trimmed from each end (...)."""
+    return trimmed_mean(0.25)(rates)
