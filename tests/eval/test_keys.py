@@ -43,7 +43,10 @@ def echoing(status: int, form: str) -> Callable[[Incoming], Outgoing]:
         assert HEADER in headers
         words = f"rejected: {headers} and {QUERY} of {PASSWORD} at /v1?key={ALL[-1]}"
         bodies = {
-            "json": json.dumps({"error": {"message": words, "type": "x", "code": words[:60]}}),
+            # A gateway's 200 that says 400: another error would be tried again, with pauses.
+            "json": json.dumps(
+                {"error": {"message": words, "code": 400 if status == 200 else words[:60]}}
+            ),
             "page": f"<!doctype html><html><body><h1>{words}</h1></body></html>",
             "text": words,
         }
