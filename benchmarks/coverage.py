@@ -48,12 +48,16 @@ from benchmarks.coverage_designs import (
     stratified_designs,
     synthetic_designs,
 )
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.binomial import wilson
-from trajudge.eval.stats.intervals.clustered_scores import clustered_scores
-from trajudge.eval.stats.intervals.verdict_intervals import PARTS, Limited, verdict_intervals
-from trajudge.eval.stats.judging.confusion import METRICS
-from trajudge.trajectories.util.tables import Table, render
+from trajudge.stats.comparison import METRICS
+from trajudge.stats.intervals import (
+    PARTS,
+    Floats,
+    Limited,
+    clustered_scores,
+    verdict_intervals,
+    wilson,
+)
+from trajudge.util.tables import Table, render
 
 FEW_POSITIVES, FEW_REPLICATES = 20, 100
 _CHUNK_CELLS = 60_000

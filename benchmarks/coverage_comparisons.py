@@ -15,11 +15,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.coverage_designs import SIZES
-from trajudge.eval.audit.ranking import tau_limits, tau_of
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, cluster_bootstrap
-from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
-from trajudge.eval.stats.intervals.verdict_intervals import PARTS
+from trajudge.eval.audit.audit import tau_limits, tau_of
+from trajudge.stats.intervals import (
+    PARTS,
+    Clusters,
+    Floats,
+    cluster_bootstrap,
+    clustered_differences,
+)
 
 COMPARED = ("precision", "recall", "f1")
 _RESAMPLES = 500

@@ -10,15 +10,18 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.eval.data.index.judgments import columns_of
-from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.scoring.observations import Observations, Predictions
-from trajudge.eval.scoring.reference import ReferenceLabels
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns
-from trajudge.eval.stats.judging.score_metrics import score_statistic
+from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.table import columns_of
+from trajudge.stats.intervals import (
+    Bools,
+    Floats,
+    Ints,
+    score_statistic,
+    sum_clusters,
+    verdict_columns,
+)
 
 Draw = Callable[[int, np.random.Generator], Floats]
 

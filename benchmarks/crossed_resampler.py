@@ -1,6 +1,6 @@
 """Compatibility: the resampler that shares one index vector per dimension within an app.
 
-Statistical Precipice, section 4.3, describes nested draws (``eval.stats.suites.hierarchical``), but
+Statistical Precipice, section 4.3, describes nested draws (``stats.suites``), but
 the widths of its Table 3 come out only when scenarios, axis levels and rollouts are each drawn
 once per app and crossed, as ``numpy.ix_`` does. Weights then multiply and intervals widen. Use
 it to compare with those published widths, and for nothing else.
@@ -12,10 +12,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from trajudge.eval.stats.blas import one_thread
-from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.streams import stream, stream_key
-from trajudge.eval.stats.suites.levels import Levels
+from trajudge.stats.intervals import Floats, Ints, one_thread, stream, stream_key
+from trajudge.stats.suites import Levels
 
 
 def crossed_replicates(

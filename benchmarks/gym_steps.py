@@ -15,7 +15,7 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.gym import WebEnv
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import recorded_offline
-from trajudge.trajectories.util.options import count
+from trajudge.util.commands import count
 
 
 def actions(case: Case) -> list[str]:

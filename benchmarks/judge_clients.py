@@ -11,12 +11,11 @@ from typing import Any
 
 import orjson
 
-from trajudge.eval.data.journal import JudgmentJournal
-from trajudge.eval.runs.jobs import JudgmentJob
-from trajudge.eval.runs.members import make_model_handle
+from trajudge.eval.runs.jobs import JudgmentJob, StopSignal, judge_all, workers_for
 from trajudge.eval.runs.options import parse
+from trajudge.eval.runs.plan import make_model_handle
 from trajudge.eval.runs.settings import JudgeConfig
-from trajudge.eval.runs.workers import StopSignal, judge_all, workers_for
+from trajudge.eval.store.run_folder import JudgmentJournal
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import make_judge, needs_of

@@ -15,14 +15,14 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.labelling.designs import STRATEGIES, Strategy, inclusion_probabilities
 from trajudge.eval.labelling.drawing import draw
 from trajudge.eval.labelling.estimates import estimate_precision
 from trajudge.eval.labelling.frame import Frame, read_frame
 from trajudge.eval.labelling.prediction import DrawnLabels, cross_fitted, vote_share
-from trajudge.eval.stats.interval import Bools, Floats
-from trajudge.trajectories.util.options import count
+from trajudge.eval.store.published import read_published_folder
+from trajudge.stats.intervals import Bools, Floats
+from trajudge.util.commands import count
 
 LEAST_ACCEPTED = 30
 """Evaluators that accept fewer trajectories are left out: so few can all be labelled."""

@@ -22,7 +22,7 @@ from trajudge.annotations.labelling.database import LabelStore, create_queue, re
 from trajudge.annotations.labelling.people import add_person
 from trajudge.annotations.labelling.records import QueueItem, QueueSettings
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.options import count
+from trajudge.util.commands import count
 
 ANNOTATORS = 8
 PROCESSES = 2

@@ -124,7 +124,7 @@ def make_data(folder: Path, count: int) -> None:
 def written_run(run: Path, folder: Path, count: int) -> None:
     """Write a run's folder of ``count`` judgments with the manifest of another run, its labels and
     rewards of the same trajectories."""
-    from trajudge.eval.data.run_folder import read_manifest, write_manifest, write_rewards
+    from trajudge.eval.store.run_folder import read_manifest, write_manifest, write_rewards
 
     folder.mkdir()
     rng = random.Random(1)

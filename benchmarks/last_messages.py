@@ -60,8 +60,8 @@ from tests.environments.verify.last_messages import (
     written_messages,
 )
 from trajudge.environments.verify.answers import answered
-from trajudge.eval.stats.intervals.binomial import clopper_pearson
-from trajudge.trajectories.util.tables import Table, text
+from trajudge.stats.intervals import clopper_pearson
+from trajudge.util.tables import Table, text
 
 RATES = ("false rejects", "false accepts", "open")
 

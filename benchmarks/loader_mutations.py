@@ -27,11 +27,11 @@ import numpy as np
 from benchmarks.load import _peak_mb
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
-from trajudge.trajectories.loaders.archives import open_archive
+from trajudge.trajectories.loaders.files import open_archive
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 SPARSE = 10 * 2**30
 _MARK = "@@deep@@"

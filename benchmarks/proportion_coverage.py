@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.binomial import Method
+from trajudge.stats.intervals import Floats, Method
 
 
 @dataclass(frozen=True, eq=False)

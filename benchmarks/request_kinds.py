@@ -4,7 +4,7 @@ python -m benchmarks.request_kinds --data DIR [--data DIR ...]
 
 Every HAR file and Playwright trace below the folders is read. Requests to the benchmark's sites
 (told by their usual ports) whose kind the recorder saw are held to the declarations of
-``rules.verified.network.kinds``: a request of another kind is listed, and makes the exit code 1.
+``rules.verified.network``: a request of another kind is listed, and makes the exit code 1.
 Traces of other sites are counted.
 """
 
@@ -18,11 +18,17 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from trajudge.rules.verified.network.events import Event, Trace
-from trajudge.rules.verified.network.kinds import declared, recorded_kind, usual_kind
-from trajudge.rules.verified.network.read import load_trace
-from trajudge.rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import (
+    DEFAULT_PORTS,
+    FOLDERS,
+    Event,
+    Trace,
+    declared,
+    load_trace,
+    recorded_kind,
+    usual_kind,
+)
+from trajudge.util.errors import UserError
 
 SUFFIXES = (".har", ".network", ".har.zip", ".har.gz")
 

@@ -37,16 +37,17 @@ from benchmarks.large_runs import AGENTS, BENCHMARKS, REASONING
 from benchmarks.review_data import write_trajectories
 from trajudge.annotations import Annotation
 from trajudge.app.server.links import trajectory_link
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
+    CALLS,
     JUDGMENTS,
     judgment_line,
+    ledger_lines,
     read_judgments,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.data.run_index.index import RunIndex
+from trajudge.eval.store.run_index import RunIndex
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from packaging.requirements import Requirement
 
-from trajudge.trajectories.util.local.chromium import installed_chromium
+from trajudge.util.machine import installed_chromium
 
 ROOT = Path(__file__).parents[1]
 ITEMS = 20

@@ -41,7 +41,7 @@ from benchmarks.large_runs import REASONING
 from benchmarks.review_app import key, serving, write_run
 from benchmarks.review_data import write_trajectories
 from trajudge.app.server.links import trajectory_link
-from trajudge.trajectories.util.local.chromium import installed_chromium
+from trajudge.util.machine import installed_chromium
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -19,17 +19,13 @@ import numpy as np
 from trajudge.annotations.model import Labels
 from trajudge.annotations.published import SUFFIX
 from trajudge.eval.analysis.calibration import ENOUGH, ENOUGH_OF_A_CLASS
-from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.leaderboard.board import read_published_data
 from trajudge.eval.select.measures.scores import judged_score
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.judging.calibration import (
-    FittedMap,
-    closer_sigmoid,
-    fit_calibration,
-)
+from trajudge.eval.store.published import read_published_folder
 from trajudge.judges.model import Judgment
 from trajudge.rewards.shaping import RewardShaping, shaped
+from trajudge.stats.calibration import FittedMap, closer_sigmoid, fit_calibration
+from trajudge.stats.intervals import Bools, Floats, Ints
 
 JUDGES = ("telemetry", "tfidf-answer", "heuristic", "webjudge-7b", "webjudge-gpt-4o")
 BINS = 10

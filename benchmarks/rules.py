@@ -5,7 +5,7 @@ python -m benchmarks.rules --data DIR [--release PYTHON]
 ``DIR`` holds ``webarena-verified.json`` and ``demo/108``; ``PYTHON`` is the interpreter of an
 environment of its own in which ``webarena-verified`` is installed.
 The same runs are judged by both: a passing run of every task, built by
-``rules.audit.verified.synthesis``, in memory; and the demo with its HAR file read from disk. Both
+``rules.audit.verified``, in memory; and the demo with its HAR file read from disk. Both
 sides take turns, and times are the best of several repeats: of the processor for one process, of
 the clock for workers.
 """
@@ -102,11 +102,11 @@ Work = tuple[Callable[[], object], int]  # and how many runs it judges
 
 def ours(data: Path, mode: str) -> tuple[dict[str, Work], list[object]]:
     """Return our work, and the synthetic runs for the other side."""
-    from trajudge.rules.audit.verified.synthesis import synthesise
+    from trajudge.rules.audit.verified import synthesise
     from trajudge.rules.values import Mode
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
-    from trajudge.rules.verified.network.read import load_trace
+    from trajudge.rules.verified.network import load_trace
 
     tasks = load_tasks(data / "webarena-verified.json")
     demo = next(task for task in tasks if task.task_id == 108)
@@ -180,7 +180,7 @@ def large_har(data: Path) -> tuple[float, float, float]:
     """Megabytes, seconds and megabytes of peak memory for a HAR of 25 MB (Linux only)."""
     script = (
         "import re, sys, time; from pathlib import Path; "
-        "from trajudge.rules.verified.network.read import load_trace; "
+        "from trajudge.rules.verified.network import load_trace; "
         "status = Path('/proc/self/status'); "
         "peak = lambda: int(re.search(r'VmHWM:\\s+(\\d+)', status.read_text())[1]) / 1024; "
         "t = time.perf_counter(); "
@@ -215,7 +215,7 @@ def scaling(data: Path, runs: int) -> list[tuple[int, float, float]]:
     latter stay the same where other programs take the machine."""
     from trajudge.rules.verified.dataset import load_tasks
     from trajudge.rules.verified.evaluator import VerifiedEvaluator
-    from trajudge.rules.verified.runs.batch import Batch, judge_all
+    from trajudge.rules.verified.runs import Batch, judge_all
 
     tasks = {str(task.task_id): task for task in load_tasks(data / "webarena-verified.json")}
     ids = list(tasks)[:runs]

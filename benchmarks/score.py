@@ -10,7 +10,7 @@ the chat messages that no scorer needs), then scores them several times in one r
   file whole with ``json.load``, a row a label in a pandas table, and scikit-learn's precision,
   recall, F1, accuracy and confusion matrix (for NPV and TNR) of every cell: judge, benchmark or
   all, agent or all, label.
-- ours: ``eval.data.sources`` and ``eval.scoring.compute``, reading every file or from the index
+- ours: ``eval.sources`` and ``eval.scoring.compute``, reading every file or from the index
   beside them (written by a run before), without and with the bootstrap's intervals.
 
 All give the same counts, which is checked. Best of several runs, files in the page cache; with
@@ -34,12 +34,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import Annotation, Labels
-from trajudge.eval.data.published.source import read_published_folder
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.store.published import read_published_folder
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.util.machine import collection_paused
 
 AGENTS = tuple(f"agent-{number}" for number in range(4))
 BENCHMARKS = ("assistantbench", "visualwebarena", "webarena", "workarena")

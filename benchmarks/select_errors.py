@@ -31,7 +31,7 @@ from trajudge.eval.select.measures.rates import (
     p_values,
     rate_sums,
 )
-from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.stats.intervals import Floats, Ints
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 

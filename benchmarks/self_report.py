@@ -17,11 +17,11 @@ from pathlib import Path
 
 from trajudge.annotations import open_annotations
 from trajudge.annotations.published import open_verdicts
-from trajudge.eval.baselines.trivial import claims_success
-from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.eval.baselines import claims_success
+from trajudge.stats.intervals import wilson
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.tables import Table, text
+from trajudge.util.tables import Table, text
 
 Row = tuple[str, str, str]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trajudge.eval.stats.interval import Floats
+from trajudge.stats.intervals import Floats
 
 RUNS = 3
 

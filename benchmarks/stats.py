@@ -19,12 +19,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.side_by_side import Way, compare
-from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from trajudge.eval.stats.judging.confusion import confusion_columns, confusion_statistic
-from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap, prepare
-from trajudge.eval.stats.suites.levels import Leaf
-from trajudge.eval.stats.suites.tree import Tree, tree_from_cells
+from trajudge.stats.comparison import confusion_columns, confusion_statistic
+from trajudge.stats.intervals import Floats, Ints, cluster_bootstrap, sum_clusters
+from trajudge.stats.suites import Leaf, Tree, hierarchical_bootstrap, prepare, tree_from_cells
 
 SUITE_B, JUDGES_B = 1000, 10_000
 APPS = (26,) * 12 + (25,) * 3

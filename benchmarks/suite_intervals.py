@@ -24,13 +24,9 @@ from benchmarks.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
-from trajudge.eval.stats.interval import Interval, Ints
-from trajudge.eval.stats.intervals.binomial import METHODS
-from trajudge.eval.stats.intervals.cluster_bootstrap import percentile_interval
-from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.suites.hierarchical import prepare
-from trajudge.eval.stats.suites.levels import Levels
-from trajudge.trajectories.util.tables import Table, render
+from trajudge.stats.intervals import METHODS, Interval, Ints, percentile_interval
+from trajudge.stats.suites import Levels, cluster_t_interval, prepare
+from trajudge.util.tables import Table, render
 
 BUDGETS = (1, 3, 5, 10, 20)
 RESAMPLES = 250

@@ -14,9 +14,8 @@ from math import prod
 import numpy as np
 from scipy import special
 
-from trajudge.eval.stats.interval import Floats, Interval, Ints
-from trajudge.eval.stats.suites.levels import Levels
-from trajudge.eval.stats.suites.tree import Tree, tree_from_cells
+from trajudge.stats.intervals import Floats, Interval, Ints
+from trajudge.stats.suites import Levels, Tree, tree_from_cells
 
 LADDER: dict[str, Levels] = {
     "rollouts": Levels(scenarios=False, axes=False),

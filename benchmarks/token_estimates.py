@@ -97,7 +97,7 @@ def _real_data() -> Iterator[tuple[str, list[str]]]:
     folder = os.environ.get("TRAJUDGE_REAL_DATA")
     if not folder:
         return
-    from trajudge.eval.data.inputs import open_spec
+    from trajudge.eval.store.inputs import open_spec
     from trajudge.trajectories.loaders import open_source
 
     read = open_source(open_spec(f"browsergym:{folder}/browsergym"))

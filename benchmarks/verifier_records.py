@@ -20,10 +20,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trajudge.judges.methods.universal_verifier.replies.evidence import parse_relevance
-from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem, totals
-from trajudge.judges.methods.universal_verifier.selection import ranked_screenshots, relevant_only
-from trajudge.judges.methods.universal_verifier.votes import majority, median_index
+from trajudge.judges.methods.universal_verifier.model import (
+    RubricItem,
+    majority,
+    median_index,
+    ranked_screenshots,
+    relevant_only,
+    totals,
+)
+from trajudge.judges.methods.universal_verifier.replies import parse_relevance
 from trajudge.judges.replies import ParseFailure
 
 STEPS = "rubric_intermediate_mm_rubric_steps"

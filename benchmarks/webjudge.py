@@ -24,9 +24,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.llm_server import spawned
-from trajudge.eval.data.journal import JudgmentJournal
-from trajudge.eval.runs.jobs import JudgmentJob
-from trajudge.eval.runs.workers import StopSignal, judge_all
+from trajudge.eval.runs.jobs import JudgmentJob, StopSignal, judge_all
+from trajudge.eval.store.run_folder import JudgmentJournal
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
 from trajudge.judges.judging import judge_trajectory

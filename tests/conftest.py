@@ -20,7 +20,7 @@ from hypothesis.internal.conjecture import providers
 
 from tests.samples import FUZZING, examples
 from tests.screens import one_screen
-from trajudge.trajectories.util.local.chromium import CHROMIUMS, installed_chromium
+from trajudge.util.machine import CHROMIUMS, installed_chromium
 
 # Half of what collecting costs is rewriting assertions, and every command that a test starts would
 # compile its modules anew: bytecode is kept, whatever the shell says.

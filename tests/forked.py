@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 # What a command that judges over HTTP imports, the late imports among them.
 IMPORTED = (
     *("eval.judge", "aiohttp", "scipy.special", "trajudge.judges.methods.simplified"),
-    *("trajudge.eval.cli", "trajudge.eval.runs.grid", "trajudge.judges.calls.handle"),
+    *("trajudge.eval.cli", "trajudge.eval.runs.plan", "trajudge.judges.calls.handle"),
     *("trajudge.eval.runs.outputs", "trajudge.eval.runs.pricing", "trajudge.eval.runs.session"),
 )
 LENGTH = 1 << 20  # of a request at most

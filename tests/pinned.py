@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REQUIRED, missing
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+from trajudge.util.machine import NoEnvironment, PinnedPackage
 
 # Some folders' tests have a cache of their own, in which nothing would ever be installed.
 _CACHE = os.environ.get("XDG_CACHE_HOME")

@@ -24,7 +24,7 @@ from tests.test_readme import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
 from trajudge.face.decisions import PlanSettings, TrainingSettings
 from trajudge.face.judging import JudgeSettings
-from trajudge.trajectories.util.exits import Parser
+from trajudge.util.commands import Parser
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))

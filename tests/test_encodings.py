@@ -21,15 +21,13 @@ from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.acceptance.held_out import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.analysis.hard_subset import read_attempts
-from trajudge.eval.audit.facets import read_facets
-from trajudge.eval.audit.rule_texts import read_rule_texts
+from trajudge.eval.audit.audit import read_facets, read_rule_texts
 from trajudge.eval.cli import main
-from trajudge.eval.data.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.eval.labelling.building import read_guidelines
-from trajudge.eval.resilience.events import read_events
-from trajudge.eval.resilience.outcomes import OutcomeFile
+from trajudge.eval.resilience.reading import OutcomeFile, read_events
+from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
-from trajudge.judges.methods.browser_use.texts import GroundTruths
+from trajudge.judges.methods.browser_use import GroundTruths
 from trajudge.judges.methods.telemetry_judge import read_model
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.registry import make_judge
@@ -39,14 +37,14 @@ from trajudge.robustness.drift.canaries import read_canaries
 from trajudge.robustness.facts import read_by_key
 from trajudge.robustness.measures.report import read_variants
 from trajudge.rules.audit.suites import open_tasks
-from trajudge.rules.har.reading import read_recording
+from trajudge.rules.har import read_recording
 from trajudge.rules.webarena.files import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import KINDS, detect_kind, open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.errors import UserError
+from trajudge.util.validation import read_record
 
 NAMED = "is UTF-16: save it as UTF-8"
 KEY = {"benchmark": "shop", "agent": "a", "task_id": "t"}

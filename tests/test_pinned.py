@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import conftest, pinned
-from trajudge.trajectories.util.local.pinned import PinnedPackage
+from trajudge.util.machine import PinnedPackage
 
 
 def test_the_users_environment_is_found_under_another_cache(

@@ -11,17 +11,16 @@ import trajudge as tj
 from tests.installed import write_metadata
 from tests.test_plugins import FILES
 from trajudge.annotations import parse_labels
-from trajudge.eval.data.inputs import open_recorded
 from trajudge.eval.judge import main
+from trajudge.eval.store.inputs import open_recorded
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.registry import JUDGES, find_judge
-from trajudge.judges.screens import list_screen
-from trajudge.judges.show import installed_rows
+from trajudge.judges.show import installed_rows, list_screen
 from trajudge.trajectories import plugins
 from trajudge.trajectories.loaders import KINDS, open_source, parse_source
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 Install = Callable[[str, str], None]
 

@@ -14,14 +14,14 @@ import trajudge as tj
 from tests.installed import write_metadata
 from tests.tables import table
 from trajudge.annotations import open_annotations
-from trajudge.eval.data.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.eval.judge import main
 from trajudge.eval.score import main as score
+from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 LOADER = """
 from trajudge import Step, Trajectory, TrajectoryKey

@@ -16,7 +16,7 @@ ROOMS = {
     "rewards",
     "robustness",
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
-    "trajectories",
+    *("trajectories", "util"),
 }
 
 

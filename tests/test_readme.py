@@ -86,7 +86,7 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
 def test_every_judge_is_named() -> None:
     (judges,) = re.findall(r"^## Judges\n(.*?)^## ", README, flags=re.M | re.S)
     ours = tomllib.loads((ROOT / "trajudge/judges/judges.toml").read_text(encoding="utf-8"))
-    assert set(ours) <= set(re.findall(r"`([\w-]+)`", judges))
+    assert set(ours) <= set(re.findall(r"`([\w:-]+)`", judges))
 
 
 def test_setting_up_installs_the_command() -> None:

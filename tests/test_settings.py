@@ -24,7 +24,7 @@ from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.robustness.judging import RobustConfig
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.util.commands import LARGEST
 
 PACKAGE = Path(__file__).parents[1] / "trajudge"
 ROOMS = (
@@ -33,8 +33,7 @@ ROOMS = (
 )
 # The readers of parsed options: one for all commands, those of trajudge judge's parser beside it.
 READERS = {
-    "trajectories/util/options.py": {"read_settings"},
-    "trajectories/util/exits.py": {"parse_known_args"},
+    "util/commands.py": {"read_settings", "parse_known_args"},
     "eval/runs/options.py": {"request_of", "_check"},
 }
 

@@ -58,12 +58,12 @@ reveal_type(tj.audit(judged).n)
 """
 REVEALED = (
     "bool | None",
-    "trajudge.face.judgments.Judgments",
+    "trajudge.face.results.Judgments",
     "bool | None",
-    "trajudge.face.scores.Scores",
+    "trajudge.face.results.Scores",
     "float | None",
     "matplotlib.axes._axes.Axes",
-    "tuple[trajudge.eval.scoring.records.comparison.MetricDifference, ...]",
+    "tuple[trajudge.eval.scoring.records.MetricDifference, ...]",
     "trajudge.eval.select.decision.CandidateResult | None",
     "dict[str, int]",
     "int",

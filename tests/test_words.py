@@ -54,7 +54,7 @@ SHARED = {
 }
 ROOMS = (
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
-    *("robustness", "trajectories"),
+    *("robustness", "stats", "trajectories", "util"),
 )
 # No function's docstring begins with a word of NO_VERB or one that ruff's D401 (pyproject.toml)
 # knows; neither knows every noun, so a docstring may still begin with one ("Precision of ...").
@@ -66,7 +66,7 @@ VAGUE = frozenset(
 NAMED = (
     *("annotations", "environments", "eval/acceptance", "eval/analysis", "eval/audit"),
     *("eval/batches", "eval/checking", "eval/imported", "eval/labelling", "eval/leaderboard"),
-    *("eval/reporting", "eval/scoring", "eval/select", "eval/stats", "judges/methods", "prompts"),
+    *("eval/reporting", "eval/scoring", "eval/select", "judges/methods", "prompts", "stats"),
     "trajectories",
 )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pinned import pinned_python
-from trajudge.trajectories.util.local.pinned import PinnedPackage
+from trajudge.util.machine import PinnedPackage
 
 ROOT = Path(__file__).parents[1]
 TRAINERS = PinnedPackage(

@@ -9,17 +9,20 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from trajudge import eval as _eval  # noqa: F401 - registers its judges, whatever is used first
-
 if TYPE_CHECKING:
     from trajudge import stats
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
     from trajudge.face.judging import ajudge, judge
-    from trajudge.face.judgments import Judgments, compare, read_run, score
     from trajudge.face.panels import panel
-    from trajudge.face.scores import Scores
+    from trajudge.face.results import (
+        Judgments,
+        Scores,
+        compare,
+        read_run,
+        score,
+    )
     from trajudge.judges.model import (
         Ask,
         Judgment,
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     )
     from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
     from trajudge.trajectories.needs import Needs
-    from trajudge.trajectories.util.errors import UserError
+    from trajudge.util.errors import UserError
 
 __version__ = "0.1.0"
 
@@ -40,30 +43,30 @@ _HOMES = {
     "Annotation": "annotations.model",
     "Ask": "judges.model",
     "Judgment": "judges.model",
-    "Judgments": "face.judgments",
+    "Judgments": "face.results",
     "Message": "judges.model",
     "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
     "Picture": "judges.model",
     "Reply": "judges.model",
-    "Scores": "face.scores",
+    "Scores": "face.results",
     "Status": "judges.model",
     "Step": "trajectories.model",
     "Text": "judges.model",
     "Trajectory": "trajectories.model",
     "TrajectoryKey": "trajectories.model",
-    "UserError": "trajectories.util.errors",
+    "UserError": "util.errors",
     "Verdict": "judges.model",
     "accept": "face.decisions",
     "ajudge": "face.judging",
     "audit": "face.decisions",
-    "compare": "face.judgments",
+    "compare": "face.results",
     "judge": "face.judging",
     "labels": "face.data",
     "load": "face.data",
     "panel": "face.panels",
-    "read_run": "face.judgments",
-    "score": "face.judgments",
+    "read_run": "face.results",
+    "score": "face.results",
     "select": "face.decisions",
 }
 

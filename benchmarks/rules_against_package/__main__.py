@@ -15,7 +15,7 @@ import time
 from benchmarks.rules_against_package.comparing import SHARES, Comparison, Tally
 from benchmarks.rules_against_package.environment import PACKAGE, PYTHON
 from benchmarks.rules_against_package.peer import PackageProcess
-from trajudge.trajectories.util.local.pinned import NoEnvironment
+from trajudge.util.machine import NoEnvironment
 
 
 def main() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trajudge.trajectories.util.local.pinned import PinnedPackage
+from trajudge.util.machine import PinnedPackage
 
 PYTHON = "TRAJUDGE_PACKAGE_PYTHON"
 """Environment variable: the interpreter of an environment in which the package stands already."""

@@ -8,8 +8,8 @@ from trajudge.rules.values import Mode, equal
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import Task
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.read import trace_of_list
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import trace_of_list
+from trajudge.util.errors import UserError
 
 Tasks = dict[int, Task]
 Reply = dict[str, Any]

@@ -9,10 +9,10 @@ from numpy.random import Generator
 from benchmarks.rules_against_package import answer_changes, request_changes
 from benchmarks.rules_against_package.ours import Tasks
 from trajudge.rules.audit.agents import RESPONSE_AGENTS
-from trajudge.rules.audit.verified.synthesis import SyntheticRun, synthesise
+from trajudge.rules.audit.verified import SyntheticRun, synthesise
 from trajudge.rules.values import Mode
 from trajudge.rules.verified.dataset import placeholder
-from trajudge.rules.verified.network.sites import DEFAULT_PORTS, FOLDERS
+from trajudge.rules.verified.network import DEFAULT_PORTS, FOLDERS
 
 Case = dict[str, Any]
 

@@ -36,8 +36,8 @@ from trajudge.environments.specifications.report import report, screen
 from trajudge.rules.output import write_json
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.trajectories.util.exits import user_errors
-from trajudge.trajectories.util.tables import Table, print_tables
+from trajudge.util.commands import user_errors
+from trajudge.util.tables import Table, print_tables
 
 TURNS = 0.2  # the share of runs that take turns
 

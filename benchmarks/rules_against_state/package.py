@@ -14,7 +14,7 @@ from trajudge.environments.specifications.tasks import specification, write_task
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.network import load_trace
 
 _WORKER = Path(__file__).with_name("worker.py")
 

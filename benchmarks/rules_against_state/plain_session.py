@@ -17,12 +17,7 @@ from urllib.parse import urlencode, urlsplit
 from benchmarks.rules_against_state.plain_pages import PlainControl, PlainForm, PlainPage
 from trajudge.environments.chromium import AgentObservation, Element
 from trajudge.environments.chromium.action_syntax import Action, BadAction, parse
-from trajudge.rules.har.writing import (
-    RecordedRequest,
-    RecordedResponse,
-    har_document,
-    har_entry,
-)
+from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 from trajudge.trajectories.model import Observation
 
 _FORM = "application/x-www-form-urlencoded"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def refuses_pipes_and_endless_files(path: Path, load: Callable[[Path], object], limit: str) -> None:

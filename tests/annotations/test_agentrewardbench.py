@@ -15,7 +15,7 @@ from tests.annotations.files import refuses_pipes_and_endless_files
 from trajudge.annotations import Annotation, Role, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, load, load_splits
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 HEADER = (
     "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success,"

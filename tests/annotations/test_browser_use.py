@@ -11,7 +11,7 @@ import pytest
 from tests.trajectories.loaders import made_logs
 from trajudge.annotations.browser_use import read_verdicts
 from trajudge.annotations.published import open_verdicts
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def judged(folder: Path, judgement: Any) -> None:

@@ -13,7 +13,7 @@ from trajudge.annotations import Annotation, Role, open_annotations, parse_label
 from trajudge.annotations.cuaverifierbench import load, majority, read_verdicts
 from trajudge.annotations.policies import policy_note
 from trajudge.annotations.published import PublishedVerdict, open_verdicts
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def told(annotations: Iterable[Annotation]) -> list[tuple[str, str, bool | None, bool | None]]:

@@ -10,7 +10,7 @@ import pytest
 from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations.fara import read_verdicts
 from trajudge.annotations.published import open_verdicts
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_each_kind_of_score_is_a_judge(tmp_path: Path) -> None:

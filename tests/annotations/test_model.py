@@ -19,7 +19,7 @@ from trajudge.annotations.model import (
 )
 from trajudge.annotations.store import read_frame, write
 from trajudge.eval.cli import main
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def by(

@@ -13,7 +13,7 @@ from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.online_mind2web import load
 from trajudge.eval.judge import main
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @pytest.mark.real_data

@@ -14,7 +14,7 @@ from trajudge.annotations import Annotation, Role, open_annotations
 from trajudge.annotations.store import annotation_line, detect, load, write
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 FLAG = st.sampled_from([True, False, None])
 ANNOTATIONS = st.builds(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.eval.cases import call, key, label, said
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,

@@ -23,10 +23,10 @@ from trajudge.annotations.labelling.database import LabelStore
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.workspace import Workspace, open_workspace
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.trajectories.util.local.chromium import installed_chromium
+from trajudge.eval.store.run_folder import read_judgments
+from trajudge.util.machine import installed_chromium
 
 SIZE = (1200, 760)
 _READING = re.compile("are still being read|free text knows")

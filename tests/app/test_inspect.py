@@ -12,7 +12,7 @@ from tests.app.made_runs import Task, write_run
 from tests.app.started import started
 from trajudge.app import inspect as command
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.run_folder import write_manifest
+from trajudge.eval.store.run_folder import write_manifest
 
 TASKS = [Task(str(place), place > 3, place < 6) for place in range(9)]
 

@@ -17,7 +17,7 @@ from tests.app.made_runs import Task, write_run
 from tests.app.payloads import payloads
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main as judge
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import without_surrogates
 
 GOAL, ANSWER, ADDRESS = "Order the blue kettle", "It costs 31 crowns", "http://shop.test/kettle"
 SECRET = Task(

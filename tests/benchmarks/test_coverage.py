@@ -21,7 +21,7 @@ from benchmarks.coverage_designs import (
     stratified_designs,
     synthetic_designs,
 )
-from trajudge.trajectories.util.tables import render
+from trajudge.util.tables import render
 
 REPLICATES = 250
 

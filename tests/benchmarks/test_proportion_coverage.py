@@ -11,7 +11,7 @@ from benchmarks.proportion_coverage import (
     coverage_at,
     worst_coverage,
 )
-from trajudge.eval.stats.intervals.binomial import METHODS, clopper_pearson, wald, wilson
+from trajudge.stats.intervals import METHODS, clopper_pearson, wald, wilson
 
 BUDGETS = (1, 3, 5, 10, 20)
 

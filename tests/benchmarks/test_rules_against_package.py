@@ -14,7 +14,7 @@ from benchmarks.rules_against_package.reduction import reduced
 from tests.conftest import missing
 from tests.rules.verified.release_cases import CASES
 from tests.rules.verified.tasks import HOSTS
-from trajudge.trajectories.util.local.pinned import NoEnvironment
+from trajudge.util.machine import NoEnvironment
 
 FRESH = 5_000
 

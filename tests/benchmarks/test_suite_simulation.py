@@ -24,11 +24,13 @@ from benchmarks.suite_simulation import (
     tree_of,
 )
 from tests.samples import repeats
-from trajudge.eval.stats.intervals.binomial import wald
-from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.suites.hierarchical import hierarchical_bootstrap
-from trajudge.eval.stats.suites.levels import Levels
-from trajudge.eval.stats.suites.tree import tree_from_rollouts
+from trajudge.stats.intervals import wald
+from trajudge.stats.suites import (
+    Levels,
+    cluster_t_interval,
+    hierarchical_bootstrap,
+    tree_from_rollouts,
+)
 
 
 def run(model: SuiteModel, method: Method, experiments: int) -> Coverage:

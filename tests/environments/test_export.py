@@ -26,7 +26,7 @@ from trajudge.environments.serving.run import open_run
 from trajudge.environments.serving.static_copy import BEYOND, NOTE, START, NotStatic, bundle
 from trajudge.environments.serving.static_export import export
 from trajudge.environments.verify import expected
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _HREF = re.compile(r'(?:href|src)="([^"]*)"')
 

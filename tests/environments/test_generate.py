@@ -24,7 +24,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.stages import pipeline
 from trajudge.environments.stages.report import check_place
 from trajudge.environments.verify import RunEvidence, expected
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:

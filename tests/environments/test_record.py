@@ -32,11 +32,11 @@ from trajudge.environments.recording.journal import COUNTED, Journal
 from trajudge.environments.recording.recorder import run_name
 from trajudge.environments.recording.screens import recording_screen
 from trajudge.eval.judge import main as judge
-from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.network import load_trace
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK, USAGE_ERROR
+from trajudge.util.commands import FAILURES, INTERRUPTED, OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 BUSY = 1200.0  # seconds that a recording may take on a machine that is busy with much else

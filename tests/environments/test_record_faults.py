@@ -19,9 +19,8 @@ from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import arms_of
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.eval.cli import main as command
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
-from trajudge.trajectories.util.options import MOST_PAGE_LOADS
+from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
 CASE = sound("unwish")

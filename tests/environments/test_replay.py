@@ -12,7 +12,7 @@ from trajudge.environments.analysis.blind_replay import CONDITIONS, ReplayOutcom
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.replay import main
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
 
 
 @pytest.mark.browser
@@ -37,9 +37,9 @@ def test_the_summary_takes_scenarios_as_clusters() -> None:
     assert all(
         (rows[name]["n"], rows[name]["successes"]) == (24, 12) for name in ("same run", "all")
     )
-    # Where the runs of a scenario end alike, 24 runs tell as much as six.
+    # Where the runs of a scenario end alike, 24 runs tell as much as six: Wilson's of 3 of 6.
     low, high = (float(str(rows[name]["low"])) for name in ("same run", "all"))
-    assert low < 0.15 < 0.25 < high
+    assert low < 0.188 < 0.25 < high
     assert (rows["same"]["n"], rows["same"]["low"]) == (1, None)
 
 

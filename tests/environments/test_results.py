@@ -21,8 +21,8 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.results import main
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
+from trajudge.util.errors import UserError
 
 # scenario, theme, noise, success
 RUNS = (

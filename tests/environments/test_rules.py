@@ -20,7 +20,7 @@ from trajudge.environments.specifications.comparing import (
     recorded_runs,
 )
 from trajudge.environments.specifications.report import screen
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _KINDS_OF_A_CHANGE = ["network", "last request", "state", "answer+network", "all three"]
 

@@ -19,8 +19,8 @@ from trajudge.environments.recording.validation import CHECKS, Check, validate
 from trajudge.environments.recording.validation_run import CHECKED, validate_cases
 from trajudge.environments.validate import main
 from trajudge.trajectories.model import Observation
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
 
 ORACLE = agent(Behaviour.ORACLE)
 

@@ -14,7 +14,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.recheck.rechecking import rechecked
 from trajudge.eval.cli import main
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.command_words import instead
 from tests.llm_server import LlmServer
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.trajectories import store
 from trajudge.trajectories.sample import sample_path
 

@@ -16,7 +16,7 @@ from tests.tables import mistakes
 from trajudge.eval.blind_model import main
 from trajudge.rules.audit.blind import main as score
 from trajudge.rules.verified.dataset import task_record
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 TEXT_TASKS = [
     {

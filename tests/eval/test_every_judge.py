@@ -20,8 +20,8 @@ from tests.judges.methods.universal_verifier.scripts import stage_of_prompt as v
 from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.eval.telemetry import main as train
 from trajudge.judges.registry import JUDGES
 from trajudge.prompts.render import load_prompt

@@ -14,8 +14,8 @@ import pytest
 
 from tests.screens import LINES
 from trajudge.eval.cli import COMMANDS, GROUPS
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import Parser
+from trajudge.util.commands import Parser
+from trajudge.util.errors import UserError
 
 MODULES = {
     **{f"trajudge {name}": command.module for name, command in COMMANDS.items()},
@@ -47,6 +47,7 @@ MEANINGS = {
     "--candidates": "FILE Path",  # the frozen plan of a selection
     "--data": "KIND:PATH str",  # the trajectories
     "--decision": "DIR Path",  # what select wrote
+    "--dialect": "choice str",  # of a task file
     "--dry-run": "switch",
     "--extra-body": "JSON str",
     "--extra-headers": "JSON str",
@@ -61,7 +62,6 @@ MEANINGS = {
     "--judge-option": "NAME=VALUE str",
     "--judged": "RUN Path",  # run folders of judges on the arms
     "--judgments": "DIR Path",  # in the published layout
-    "--kind": "choice str",  # of a task file
     "--keys": "FILE Path",  # that gives pages other keys
     "--labels-by": "choice str",  # of several annotators' labels
     "--limit": "N count",  # trajectories, or tasks, that are judged

@@ -10,10 +10,10 @@ import pytest
 
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, at
-from trajudge.eval.data.published.judgments import read_published
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.score import main as score_main
+from trajudge.eval.store.published import read_published
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -10,8 +10,7 @@ import pytest
 
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer
-from trajudge.eval.data.call_log import paid
-from trajudge.eval.data.run_folder import read_judgments
+from trajudge.eval.store.run_folder import paid, read_judgments
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -13,8 +13,8 @@ from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, always
 from tests.screens import on_one_line
 from tests.tables import mistakes
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
 from trajudge.trajectories.sample import sample_path
 

@@ -15,7 +15,7 @@ from tests.llm_replies import Incoming, Outgoing
 from tests.llm_server import LlmServer
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
-from trajudge.trajectories.util.secrets import MASK, is_secret_header, masked, without_known
+from trajudge.util.masking import MASK, is_secret_header, masked, without_known
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 # They look like nothing that is known: only this process can tell that they are keys.

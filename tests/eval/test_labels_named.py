@@ -35,7 +35,7 @@ COMMANDS = (
     "select RUN --target-precision 0.5 --out OUT --annotations FILE",
     "robust --judge heuristic --data sample --limit 3 --out OUT --annotations FILE",
     "data perturb --data sample --limit 3 --out OUT --annotations FILE",
-    "telemetry --data sample --annotations FILE",
+    "run telemetry --data sample --annotations FILE",
     "leaderboard RUN --out OUT --annotations FILE",
     "label build RUN --out OUT --annotations FILE",
     "label build RUN --out OUT --gold FILE",

@@ -19,7 +19,7 @@ from trajudge.eval import score
 from trajudge.eval.audit.__main__ import main as audit
 from trajudge.eval.judge import main as judge
 from trajudge.eval.runs.progress import RunProgress
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.util.terminal import terminal_console
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

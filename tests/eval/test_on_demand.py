@@ -18,8 +18,8 @@ from tests.eval.test_paper_judges import assumed
 from tests.hub_server import COMMIT, Hub, serve
 from tests.llm_replies import Incoming, verdict_text
 from tests.llm_server import LlmServer
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -15,7 +15,7 @@ from tests.eval.test_flags import parsers
 from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main
-from trajudge.trajectories.util.exits import BROKEN_PIPE, Output
+from trajudge.util.commands import BROKEN_PIPE, Output
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {

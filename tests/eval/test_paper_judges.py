@@ -16,8 +16,8 @@ from tests.judges.test_over_http import stage_of
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.methods.aer import ASSUMED_CAPTION
 from trajudge.judges.methods.nnetnav import ASSUMED_CHANGE
 from trajudge.judges.methods.webjudge import ASSUMED_POINTS, ASSUMED_SCORE

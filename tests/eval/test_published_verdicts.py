@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.data.published.judgments import verdict_fields
+from trajudge.eval.store.published import verdict_fields
 from trajudge.judges.model import Verdict
 from trajudge.judges.replies import ParseFailure, parse_status_line, parse_tags
 

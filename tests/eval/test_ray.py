@@ -20,7 +20,7 @@ from tests.llm_server import LlmServer
 from tests.pinned import pinned_python
 from tests.waiting import wait_until
 from trajudge.eval.cli import main
-from trajudge.trajectories.util.local.pinned import PinnedPackage
+from trajudge.util.machine import PinnedPackage
 
 ROOT = Path(__file__).parents[2]
 RAY = PinnedPackage(

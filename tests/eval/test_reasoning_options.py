@@ -9,8 +9,8 @@ import pytest
 
 from tests.eval.judge_command import model
 from tests.llm_server import LlmServer
-from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_manifest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 FEW = ("--limit", "2")

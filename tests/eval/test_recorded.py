@@ -11,12 +11,12 @@ import pytest
 
 from tests.llm_server import LlmServer
 from trajudge.eval.accept import main as accept
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reparse import main as reparse
 from trajudge.eval.score import main as score
 from trajudge.eval.select.__main__ import main as select
 from trajudge.eval.select.output import read_decision
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Judgment, Status
 
 RECORDED = Path(__file__).parents[1] / "recorded"

@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 
 from tests.judges.runs import mug_run
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.journal import JudgmentJournal
-from trajudge.eval.data.run_folder import JUDGMENTS, RECORDS, read_judgments, record_path
+from trajudge.eval.store.run_folder import (
+    JUDGMENTS,
+    RECORDS,
+    JudgmentJournal,
+    read_judgments,
+    record_path,
+)
+from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Judgment, Status
 
 

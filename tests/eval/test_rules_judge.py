@@ -15,16 +15,16 @@ import pytest
 
 from tests.rules.verified.tasks import answer, page, task
 from tests.tables import mistakes
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
 from trajudge.eval.rules_judge import WebArena, WebArenaOptions
-from trajudge.judges.client import NoModel
+from trajudge.eval.store.run_folder import read_judgments
+from trajudge.judges.judging import NoModel
 from trajudge.judges.model import Judgment, Skipped, Status
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 
 def _run(task_id: str, said: str | None, *, agent: str = "a", url: str | None = None) -> Trajectory:

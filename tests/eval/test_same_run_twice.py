@@ -9,7 +9,7 @@ import pytest
 import trajudge as tj
 from tests.eval.test_score import make_run
 from trajudge.eval.cli import main
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 COMMANDS = [
     "score {} {}",

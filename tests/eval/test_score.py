@@ -12,16 +12,16 @@ from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
 from trajudge.annotations import Annotation, store
 from trajudge.app.report import main as report
-from trajudge.eval.data.export import ExportSettings, export
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.judge import main as judge
+from trajudge.eval.score import main
+from trajudge.eval.store.export import ExportSettings, export
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.judge import main as judge
-from trajudge.eval.score import main
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Trajectory
 

@@ -11,15 +11,15 @@ import pytest
 
 from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
 from trajudge.annotations import Annotation
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.score import main
+from trajudge.eval.scoring.observations import percent
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.score import main
-from trajudge.eval.scoring.protocol import percent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
 

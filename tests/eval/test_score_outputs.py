@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from trajudge.eval.analysis.explain import KINDS, read_explanation
-from trajudge.eval.data.run_folder import JUDGMENTS
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.score import main
+from trajudge.eval.store.run_folder import JUDGMENTS
 
 
 @pytest.fixture

@@ -14,10 +14,9 @@ from trajudge.eval.acceptance.applying import transfer_obstacles
 from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.eval.analysis.agreement import label_agreements
-from trajudge.eval.audit.errors import rate
-from trajudge.eval.audit.ranking import ranking
-from trajudge.eval.baselines.models import examples_of
-from trajudge.eval.process.faults import fault_scores
+from trajudge.eval.audit.audit import ranking, rate
+from trajudge.eval.baselines import examples_of
+from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.measures.selection_data import gather
 from trajudge.eval.select.measures.transport import Equivalence, Homogeneity, Transport

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
@@ -72,7 +71,7 @@ def _interval(cell: str) -> tuple[float, ...]:
     return tuple(map(float, re.findall(r"[0-9.]+", cell)))
 
 
-def test_limits_are_wilsons_by_task_and_never_of_width_zero(
+def test_limits_are_exact_where_tasks_have_one_run_and_never_of_width_zero(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Every run that spoke succeeded, so every accepted run is right: 15 tasks of 1 run each."""
@@ -92,8 +91,7 @@ def test_limits_are_wilsons_by_task_and_never_of_width_zero(
     words = ["--data", f"trajudge:{tmp_path}", "--seeds", "2", "--folds", "3"]
     assert main([*words, "--train-split", "dev", "--eval-split", "test"]) == 0
     overall = next(ln for ln in capsys.readouterr().out.splitlines() if ln.startswith("Overall"))
-    quantile = stats.t.ppf(0.975, 14)
-    low = 100 * 15 / (15 + quantile**2)  # Wilson's lower end at 15 of 15, Student's for 1.96
+    low = 100 * 0.025 ** (1 / 15)  # the exact lower end at 15 of 15: one run a task
     precision = _interval(" ".join(overall.split()[1:4]))
     assert precision == pytest.approx((100.0, low, 100.0), abs=0.05)
 

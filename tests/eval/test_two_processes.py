@@ -14,7 +14,7 @@ from tests.eval.test_kill import Command
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until
-from trajudge.eval.data.folder_lock import LOCK
+from trajudge.eval.store.run_folder import LOCK
 
 TOGETHER = 8
 LIMIT = 32

@@ -10,8 +10,8 @@ import pytest
 
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory

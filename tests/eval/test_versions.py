@@ -9,9 +9,9 @@ import pytest
 
 from tests.eval.test_recorded import RECORDED, VERSIONS
 from trajudge import compare, read_run, score
-from trajudge.eval.comparison.versions import mixed_versions
-from trajudge.eval.data.manifest import recorded_versions
 from trajudge.eval.score import main
+from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.store.manifest import recorded_versions
 from trajudge.judges.cards import versions_of
 
 OLD = RECORDED / VERSIONS[0] / "runs" / "webjudge-general"

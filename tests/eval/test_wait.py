@@ -13,9 +13,9 @@ from tests.eval.judge_command import model
 from tests.llm_replies import Outgoing
 from tests.llm_server import LlmServer
 from tests.ports import free_port
-from trajudge.judges.calls import readiness
-from trajudge.judges.calls.readiness import wait_until_ready, why_not_ready
-from trajudge.trajectories.util.errors import UserError
+from trajudge.judges.calls import handle as readiness
+from trajudge.judges.calls.handle import wait_until_ready, why_not_ready
+from trajudge.util.errors import UserError
 
 LOADING = b'{"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}'
 

@@ -13,8 +13,7 @@ from tests.eval.judge_command import model
 from tests.llm_replies import Incoming, Outgoing, error, verdict_text
 from tests.llm_server import LlmServer, at
 from tests.screens import on_one_line
-from trajudge.eval.data.run_folder import read_manifest
-from trajudge.eval.data.run_log import LOG
+from trajudge.eval.store.run_folder import LOG, read_manifest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 KEY = "zz0123456789abcdef"

@@ -17,7 +17,7 @@ from tests.llm_server import LlmServer, always
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig, RunRequest
 from trajudge.face.judging import JudgeSettings
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.trajectories.util.exits import OK
+from trajudge.util.commands import OK
 
 MODEL = "gpt-4o-mini"
 

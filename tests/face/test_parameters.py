@@ -13,7 +13,7 @@ import pytest
 import trajudge as tj
 from tests.llm_server import LlmServer, always
 from tests.tables import mistakes
-from trajudge.face.parameters import in_parameters
+from trajudge.face.calls import in_parameters
 
 
 @pytest.fixture(scope="module")

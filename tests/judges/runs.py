@@ -8,7 +8,7 @@ from io import BytesIO
 from PIL import Image
 
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.client import BaseClient, CallArgs
+from trajudge.judges.judging import BaseClient, CallArgs
 from trajudge.judges.model import Call, Message, Picture, Reply, Text, Usage
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 

@@ -7,12 +7,11 @@ from functools import partial
 
 import pytest
 
-from trajudge.judges.functions import digest, given_entry, given_judges
 from trajudge.judges.model import Ask, Judge, Verdict
-from trajudge.judges.registry import find_judge
+from trajudge.judges.registry import digest, find_judge, given_entry, given_judges
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 PROMPT = "Did it work?"
 

@@ -14,7 +14,7 @@ import pytest
 
 from tests.judges.runs import StagedAsk, seen_run
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.client import CallArgs
+from trajudge.judges.judging import CallArgs
 from trajudge.judges.model import Judge, Picture, Verdict
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import ParseFailure

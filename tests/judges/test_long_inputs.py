@@ -9,9 +9,7 @@ import pytest
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.model import Verdict
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
-from trajudge.judges.prompting.trees import two_trees
-from trajudge.judges.prompting.truncated_prompts import prompt_tokens
+from trajudge.judges.prompting import AuxiliaryModel, prompt_tokens, two_trees
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Observation, Trajectory

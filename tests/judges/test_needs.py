@@ -23,16 +23,15 @@ from tests.judges.methods.test_insta import REPLY as INSTA
 from tests.judges.methods.test_logprob import logprobs
 from tests.judges.runs import GOOD, pictures, texts
 from tests.samples import examples
-from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.methods.claims_first.replies import ASSUMED_CLAIMS
+from trajudge.judges.judging import BaseClient, CallArgs, judge_trajectory
+from trajudge.judges.methods.claims_first import ASSUMED_CLAIMS
 from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import agentrewardbench, trajudge
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, Needs, Shown, last, union
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 STATUS = "Thoughts: fine.\nStatus: success\nReward: 4"
 FINDINGS = {

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.methods.prompt_formats import BuiltinPrompt, OtherForm
-from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
+from trajudge.judges.methods.simplified import (
+    BuiltinPrompt,
+    OtherForm,
+    Simplified,
+    SimplifiedOptions,
+)
 from trajudge.judges.model import Message, Text
-from trajudge.judges.prompting.step_forms import StepForm, rendered_steps
+from trajudge.judges.prompting import StepForm, rendered_steps
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt, sendable
 from trajudge.prompts.untrusted import JUDGE_TAGS, neutralise
@@ -26,8 +30,8 @@ from trajudge.trajectories.model import Observation, Step, Trajectory
 from trajudge.trajectories.represent import Representation, StepLine, step_lines
 from trajudge.trajectories.sample import sample_path
 from trajudge.trajectories.store import read
-from trajudge.trajectories.truncation import Elision, TruncatedView, TruncationLevel, views
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.truncate import Elision, TruncatedView, TruncationLevel, views
+from trajudge.util.errors import UserError
 
 FORMS: tuple[StepForm, ...] = ("list", "table", "json")
 LEFT_OUT = re.compile(r"\[\.\.\. (\d+) steps left out \.\.\.\]")

@@ -22,7 +22,7 @@ from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.engine import Budget, Cache, EngineClient, Engines, Limiter, ModelRoute, Retry
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment, Status, Usage
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.judges.runs import ScriptedAsk, mug_run
 from tests.tables import table
-from trajudge.judges import providers, registry
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import (
     JUDGES,
     check_representation,
@@ -22,7 +20,7 @@ from trajudge.judges.registry import (
     make_judge,
     split_model,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 INCOMPLETE = {"telemetry", "panel", "cascade", "rules:verified", "rules:webarena"}
 """Judges that cannot be made without an option: a trained model, members, a task file."""
@@ -59,14 +57,6 @@ def test_which_judges_need_no_model() -> None:
         "rules:verified",
         "rules:webarena",
     ]
-
-
-def test_another_room_brings_judges_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    mine = replace(JUDGES["heuristic"], summary="mine")
-    monkeypatch.setattr(providers, "PROVIDERS", [*providers.PROVIDERS])
-    providers.register_judges(lambda: {"mine": mine})
-    monkeypatch.setattr(registry, "PROVIDERS", providers.PROVIDERS)
-    assert list(type(JUDGES)().items())[-1] == ("mine", mine)
 
 
 @table(
@@ -162,7 +152,7 @@ def test_mistakes_are_said(name: str, options: dict[str, object], said: str) -> 
 def test_listing_judges_imports_none_of_them() -> None:
     code = (
         "import sys, trajudge.judges.registry; "
-        "print([m for m in sys.modules if m.startswith('trajudge.prompts')])"
+        "print([m for m in sys.modules if m.startswith('trajudge.judges.methods.')])"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(

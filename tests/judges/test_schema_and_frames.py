@@ -13,10 +13,10 @@ from tests.judges.runs import GOOD, ScriptedAsk, pictures, seen_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
 from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
-from trajudge.judges.prompting.screenshots import evenly_spaced
+from trajudge.judges.prompting import evenly_spaced
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import FALLBACK
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 OBJECT = (
     '{"reasoning": "Step 2 buys it.", "success": true, "side_effect": false, '

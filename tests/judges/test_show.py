@@ -13,7 +13,7 @@ from tests.tables import mistakes
 from trajudge.judges.__main__ import main
 from trajudge.judges.registry import JUDGES
 from trajudge.judges.show import described
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_every_judge_has_a_line_on_one_screen(

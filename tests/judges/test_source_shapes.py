@@ -11,7 +11,7 @@ import pytest
 from tests.judges.methods.test_browser_use import REPLY as JUDGEMENT
 from tests.judges.methods.test_insta import REPLY as SCORES
 from tests.judges.runs import StagedAsk, pictures, seen_run, texts
-from trajudge.judges.client import CallArgs
+from trajudge.judges.judging import CallArgs
 from trajudge.judges.model import Verdict
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.model import Trajectory

@@ -17,14 +17,14 @@ from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
 from trajudge.eval.analysis.blind_model import messages as blind_messages
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.client import CallArgs
-from trajudge.judges.methods.prompt_formats import PaperPrompt
+from trajudge.judges.judging import CallArgs
+from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Message
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.truncation import PromptTruncator, TruncationLevel
+from trajudge.trajectories.truncate import PromptTruncator, TruncationLevel
 
 ALL = "\n- ".join(["", *HOSTILE, "\n"])
 KINDS: dict[str, tuple[str, dict[str, object]]] = {

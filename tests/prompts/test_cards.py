@@ -8,8 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 import trajudge.prompts
-from trajudge.prompts.cards import read_card
-from trajudge.prompts.render import load_prompt
+from trajudge.prompts.render import load_prompt, read_card
 
 FOLDERS = sorted(
     path.parent.name for path in Path(trajudge.prompts.__path__[0]).glob("*/card.yaml")

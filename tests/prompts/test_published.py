@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.prompts.published import PublishedPrompt, load_published, read_published
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 DEFAULTS = '''
 SYSTEM_PROMPT = """

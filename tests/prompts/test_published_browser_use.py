@@ -12,12 +12,8 @@ from pathlib import Path
 import pytest
 
 from trajudge.judges.registry import make_judge
-from trajudge.prompts.published_browser_use import (
-    PublishedJudge,
-    load_published_judge,
-    read_published_judge,
-)
-from trajudge.trajectories.util.errors import UserError
+from trajudge.prompts.published import PublishedJudge, load_published_judge, read_published_judge
+from trajudge.util.errors import UserError
 
 DATE = "2026-01-31 12:00 UTC"
 CODE = '''
@@ -106,7 +102,7 @@ def test_our_texts_are_byte_for_byte_those_of_the_package(
 ) -> None:
     if find_spec("browser_use") is None:
         pytest.skip("browser-use is not installed")
-    from trajudge.judges.methods.browser_use.texts import PackagePrompt, RunTexts
+    from trajudge.judges.methods.browser_use import PackagePrompt, RunTexts
 
     code = (
         "import json, sys, browser_use.agent.judge as judge; t = json.load(sys.stdin);"

@@ -10,7 +10,7 @@ from tests.conftest import missing
 from tests.proxy.site import Site, open_site
 from tests.proxy.tls import own_certificate
 from trajudge.proxy.mitm.process import MITMPROXY
-from trajudge.trajectories.util.local.pinned import NoEnvironment
+from trajudge.util.machine import NoEnvironment
 
 
 def forgetting(site: Site) -> Site:

@@ -248,7 +248,7 @@ def test_websockets_pass_and_do_not_count(browser: Browser, site: Site, tmp_path
 
 
 def test_rules_read_the_trace(browser: Browser, site: Site, tmp_path: Path) -> None:
-    from trajudge.rules.har.reading import read_recording
+    from trajudge.rules.har import read_recording
 
     with browsing(browser, tmp_path, NEVER) as (page, _):
         page.context.add_cookies([{"name": "secret", "value": "s3cret", "url": site.origin}])

@@ -21,7 +21,7 @@ from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.shaping import RewardShaping
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def rewards_of(given: RewardConfig, runs: Sequence[Trajectory], **more: float) -> list[Reward]:

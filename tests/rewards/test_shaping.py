@@ -14,11 +14,11 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.analysis.calibration import calibrate
 from trajudge.eval.scoring.observations import observe
-from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Status
 from trajudge.rewards.function import RewardFunction
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.shaping import RewardForm, RewardShaping, neutral_share, shaped
+from trajudge.stats.calibration import FittedMap
 
 VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
 

@@ -8,7 +8,7 @@ from collections import Counter
 from unicodedata import normalize
 
 from tests.llm_replies import Incoming
-from trajudge.judges.defences.datamark import MARK
+from trajudge.judges.defences import MARK
 from trajudge.robustness.changing.payloads import payloads
 
 _WORD = re.compile(r"^Check: [a-z2-7]{8}$", re.MULTILINE)

@@ -11,8 +11,7 @@ import pytest
 
 from tests.robustness.judges.one_spot import judge as one_spot
 from tests.robustness.samples import sample
-from trajudge.judges.client import NoModel
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.robustness.adaptive.attack import QUERIES, arsenal, attack
 from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoice

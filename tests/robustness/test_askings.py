@@ -26,7 +26,7 @@ from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 RUNS = 12
 ASKINGS = [one for one in catalogue().values() if one.asking]

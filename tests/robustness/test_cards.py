@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.robustness.test_robust import CLAIM, attacked
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.cards.card import badge
 from trajudge.robustness.cards.naming import cell, fenced, file_names

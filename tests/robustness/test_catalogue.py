@@ -29,7 +29,7 @@ from trajudge.robustness.model import (
 )
 from trajudge.robustness.validity import problems
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 EVERY = list(catalogue().values())
 # What is recorded once more in Chromium is in tests/environments/test_record_variants.py.

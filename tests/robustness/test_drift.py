@@ -18,13 +18,13 @@ from tests.robustness.models import own_verdict, reply
 from tests.screens import on_one_line
 from tests.tables import one_sentence
 from trajudge.eval.runs.options import request_of
-from trajudge.eval.stats.judging.exchange import exchange_test
 from trajudge.robustness.drift.checking import check_drift
 from trajudge.robustness.judging import RobustConfig
 from trajudge.robustness.options import parser
 from trajudge.robustness.robust import main
 from trajudge.robustness.suite import SOURCES
-from trajudge.trajectories.util.options import read_settings
+from trajudge.stats.comparison import exchange_test
+from trajudge.util.commands import read_settings
 
 RUNS = 24
 DAY = date(2030, 5, 6)

@@ -14,7 +14,7 @@ import pytest
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_annotations
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.measures.matrix import write_matrix
 from trajudge.robustness.measures.pairs import PerturbedPairs

@@ -9,8 +9,7 @@ from functools import cache
 import pytest
 
 from tests.robustness.samples import sample
-from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.judging import FAILURES
+from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
 from trajudge.judges.model import Judge, Reply, Request
 from trajudge.judges.registry import JUDGES, make_judge
 from trajudge.robustness.apply import apply

@@ -11,7 +11,7 @@ import pytest
 from tests.command_words import instead
 from tests.tables import mistakes
 from trajudge.rules.evaluate import main
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
 
 
 def _task(task_id: int, **references: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.rules.output import write_json, write_text
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_a_file_takes_the_place_of_an_earlier_one_and_is_never_half_written(

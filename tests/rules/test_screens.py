@@ -14,9 +14,7 @@ from tests.screens import one_screen
 from trajudge.rules.audit.blind import main as blind
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.runs.results import TaskResult
-from trajudge.rules.verified.runs.summary import summarise
-from trajudge.rules.verified.runs.tables import evaluation_screen
+from trajudge.rules.verified.runs import TaskResult, evaluation_screen, summarise
 
 pytestmark = pytest.mark.usefixtures("width")
 

@@ -20,13 +20,13 @@ from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
 from tests.tables import mistakes
 from trajudge.trajectories.hub import agentrewardbench as fetch
-from trajudge.trajectories.hub import client as hub_client
+from trajudge.trajectories.hub import mirror as hub_client
 from trajudge.trajectories.hub.fetch import main
 from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.needs import ALL, FINAL, Needs, Shown, last
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 HEADER = "annotator_name,benchmark,task_id,model_name,exp_name,trajectory_success\n"
 LAST = Needs(screenshots=FINAL)

@@ -15,8 +15,8 @@ from tests.trajectories.loaders.cua_made import RUNS, WEB, release, run, write
 from tests.trajectories.loaders.made import split
 from trajudge.annotations import open_annotations
 from trajudge.trajectories.hub import cuaverifierbench
-from trajudge.trajectories.hub.client import Listed
 from trajudge.trajectories.hub.fetch import main
+from trajudge.trajectories.hub.mirror import Listed
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.needs import NO_NEEDS
 

@@ -22,7 +22,7 @@ from trajudge.trajectories.goals import (
 )
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import ImageRef, Step, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 GOALS = {"7": "Find a lamp, a cheap one.", "shop.8": 'Say "hello"\nand leave.'}
 

@@ -12,8 +12,8 @@ import pytest
 from tests.tables import table
 from trajudge.eval.judge import main
 from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import USAGE_ERROR
+from trajudge.util.commands import USAGE_ERROR
+from trajudge.util.errors import UserError
 
 WORDS = ["--data", "sample", "--limit", "8"]
 ADAPTER = """\

@@ -16,7 +16,7 @@ from trajudge.annotations.model import Annotation
 from trajudge.environments.agents.script import AGENTS, Behaviour, behaviour_of
 from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.jobs import jobs_for
-from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.store.inputs import open_spec
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey

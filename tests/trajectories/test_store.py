@@ -25,7 +25,7 @@ from PIL import Image
 from tests.samples import examples
 from trajudge.trajectories import model, schema, store
 from trajudge.trajectories.loaders import trajudge
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def png(shade: int = 0) -> bytes:
@@ -419,7 +419,7 @@ def test_a_full_disk_is_said_and_leaves_nothing_half_written(tmp_path: Path) -> 
 import resource, sys
 from pathlib import Path
 from trajudge.trajectories import store
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 key = TrajectoryKey(benchmark="b", agent="a", task_id="t")

@@ -12,7 +12,7 @@ from tests.samples import examples
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncation import (
+from trajudge.trajectories.truncate import (
     MARKER_TOKENS,
     MAX_OVERFLOWS,
     STEP_OVERHEAD,

@@ -32,8 +32,8 @@ from trajudge.annotations.user_sources import DOOR, load_with
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
 
 __all__ = [
     "KINDS",

@@ -16,10 +16,9 @@ from typing import Any, Literal
 
 from trajudge.annotations.model import Annotation, Role
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular, text_of
-from trajudge.trajectories.util.terminal import listed
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile, read_regular, text_of, write_bytes
+from trajudge.util.terminal import listed
 
 Split = Literal["dev", "test"]
 

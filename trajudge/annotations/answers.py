@@ -11,7 +11,7 @@ import msgspec
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.loaders.answers import placed_answers
 from trajudge.trajectories.model import Unreadable
-from trajudge.trajectories.util import python_json
+from trajudge.util import jsonl as python_json
 
 JUDGE = "browser-use-om2w"
 _SUCCESS = {0: False, 100: True}

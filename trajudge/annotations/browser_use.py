@@ -13,12 +13,12 @@ from msgspec import Raw
 
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.loaders.browser_use import history_files
-from trajudge.trajectories.loaders.files import reason
-from trajudge.trajectories.loaders.lazy_json import (
+from trajudge.trajectories.loaders.files import (
     NULL,
     elements,
     fields,
     read_object,
+    reason,
     scalar,
     string,
 )

@@ -33,8 +33,8 @@ from trajudge.trajectories.loaders.cuaverifierbench import (
 )
 from trajudge.trajectories.loaders.files import readable
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
 
 POLICIES = ("adjudicated", "blind-majority", "each")
 CONFIG = "annotations"

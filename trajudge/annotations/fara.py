@@ -19,7 +19,7 @@ import msgspec
 from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.loaders.fara import task_folders
 from trajudge.trajectories.loaders.files import Damaged, TrajectorySource, decode
-from trajudge.trajectories.util import python_json
+from trajudge.util import jsonl as python_json
 
 _JUDGES = {"mmrubric": "universal-verifier", "gpt_eval": "webvoyager", "WebJudge": "webjudge"}
 _NAME = re.compile(rf"({'|'.join(_JUDGES)})_?(.*)")

@@ -11,8 +11,8 @@ from pydantic import Field
 
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of, listed
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of, listed
 
 LabelsBy = Literal["primary", "majority", "unanimous", "any"]
 LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)

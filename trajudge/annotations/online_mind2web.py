@@ -15,9 +15,9 @@ import msgspec
 
 from trajudge.annotations.model import Annotation
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, read_regular, utf8
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, read_regular, utf8
 
 KIND = "online-mind2web"
 FILE = "human_label.json"

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from trajudge.annotations import label_policies, open_annotations, parse_labels
 from trajudge.annotations.model import Labels, primary_labels
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
 
 # The share of other labels from which the choice is part of the result.
 NOISE = 0.05

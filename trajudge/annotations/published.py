@@ -15,7 +15,7 @@ from pydantic import Field, JsonValue
 
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SOURCES = {
     "browser-use-answers": "trajudge.annotations.answers",

@@ -16,11 +16,10 @@ from pydantic import ValidationError
 from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import compacted
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.gc_pause import collection_paused
-from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular, read_regular, utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import UnsafeFile, open_regular, read_regular, utf8, write_bytes
+from trajudge.util.machine import collection_paused
+from trajudge.util.validation import first_error
 
 KIND = "trajudge"
 VERSION = 1

@@ -17,9 +17,9 @@ from trajudge.annotations.published import PublishedVerdict
 from trajudge.trajectories.loaders.toolcalls import FILE, KIND, tool_call_runs
 from trajudge.trajectories.loaders.toolcalls import detect as detect_runs
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.jsonl import read_lines
 
 VERDICTS = "verdicts.jsonl"
 # A judge's id names the folder of its run.

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trajudge.annotations.model import Annotation
 from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 DOOR = Door(group="trajudge.annotations", option="--annotations")
 

@@ -8,8 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from trajudge.app.server.options import server_options, shown_options
-from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import OK, TextParser, command, read_settings
 
 _DESCRIPTION = """\
 Look at runs in a browser: what judges scored, every judgment in a table that filters and sorts,
@@ -33,7 +32,7 @@ def check_extra(command: str) -> None:
     """Refuse to go on without the extra. Raises MissingExtra."""
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
-            from trajudge.trajectories.util.errors import MissingExtra  # noqa: PLC0415
+            from trajudge.util.errors import MissingExtra  # noqa: PLC0415
 
             raise MissingExtra(package, "app", command)
 
@@ -41,7 +40,7 @@ def check_extra(command: str) -> None:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Serve the runs that the command line names until Ctrl-C; the exit code."""
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
+    from trajudge.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs:
         raise UserError("nothing to look at: give the folder of a run")

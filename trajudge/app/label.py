@@ -8,8 +8,7 @@ from pathlib import Path
 
 from trajudge.app.inspect import check_extra
 from trajudge.app.server.options import server_options
-from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import OK, TextParser, command, read_settings
 
 _DESCRIPTION = """\
 Label the trajectories of a queue in a browser: the evidence and a form beside it, without any
@@ -56,8 +55,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
-    from trajudge.eval.audit.rule_texts import read_rule_texts  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.audit.audit import read_rule_texts  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     if options.auth and options.no_token:
         raise UserError("--auth and --no-token exclude each other: give one of them")

@@ -6,14 +6,13 @@ import argparse
 import sys
 
 from trajudge.app.reports.options import parser
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import OK, command, read_settings
 
 
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Write the report that the command line names; the exit code."""
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
+    from trajudge.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
 
     if not options.runs and options.judgments is None:
         raise UserError("nothing to report: give the folder of a run, or --judgments DIR")

@@ -12,8 +12,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import attempt_count
+from trajudge.util.commands import OK, Parser, attempt_count, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,7 +34,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.pass_at_k import attempts, summary  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import Table, print_tables  # noqa: PLC0415
+    from trajudge.util.tables import Table, print_tables  # noqa: PLC0415
 
     cases, tries = read_cases(options.cases), options.attempts
     tried = over_cases(

@@ -19,8 +19,7 @@ from pathlib import Path
 
 from trajudge.environments.options import add_cases
 from trajudge.environments.serving import PAGES
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import FAILURES, OK, OptionAdder, TextParser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,8 +37,8 @@ def main(options: argparse.Namespace) -> int:
     """Export the cases; return 0 if anything was exported."""
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.serving.static_export import export, summary_table  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import terminal_console  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.terminal import terminal_console  # noqa: PLC0415
 
     cases = read_cases(options.cases)
     refused = export(cases, options.out, options.pages)

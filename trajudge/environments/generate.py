@@ -15,8 +15,17 @@ from pathlib import Path
 from shlex import quote
 
 from trajudge.environments.options import add_case_choice, add_seed, add_wording_model
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, case_count, read_settings, workers
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    Parser,
+    case_count,
+    command,
+    read_settings,
+    saved_behind_output,
+    workers,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,9 +49,12 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.stages import produce, report  # noqa: PLC0415 - --help needs none of these
     from trajudge.environments.stages.planning import planned  # noqa: PLC0415
     from trajudge.environments.stages.settings import GenerateConfig, model_of, specification_of  # noqa: PLC0415
-    from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line, terminal_console  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.terminal import (  # noqa: PLC0415
+        one_line,
+        progress_bar,
+        terminal_console,
+    )
 
     config = read_settings(GenerateConfig, options)
     specification, out = specification_of(config), config.save

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.options import OptionAdder, attempt_count, whole
+from trajudge.util.commands import OptionAdder, attempt_count, whole
 
 # Spellings of the version before.
 # Call options that an agent does not take, or that hold for the whole recording.

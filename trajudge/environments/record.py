@@ -23,8 +23,15 @@ from trajudge.environments.options import (
     add_model_agent,
     add_seed,
 )
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings, workers
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    Parser,
+    command,
+    read_settings,
+    workers,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -58,7 +65,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.agents.protocol import Halted  # noqa: PLC0415 - --help needs none
     from trajudge.environments.recording.screens import failure_lines, recorded  # noqa: PLC0415
     from trajudge.environments.recording.settings import RecordConfig  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.util.terminal import one_line  # noqa: PLC0415
 
     config = read_settings(RecordConfig, options)
     try:

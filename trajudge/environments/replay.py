@@ -13,7 +13,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
+from trajudge.util.commands import OK, Parser, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,7 +32,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.analysis.over_cases import over_cases  # noqa: PLC0415
     from trajudge.environments.model.case import read_cases  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
 
     outcomes = over_cases(read_cases(options.cases), options.seed, "replaying", replay)
     rows = summary(outcomes)

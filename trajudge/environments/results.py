@@ -13,8 +13,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import add_cases, add_save, add_seed
-from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, Parser, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,8 +39,8 @@ def main(options: argparse.Namespace) -> int:
     )
     from trajudge.environments.analysis.outcomes import read_outcomes  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.terminal import one_line  # noqa: PLC0415
 
     outcomes = read_outcomes(options.folders, options.cases)
     content = results(outcomes, options.seed)

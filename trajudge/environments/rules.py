@@ -13,8 +13,7 @@ import argparse
 import sys
 
 from trajudge.environments.options import add_cases, add_save
-from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, Parser, command, saved_behind_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     )
     from trajudge.environments.specifications.report import report, screen, tables  # noqa: PLC0415
     from trajudge.rules.output import write_json  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
 
     cases = by_configuration(read_cases(options.cases))
     content = report(compare(recorded_runs(options.folders, cases)))

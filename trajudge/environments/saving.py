@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 
 def save_result(path: Path, content: Any) -> None:

@@ -14,8 +14,15 @@ import sys
 from pathlib import Path
 
 from trajudge.environments.options import add_cases, add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, workers
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    Parser,
+    command,
+    saved_behind_output,
+    workers,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,8 +45,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.environments.model.case import read_cases, write_cases  # noqa: PLC0415
     from trajudge.environments.recording import validation_run  # noqa: PLC0415
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.files import save_bytes  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
 
     cases = read_cases(options.cases)
     failures = validation_run.validate_cases(

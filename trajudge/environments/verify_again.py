@@ -14,8 +14,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, goal_count
+from trajudge.util.commands import FAILURES, OK, OptionAdder, Parser, command, goal_count
 
 GOALS = "goals.jsonl"
 _SHOWN = 20
@@ -41,9 +40,9 @@ def main(options: argparse.Namespace) -> int:
     import orjson  # noqa: PLC0415 - --help needs none of it
 
     from trajudge.environments.recheck.rechecking import other_goals, rechecked  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import check_file, save_bytes  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import count_of, one_line  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.files import check_file, save_bytes  # noqa: PLC0415
+    from trajudge.util.terminal import count_of, one_line  # noqa: PLC0415
 
     if options.save and not options.other_goals:
         raise UserError(

@@ -9,8 +9,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 from trajudge.eval.acceptance.options import accept_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, user_errors
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import FAILURES, OK, read_settings, user_errors
 
 if TYPE_CHECKING:
     from trajudge.eval.acceptance.settings import AcceptConfig
@@ -24,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.eval.acceptance.screen import acceptance_screen  # noqa: PLC0415
     from trajudge.eval.acceptance.settings import AcceptConfig  # noqa: PLC0415
     from trajudge.eval.acceptance.training.settings import training_settings  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     training = training_settings(vars(options))
     config = read_settings(AcceptConfig, options, training=training)
@@ -45,8 +44,8 @@ def _judged_now(config: AcceptConfig, rest: Sequence[str]) -> AcceptConfig | Non
     ``trajudge score``, unless ``--full`` asks for it. None after a dry run. Raises UserError."""
     from trajudge.eval import judge  # noqa: PLC0415 - only a run of the judge needs these
     from trajudge.eval.acceptance.accepting import choose  # noqa: PLC0415
-    from trajudge.eval.data.run_folder import read_judgments  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.eval.store.run_folder import read_judgments  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     choose(config)  # a mistake in it costs no call
     run = config.out / "run"

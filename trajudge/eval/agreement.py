@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.eval.score import add_format
+from trajudge.util.commands import OK, OptionAdder, TextParser, command
 
 _DESCRIPTION = """\
 Measure how far annotators agree: the share of equal labels, Cohen's kappa and Krippendorff's
@@ -38,8 +37,8 @@ def main(options: argparse.Namespace) -> int:
     """Measure what the command line names and return the exit code."""
     from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.tables import render  # noqa: PLC0415
 
     annotations = open_annotations(options.annotations)
     if options.split != "all":

@@ -16,8 +16,7 @@ import sys
 from pathlib import Path
 
 from trajudge.judges.calls.options import call_options
-from trajudge.trajectories.util.exits import INTERRUPTED, OK, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.util.commands import INTERRUPTED, OK, OptionAdder, command, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,8 +44,7 @@ def main(options: argparse.Namespace) -> int:
     """Ask the model, score its answers and return the exit code."""
     import asyncio  # noqa: PLC0415
 
-    from trajudge.eval.analysis.blind_model import predict  # noqa: PLC0415 - --help needs none of these
-    from trajudge.eval.analysis.blind_run import ask_and_score  # noqa: PLC0415
+    from trajudge.eval.analysis.blind_model import ask_and_score, predict  # noqa: PLC0415
     from trajudge.eval.runs.pricing import confirm, described  # noqa: PLC0415
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
     from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415

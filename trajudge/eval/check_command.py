@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import FAILURES, OK, OptionAdder, TextParser, command
 
 _DESCRIPTION = """\
 Say whether runs may be compared with others: every judgment is there, once, from one judge with one
@@ -37,7 +36,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Check the runs, print what was found and return the exit code."""
     if not options.runs:
-        from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+        from trajudge.util.errors import UserError  # noqa: PLC0415
 
         raise UserError("nothing to check: give the folder of a run")
     from trajudge.eval.check_run import check_run, check_screen  # noqa: PLC0415

@@ -16,9 +16,10 @@ import orjson
 from trajudge.annotations import Annotation, agentrewardbench, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
-from trajudge.eval.data.inputs import MEMORY, find_source
-from trajudge.eval.data.manifest import recorded_samples, recorded_versions
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.process import question_of
+from trajudge.eval.store.inputs import MEMORY, find_source
+from trajudge.eval.store.manifest import recorded_samples, recorded_versions
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     UnreadableRecord,
     read_judgments,
@@ -28,20 +29,17 @@ from trajudge.eval.data.run_folder import (
     read_unreadable,
     unreadable_said,
 )
-from trajudge.eval.process.question import question_of
-from trajudge.judges.calls.windows import guesses, recorded_windows
+from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.cards import versions_of
 from trajudge.judges.model import Judge, Judgment, Status
-from trajudge.judges.registry import JUDGES, find_judge, make_judge
-from trajudge.judges.training_set import key_hash, training_hashes
+from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge, training_hashes
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.sources.register import card_of_kind
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.layout.screen import LINES
-from trajudge.trajectories.util.safe_files import read_regular
-from trajudge.trajectories.util.tables import folded, screen_width
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.trajectories.sources import card_of_kind
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular
+from trajudge.util.tables import folded, screen_width
+from trajudge.util.terminal import LINES, count_of, one_line
 
 Gravity = Literal["error", "warning", "note"]
 

@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import NamedTuple
 
 from trajudge import __version__
-from trajudge.trajectories.util.errors import did_you_mean
-from trajudge.trajectories.util.exits import user_errors
-from trajudge.trajectories.util.layout.cells import hanging
-from trajudge.trajectories.util.layout.help import terminal_width
-from trajudge.trajectories.util.local.threads import limit_threads
+from trajudge.util.commands import user_errors
+from trajudge.util.errors import did_you_mean
+from trajudge.util.machine import limit_threads
+from trajudge.util.terminal import hanging, terminal_width
 
 
 class Command(NamedTuple):
@@ -71,7 +70,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "mutate": Command("rules.audit.mutate", "measure false accepts and false rejects"),
             "blind": Command("rules.audit.blind", "score agents that never see a page"),
             "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
-            "trim": Command("rules.verified.runs.trim", "make traces small, evaluated as before"),
+            "trim": Command("rules.verified.trim", "make traces small, evaluated as before"),
             "probe": Command("rules.verified.probe", "record a site's state before or after a run"),
             "locators": Command("rules.locators", "read page checks in stored HTML"),
         },
@@ -105,8 +104,8 @@ GROUPS: Mapping[str, CommandGroup] = {
         {
             "fetch": Command("trajectories.hub.fetch", "download the needed parts of a benchmark"),
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
-            "verdicts": Command("eval.imported.__main__", "import published verdicts as runs"),
-            "sources": Command("trajectories.sources.__main__", "show known data sets: licences"),
+            "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
+            "sources": Command("trajectories.sources_command", "show known data sets: licences"),
             "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },

@@ -6,8 +6,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, read_settings, whole
+from trajudge.util.commands import (
+    OK,
+    OptionAdder,
+    Parser,
+    command,
+    read_settings,
+    saved_behind_output,
+    whole,
+)
 
 COLUMNS = "agent, task_id, site, template, category, steps, success"
 
@@ -57,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Fit, select, validate and write; return the exit code."""
     from trajudge.eval.analysis import hard_subset  # noqa: PLC0415 - --help needs none of these
-    from trajudge.trajectories.util.atomic import save_bytes  # noqa: PLC0415
+    from trajudge.util.files import save_bytes  # noqa: PLC0415
 
     config = read_settings(hard_subset.HardSubsetConfig, options)
     selected = hard_subset.hard_subset(config)

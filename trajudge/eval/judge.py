@@ -8,22 +8,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from trajudge.eval.runs.options import parse
-from trajudge.trajectories.util.exits import INTERRUPTED, OK, user_errors
-from trajudge.trajectories.util.local.threads import limit_threads
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.commands import INTERRUPTED, OK, user_errors
+from trajudge.util.machine import limit_threads
+from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.execution import SessionOpening
-    from trajudge.eval.runs.grid import PlannedRun
+    from trajudge.eval.runs.plan import PlannedRun
     from trajudge.eval.runs.settings import RunRequest
 
 
 @user_errors
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run what the command line asks for; return the exit code (``trajectories.util.exits``)."""
+    """Run what the command line asks for; return the exit code (``util.commands``)."""
     limit_threads()
     request = parse(sys.argv[1:] if arguments is None else arguments)
-    from trajudge.eval.runs.grid import plan_runs, say_sources  # noqa: PLC0415 - --help needs none of these
+    from trajudge.eval.runs.plan import plan_runs, say_sources  # noqa: PLC0415 - --help needs none of these
 
     runs = plan_runs(request)
     say_sources(runs, is_asked=request.batch.batch_files is None)
@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
     from trajudge.eval.runs.execution import session_opening  # noqa: PLC0415
-    from trajudge.eval.runs.workers import terminate_as_interrupt  # noqa: PLC0415
+    from trajudge.eval.runs.jobs import terminate_as_interrupt  # noqa: PLC0415
 
     with session_opening(request) as opening, terminate_as_interrupt():
         return _execute(runs, request, opening)
@@ -50,8 +50,8 @@ def _execute(
 ) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     from trajudge.eval.runs import execution  # noqa: PLC0415
+    from trajudge.eval.runs.jobs import run_interruptible  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
-    from trajudge.eval.runs.workers import run_interruptible  # noqa: PLC0415
 
     started, failed = time.monotonic(), None
     try:

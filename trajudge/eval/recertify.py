@@ -6,8 +6,7 @@ import argparse
 import sys
 
 from trajudge.eval.acceptance.options import recertify_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import FAILURES, OK, command, read_settings
 
 
 @command(recertify_parser)
@@ -22,7 +21,7 @@ def main(options: argparse.Namespace) -> int:
         sample_text,
     )
     from trajudge.eval.acceptance.settings import SampleConfig  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     drawing = (options.decision, options.accepted, options.out)
     if options.sample is None:

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.util.commands import OK, OptionAdder, TextParser, command, read_settings
 
 _DESCRIPTION = """\
 Read the replies that a run recorded again, as this version of trajudge reads them, and write the

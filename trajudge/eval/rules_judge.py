@@ -18,16 +18,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.rules.verdict import Verdict as Found
-    from trajudge.rules.verified.network.sites import Hosts
-    from trajudge.rules.verified.runs.files import RunFiles
+    from trajudge.rules.verified.network import Hosts
+    from trajudge.rules.verified.runs import RunFiles
 
 
 class VerifiedOptions(Record):
@@ -81,8 +80,7 @@ class Verified:
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Evaluate the task's rules on the trajectory. Raises Skipped."""
-        from trajudge.rules.verified.runs.batch import located  # noqa: PLC0415
-        from trajudge.rules.verified.runs.files import read_trace  # noqa: PLC0415
+        from trajudge.rules.verified.runs import located, read_trace  # noqa: PLC0415
         from trajudge.rules.verified.state import run_states  # noqa: PLC0415
 
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
@@ -97,7 +95,7 @@ class Verified:
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
         """Find the files of this very run. Raises Skipped."""
-        from trajudge.rules.verified.runs.files import run_files  # noqa: PLC0415
+        from trajudge.rules.verified.runs import run_files  # noqa: PLC0415
 
         try:
             files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
@@ -137,37 +135,12 @@ class WebArena:
         return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
 
 
-def _entry(judge: str, summary: str, id_options: tuple[str, ...] = ()) -> JudgeEntry:
-    return JudgeEntry(
-        module=__name__,
-        judge=judge,
-        options=f"{judge}Options",
-        needs_model=False,
-        summary=summary,
-        id_options=id_options,
-    )
-
-
-ENTRIES = {
-    "rules:verified": _entry(
-        "Verified",
-        "WebArena Verified's rules on the answer and the network trace",
-        id_options=("mode",),
-    ),
-    "rules:webarena": _entry(
-        "WebArena",
-        "the rules of WebArena and its descendants on the answer and the last page's address",
-        id_options=("dialect",),
-    ),
-}
-
-
 def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
     """Find the task's id in the task file: the key's own, or a WebArena task's number in it.
 
     Raises Skipped.
     """
-    from trajudge.rules.verified.runs.studies import number_of  # noqa: PLC0415
+    from trajudge.rules.verified.runs import number_of  # noqa: PLC0415
 
     task_id = number_of(key.task_id, tasks)
     if task_id is None:
@@ -177,8 +150,8 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 def _is_answer(file: Path, answer: str | None) -> bool:
     """Tell whether the run's file says what the trajectory says, layout and field names aside."""
-    from trajudge.rules.verified.response import Oversized, Response, read_response  # noqa: PLC0415
-    from trajudge.rules.verified.runs.files import read_answer  # noqa: PLC0415
+    from trajudge.rules.verified.answers import Oversized, Response, read_response  # noqa: PLC0415
+    from trajudge.rules.verified.runs import read_answer  # noqa: PLC0415
 
     try:
         said = read_answer(file)
@@ -205,7 +178,7 @@ def _verdict(found: Found) -> Verdict:
 
 
 def _hosts(config: Path | None) -> Hosts:
-    from trajudge.rules.verified.network.sites import load_hosts  # noqa: PLC0415
+    from trajudge.rules.verified.network import load_hosts  # noqa: PLC0415
 
     return load_hosts(config) if config else {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from trajudge.trajectories.truncation import TruncationLevel
+from trajudge.trajectories.truncate import TruncationLevel
 
 WHOLE = TruncationLevel.FULL.label
 RUNGS = (*(rung.label for rung in TruncationLevel), "fewer", "other")

@@ -6,8 +6,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings, whole
+from trajudge.util.commands import OK, OptionAdder, Parser, command, read_settings, whole
 
 _DESCRIPTION = """\
 Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and expert

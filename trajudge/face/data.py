@@ -6,8 +6,8 @@ import warnings
 from pathlib import Path
 
 from trajudge.annotations import Labels, LabelsBy, primary_labels
-from trajudge.eval.data.inputs import find_source, open_spec
-from trajudge.face.parameters import in_python
+from trajudge.eval.store.inputs import find_source, open_spec
+from trajudge.face.calls import in_python
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory

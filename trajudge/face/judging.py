@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 from pydantic import JsonValue
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.data.inputs import in_memory
-from trajudge.eval.data.sources import read_run
 from trajudge.eval.runs.execution import run_all, session_opening
-from trajudge.eval.runs.grid import plan_runs, say_sources
-from trajudge.eval.runs.members import without_effect
+from trajudge.eval.runs.jobs import StopSignal
+from trajudge.eval.runs.plan import plan_runs, say_sources, without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
 from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import (
@@ -29,20 +27,26 @@ from trajudge.eval.runs.settings import (
     Split,
     check_request,
 )
-from trajudge.eval.runs.workers import StopSignal
-from trajudge.face.judgments import Judgments
+from trajudge.eval.sources import read_run
+from trajudge.eval.store.inputs import in_memory
+from trajudge.face.calls import (
+    check_keywords,
+    flags,
+    in_parameters,
+    in_python,
+    one_or_several,
+    run_in_thread,
+    settings,
+)
 from trajudge.face.panels import PanelSpec, check_members
-from trajudge.face.parameters import flags, in_parameters, in_python
-from trajudge.face.settings import check_keywords, one_or_several, settings
-from trajudge.face.threads import run_in_thread
+from trajudge.face.results import Judgments
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.functions import given_judges
 from trajudge.judges.model import Judge
-from trajudge.judges.registry import JUDGES
+from trajudge.judges.registry import JUDGES, given_judges
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import INTERRUPTED
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.commands import INTERRUPTED
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

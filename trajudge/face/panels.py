@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from trajudge.face.parameters import panel_of
+from trajudge.face.calls import panel_of
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import JUDGES
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _EXAMPLE = panel_of("NAME:MODEL,NAME:MODEL")
 

@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Iterable
 
-from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.util.commands import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -40,8 +40,8 @@ def parser() -> argparse.ArgumentParser:
 
 @command(parser)
 def main(options: argparse.Namespace) -> int:
-    """Print what is asked for; the exit code (``trajectories.util.exits``)."""
-    from trajudge.judges.screens import fidelity_screen, list_screen  # noqa: PLC0415 - --help needs none
+    """Print what is asked for; the exit code (``util.commands``)."""
+    from trajudge.judges.show import fidelity_screen, list_screen  # noqa: PLC0415 - --help needs none
 
     if options.command == "list":
         text = list_screen(full=options.full)
@@ -55,8 +55,7 @@ def main(options: argparse.Namespace) -> int:
 
 def _show(name: str, judge_options: Iterable[str], *, full: bool) -> str:
     from trajudge.judges.options import named_options  # noqa: PLC0415 - --help needs none of these
-    from trajudge.judges.screens import judge_screen  # noqa: PLC0415
-    from trajudge.judges.show import described  # noqa: PLC0415
+    from trajudge.judges.show import described, judge_screen  # noqa: PLC0415
     from trajudge.trajectories.loaders import open_source  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
     from trajudge.trajectories.sample import SAMPLE, resolve_sample  # noqa: PLC0415

@@ -19,7 +19,7 @@ class JudgeEntry:
     reads no page. ``models`` are the options (``AuxiliaryModel``) that give it other models
     than the run's own, such as ``captioner`` for ``--captioner-model``. ``pictures`` is whose
     model must take images whatever the representation: "" nobody's, "judge" or one of ``models``.
-    A user's judge (``judges.plugins``) has a ``label`` that begins its id, and the ``digest`` of
+    A user's judge (``judges.registry``) has a ``label`` that begins its id, and the ``digest`` of
     its file; without ``options`` its ``judge`` is the judge itself, not a factory.
     ``composed``: its members, other judges, are named with ``--members``.
     ``logprobs``: the model's endpoint must give token probabilities.
@@ -27,7 +27,7 @@ class JudgeEntry:
     ``answer_option`` is the option with which it is sent the agent's answer, where its own options
     (``needs``) leave it with what the actions hold of it.
     ``needs`` is what a user's judge must see of a run; ours say so in their options' class
-    (``needs_of``). ``function`` is a judge that was handed over as it is (``judges.functions``).
+    (``needs_of``). ``function`` is a judge that was handed over as it is (``judges.registry``).
     """
 
     module: str

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.judges.defences.options import DEFENCES, own_options
+from trajudge.judges.defences import DEFENCES, own_options
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import refused_value
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
+from trajudge.util.validation import refused_value
 
 
 def named_options(flag: str, words: Iterable[str]) -> dict[str, Any]:

@@ -1,9 +1,4 @@
-"""Prompt folders and their rendering.
-
-Page text, agent text and goals are untrusted. Every value that a template prints is neutralised
-(``prompts.untrusted``), so no template can forget it: a page that contains ``</axtree>`` or
-``<success>Successful</success>`` cannot pass for structure.
-"""
+"""Prompt folders: Jinja2 templates with a card (source, deviations, scale), and their rendering."""
 
 from __future__ import annotations
 
@@ -14,18 +9,84 @@ from functools import cache, cached_property
 from hashlib import sha256
 from importlib import resources
 
+import yaml
 from jinja2 import DictLoader, StrictUndefined, Template
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from pydantic import BaseModel, ConfigDict, Field
 
-from trajudge.prompts.cards import Card, read_card
 from trajudge.prompts.untrusted import JUDGE_TAGS, VERSION, neutralise
 
+
+class Deviation(BaseModel):
+    """One difference from the paper."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    what: str
+    why: str
+
+
+class Own(BaseModel):
+    """What one of several judges with the same prompts has for itself: its ``deviations`` come on
+    top of theirs, the rest takes the place of theirs."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    title: str
+    input: str
+    calls: str
+    deviations: tuple[Deviation, ...] = ()
+
+
+class Card(BaseModel):
+    """``card.yaml`` of a prompt folder. ``calls`` is a formula in T, the number of steps;
+    ``judges`` are those that share the folder, where there are several.
+
+    ``version`` is raised with every change of what the judge is shown or asked, and of how its
+    replies are read; cards without one are of the first. ``left_out`` are rules of the source that
+    the prompts do not hold: id (``judges.cards.fidelity``) to the reason.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    title: str
+    paper: str
+    section: str
+    input: str
+    scale: str
+    binarisation: str
+    calls: str
+    version: int = Field(default=1, ge=1)
+    deviations: tuple[Deviation, ...] = ()
+    left_out: dict[str, str] = Field(default_factory=dict)
+    judges: dict[str, Own] = Field(default_factory=dict, exclude=True)
+
+    def of(self, judge: str) -> Card:
+        """Return the card of one judge: this one, or its own where several share the folder."""
+        own = self.judges.get(judge)
+        if own is None:
+            return self
+        fields = {**dict(own), "name": judge, "deviations": self.deviations + own.deviations}
+        return self.model_copy(update={**fields, "judges": {}})
+
+
+def read_card(text: str) -> Card:
+    """Read the card in a YAML text. Raises pydantic.ValidationError where a field is missing."""
+    return Card.model_validate(yaml.safe_load(text))
+
+
 TAG = re.compile(r"</?([a-z_]+)")
+
 # A comment on a line of its own, before the rule: {# R V3 #}, or {# R V3 V4 #} for two in one.
 _RULES = re.compile(r"^\{# R ([\w.-]+(?: [\w.-]+)*) #\}\n(?=.)", re.MULTILINE)
+
 _UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+
 _CONTROL_BYTES = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))
+
 _CONTROL = _CONTROL_BYTES.decode()
+
 # A plain character, so that no text takes more tokens than it was counted for.
 _UNKNOWN = "?"
 

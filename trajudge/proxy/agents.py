@@ -14,9 +14,9 @@ from trajudge.proxy.backends import running
 from trajudge.proxy.mitm.trust import chromium_flags, trusting
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import INTERRUPTED, OK, USAGE_ERROR
-from trajudge.trajectories.util.local.threads import users_environment
+from trajudge.util.commands import INTERRUPTED, OK, USAGE_ERROR
+from trajudge.util.errors import UserError
+from trajudge.util.machine import users_environment
 
 _END_PATIENCE = 10.0  # seconds that an interrupted agent has to end by itself
 _BASE_URLS = {"openai": "OPENAI_BASE_URL", "anthropic": "ANTHROPIC_BASE_URL"}

@@ -11,8 +11,8 @@ from trajudge.proxy.browser.watching import BrowserWatch
 from trajudge.proxy.mitm.intercepting import InterceptingProxy
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder
 
 
 @asynccontextmanager

@@ -10,15 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import (
-    MOST_PAGE_LOADS,
-    OptionAdder,
-    count,
-    open_port,
-    port,
-    whole,
-)
+from trajudge.util.commands import MOST_PAGE_LOADS, OptionAdder, count, open_port, port, whole
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.proxy.plans.plan import FaultPlan

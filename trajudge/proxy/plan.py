@@ -17,7 +17,7 @@ from trajudge.proxy.options import (
     check_task,
     require_horizon,
 )
-from trajudge.trajectories.util.exits import OK, Parser, command
+from trajudge.util.commands import OK, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -36,7 +36,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.proxy.plans.plan import read_plan  # noqa: PLC0415
     from trajudge.proxy.plans.schedule import Schedule  # noqa: PLC0415
     from trajudge.proxy.reporting.tables import schedule_table  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
 
     check_task(options.task)
     plan = read_plan(options.faults)

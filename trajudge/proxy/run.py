@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.proxy.options import add_proxy, proxy_settings
-from trajudge.trajectories.util.exits import Parser, user_errors
+from trajudge.util.commands import Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.proxy.mitm.trust import inherited_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
-    from trajudge.trajectories.util.local.interrupts import stop_event  # noqa: PLC0415
+    from trajudge.util.machine import stop_event  # noqa: PLC0415
 
     command = options.pop("command")
     settings = proxy_settings(**options, one_task=True)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from trajudge.proxy.options import add_proxy, proxy_settings
-from trajudge.trajectories.util.exits import Parser, user_errors
+from trajudge.util.commands import Parser, user_errors
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from trajudge.proxy.mitm.trust import announced_use  # noqa: PLC0415
     from trajudge.proxy.reporting.screen import run_screen  # noqa: PLC0415
     from trajudge.proxy.reporting.summary import write_summary  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-    from trajudge.trajectories.util.local.interrupts import stop_event  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.machine import stop_event  # noqa: PLC0415
 
     with_stdin = options.pop("stop_with_stdin")
     settings = proxy_settings(**options)

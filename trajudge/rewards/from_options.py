@@ -8,16 +8,16 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from trajudge.eval.runs.members import without_effect
+from trajudge.eval.runs.plan import without_effect
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.options import named_options
 from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.shaping import ALLOWING, RewardShaping
 from trajudge.rewards.watch.settings import WatchConfig
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import make_settings, read_settings
-from trajudge.trajectories.util.safe_files import read_text
+from trajudge.util.commands import make_settings, read_settings
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text
 
 WATCHED = "watch.jsonl"
 # A field of RewardShaping, and the option that sets it.

@@ -22,14 +22,14 @@ from trajudge.eval.acceptance.names import names_of
 from trajudge.eval.analysis.calibration import Calibration, read_calibration
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.output import read_decision
-from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.shaping import RewardShaping, neutral_share, shaped
+from trajudge.stats.calibration import FittedMap
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @dataclass(frozen=True)

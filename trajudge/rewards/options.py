@@ -6,8 +6,7 @@ import argparse
 from pathlib import Path
 
 from trajudge.judges.calls.options import CALL_OPTIONS, call_options
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, amount, port, positive
+from trajudge.util.commands import OptionAdder, TextParser, amount, port, positive
 
 _DESCRIPTION = """\
 Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend more

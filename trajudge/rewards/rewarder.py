@@ -8,11 +8,9 @@ from collections.abc import Container, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from trajudge.eval.data.manifest import code_version
-from trajudge.eval.runs.judge_options import judge_options
-from trajudge.eval.runs.plan import made_judge
-from trajudge.judges.client import NoModel
-from trajudge.judges.judging import RecordedClient, judge_trajectory
+from trajudge.eval.runs.plan import judge_options, made_judge
+from trajudge.eval.store.manifest import code_version
+from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import find_judge
 from trajudge.rewards.function import RewardFunction, reward_function
@@ -21,7 +19,7 @@ from trajudge.rewards.settings import RewardConfig
 from trajudge.rewards.watch.watched import RewardWatch, run_name
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
@@ -162,6 +160,6 @@ def _model(config: RewardConfig) -> ModelHandle | None:
         return None
     if judge.model is None:
         raise UserError(f"judge {judge.judge} asks a model: name it")
-    from trajudge.eval.runs.members import make_model_handle  # noqa: PLC0415 - slow
+    from trajudge.eval.runs.plan import make_model_handle  # noqa: PLC0415 - slow
 
     return make_model_handle(judge, config.calls)

@@ -7,8 +7,7 @@ from argparse import Namespace
 from socket import socket
 
 from trajudge.rewards.options import parser
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import make_settings
+from trajudge.util.commands import OK, command, make_settings
 
 
 @command(parser)

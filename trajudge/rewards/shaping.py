@@ -13,9 +13,9 @@ from typing import Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from trajudge.eval.select.measures.scores import accepts_score, judged_score
-from trajudge.eval.stats.judging.calibration import FittedMap
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention
+from trajudge.stats.calibration import FittedMap
 from trajudge.trajectories.model import Record
 
 RewardForm = Literal["identity", "verdict", "gate", "logit"]

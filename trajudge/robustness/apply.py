@@ -20,7 +20,7 @@ from trajudge.robustness.model import (
     combined,
 )
 from trajudge.trajectories.model import Step, Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 NO_FACTS = Facts()
 

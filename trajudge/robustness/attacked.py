@@ -29,7 +29,7 @@ from trajudge.robustness.validity import problems
 from trajudge.trajectories import store
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.atomic import replacing
+from trajudge.util.files import replacing
 
 VARIANTS = "variants.jsonl"
 ANNOTATOR = "perturbed"

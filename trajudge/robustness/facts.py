@@ -12,12 +12,12 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Annotation, primary_labels
-from trajudge.eval.data.index.labels import refuse_unequal
+from trajudge.eval.store.labels import refuse_unequal
 from trajudge.robustness.model import AnswerOutcome, Facts, GoalOutcome, Sibling
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import UnsafeFile, read_regular, utf8
+from trajudge.util.validation import first_error
 
 FACTS = "facts.jsonl"
 # Goals of other cases with their checker's verdict on each run's state: `trajudge env verify`.

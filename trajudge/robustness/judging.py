@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.data.call_log import dollars_in_all
 from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
-from trajudge.eval.runs.grid import PlannedRun, plan_runs, say_sources
+from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
+from trajudge.eval.runs.plan import PlannedRun, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
-from trajudge.eval.runs.workers import run_interruptible, terminate_as_interrupt
+from trajudge.eval.store.run_folder import dollars_in_all
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.robustness.adaptive.running import attacked_adaptively
 from trajudge.robustness.asking.requests import asked_requests
@@ -25,9 +25,9 @@ from trajudge.robustness.measures.report import read_variants
 from trajudge.robustness.sources import Subjects, subjects
 from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, recorded_again, suite
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import INTERRUPTED, OK
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.commands import INTERRUPTED, OK
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 NO_SUBJECTS = Subjects((), {})
 

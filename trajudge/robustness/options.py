@@ -11,8 +11,7 @@ from trajudge.eval.runs.options import (
     prompt_options,
 )
 from trajudge.judges.calls.options import call_options
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, count, samples
+from trajudge.util.commands import OptionAdder, TextParser, count, samples
 
 _DESCRIPTION = """\
 Compare a judge's verdicts on runs that were changed in known ways with those on the runs as they

@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder, count, whole
+from trajudge.util.commands import FAILURES, OK, OptionAdder, TextParser, command, count, whole
 
 _DESCRIPTION = """\
 Change labelled trajectories in ways whose effect on the truth is known, and write them as data that
@@ -43,9 +42,9 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.robustness.catalogue.listing import families  # noqa: PLC0415
     from trajudge.robustness.sources import subjects  # noqa: PLC0415
     from trajudge.robustness.suite import recorded_again  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.terminal import one_line  # noqa: PLC0415
 
     if options.list:
         print_tables(families())

@@ -7,10 +7,9 @@ import sys
 
 from trajudge.eval.runs.options import request_of
 from trajudge.robustness.options import parser
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.local.folders import refuse_repeated
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import OK, command, read_settings
+from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
 
 
 @command(parser)
@@ -55,9 +54,9 @@ def main(options: argparse.Namespace) -> int:
 
 def _check_places(options: argparse.Namespace) -> None:
     """Look at what is read and written at the end before a judge is asked. Raises UserError."""
-    from trajudge.eval.data.run_folder import read_manifest  # noqa: PLC0415 - not for --help
+    from trajudge.eval.store.run_folder import read_manifest  # noqa: PLC0415 - not for --help
     from trajudge.robustness.measures.report import read_variants  # noqa: PLC0415
-    from trajudge.trajectories.util.atomic import check_file  # noqa: PLC0415
+    from trajudge.util.files import check_file  # noqa: PLC0415
 
     if options.drift is not None:
         check_file(options.drift, "--drift")

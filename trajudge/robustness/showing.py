@@ -12,7 +12,7 @@ from trajudge.robustness.defences.comparison import compared, comparison_screen
 from trajudge.robustness.judging import JudgedRuns, RobustConfig
 from trajudge.robustness.measures.report import JudgeRobustness, measured
 from trajudge.robustness.measures.screen import screen
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def show_measured(

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.data.inputs import DataSource, find_source, open_spec
+from trajudge.eval.store.inputs import DataSource, find_source, open_spec
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.facts import FACTS, known_facts, source_of, with_siblings
 from trajudge.robustness.model import Facts
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class Subjects(NamedTuple):

@@ -10,15 +10,14 @@ from typing import Literal
 
 import orjson
 
-from trajudge.eval.data.inputs import digest
+from trajudge.eval.store.inputs import digest
 from trajudge.robustness.attacked import spread, write
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.model import Perturbation
 from trajudge.robustness.sources import Subjects
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, write_bytes
 
 SuiteName = Literal["core", "all"]
 SETTINGS = "manifest.json"

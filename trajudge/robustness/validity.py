@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator
 from trajudge.robustness.changing.trees import resolves, unparsable
 from trajudge.robustness.edits import CHANNELS, edits_between
 from trajudge.robustness.model import Channel, Facts, Perturbation, Perturbed
-from trajudge.trajectories.images.prepare import check_picture
+from trajudge.trajectories.images import check_picture
 from trajudge.trajectories.model import Step, Trajectory
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 # The ids of elements, in trees and as what an action acts on: a number that tells no answer.
 _IDS = re.compile(r"(?<![^\t\n ])\[\w+\] ")

@@ -14,8 +14,8 @@ from typing import Any, Literal
 import msgspec
 
 from trajudge.rules.reading import decode, read_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 Form = Literal["webarena", "verified", "real"]
 

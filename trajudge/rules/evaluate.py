@@ -17,8 +17,16 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import add_site_options, add_task_options, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, positive, read_settings, workers
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    command,
+    positive,
+    read_settings,
+    saved_behind_output,
+    workers,
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,8 +61,8 @@ def main(options: argparse.Namespace) -> int:
     The exit code is 1 if a run could not be judged.
     """
     from trajudge.rules.evaluating import EvaluateConfig, evaluate_runs, write_evaluation  # noqa: PLC0415
-    from trajudge.rules.verified.runs.tables import evaluation_screen, show_evaluation  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import folded, screen_width  # noqa: PLC0415
+    from trajudge.rules.verified.runs import evaluation_screen, show_evaluation  # noqa: PLC0415
+    from trajudge.util.tables import folded, screen_width  # noqa: PLC0415
 
     config = read_settings(EvaluateConfig, options)
     evaluation = evaluate_runs(config)

@@ -18,28 +18,32 @@ from trajudge.rules import webarena
 from trajudge.rules.dialects import Dialect, detected, dialect
 from trajudge.rules.output import write_json
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.backend import State, captured
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.sites import given_hosts
-from trajudge.rules.verified.runs.batch import SECONDS, Batch, judge_all
-from trajudge.rules.verified.runs.files import found_runs, load_steps
-from trajudge.rules.verified.runs.package_results import write_package_results
-from trajudge.rules.verified.runs.results import TaskResult, explored, result_of
-from trajudge.rules.verified.runs.studies import (
+from trajudge.rules.verified.network import given_hosts
+from trajudge.rules.verified.runs import (
+    SECONDS,
+    Batch,
+    Summary,
+    TaskResult,
+    explored,
+    found_runs,
     is_study,
+    judge_all,
     judge_study,
+    load_steps,
+    opened_runs,
     read_study,
+    result_of,
+    summarise,
     verified_judge,
+    write_package_results,
 )
-from trajudge.rules.verified.runs.submission import opened_runs
-from trajudge.rules.verified.runs.summary import Summary, summarise
-from trajudge.rules.verified.state import load_probes
+from trajudge.rules.verified.state import State, captured, load_probes
 from trajudge.rules.verified.subsets import subset_ids
-from trajudge.trajectories.util.atomic import check_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.progress import progress_bar
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_folder
+from trajudge.util.terminal import one_line, progress_bar
 
 # Fields that ask for more than a file of original runs holds.
 _VERIFIED_ONLY = ("require_activity", "probes", "steps", "workers", "seconds")

@@ -12,8 +12,7 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import rules_parser
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -38,7 +37,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.rules.output import write_text  # noqa: PLC0415
     from trajudge.rules.webarena.files import load_runs, load_tasks  # noqa: PLC0415
     from trajudge.rules.webarena.locators import read_runs  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import one_line  # noqa: PLC0415
+    from trajudge.util.terminal import one_line  # noqa: PLC0415
 
     read = list(read_runs(load_tasks(options.tasks), load_runs(options.runs)))
     write_text(options.save, "".join(f"{msgspec.json.encode(run).decode()}\n" for run in read))

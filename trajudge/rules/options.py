@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from trajudge.trajectories.util.exits import Parser
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OptionAdder, Parser
 
 # As rules.dialects.DIALECTS, which --help does not wait for; a test compares them.
 DIALECT_NAMES = ("webarena", "webchorearena", "visualwebarena", "webarena-lite", "verified", "real")

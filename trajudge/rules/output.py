@@ -11,10 +11,9 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.layout.drawn import Column, terminal_table
-from trajudge.trajectories.util.tables import screen_width
-from trajudge.trajectories.util.terminal import terminal_console
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import Column, screen_width, terminal_table
+from trajudge.util.terminal import terminal_console
 
 
 def show(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

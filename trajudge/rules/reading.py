@@ -11,9 +11,9 @@ import msgspec
 
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import bounded_json
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular, utf8
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile, read_regular, utf8
 
 MAX_BYTES = 512 * 2**20
 

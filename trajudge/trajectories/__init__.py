@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         TrajectoryKey,
         Unreadable,
     )
-    from trajudge.trajectories.util.errors import ImageUnreadable, MissingExtra, UserError
+    from trajudge.util.errors import ImageUnreadable, MissingExtra, UserError
 
 __all__ = [
     "ImageRef",
@@ -40,7 +40,5 @@ def __getattr__(name: str) -> object:
     """Return the public names, imported when first used: ``--help`` needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'trajectories' has no attribute {name!r}")
-    module = (
-        "trajudge.trajectories.util.errors" if name in _ERRORS else "trajudge.trajectories.model"
-    )
+    module = "trajudge.util.errors" if name in _ERRORS else "trajudge.trajectories.model"
     return getattr(import_module(module), name)

@@ -6,9 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.commands import FAILURES, OK, OptionAdder, TextParser, command
+from trajudge.util.terminal import count_of
 
 _DESCRIPTION = """\
 Read trajectories of any format and write them in trajudge's own: a folder with one line a
@@ -37,7 +36,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.trajectories.loaders import open_source, parse_source  # noqa: PLC0415
     from trajudge.trajectories.loading import Readable  # noqa: PLC0415
     from trajudge.trajectories.sample import resolve_sample  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import naming  # noqa: PLC0415
+    from trajudge.util.errors import naming  # noqa: PLC0415
 
     source = resolve_sample(options.source)
     goals = read_goals(options.goals) if options.goals else None

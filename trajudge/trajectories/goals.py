@@ -22,9 +22,9 @@ import msgspec
 
 from trajudge.trajectories.loading import Loaded
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, utf8
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import UnsafeFile, read_regular, utf8
 
 MAX_BYTES = 64 * 2**20
 _SHAPES = "a JSON object {task_id: goal}, JSON Lines, or CSV with the columns task_id and goal"

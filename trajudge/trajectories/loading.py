@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import ImageUnreadable
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.terminal import count_of, one_line
 
 Want = Callable[[TrajectoryKey], bool]
 Loaded = Iterator[Trajectory | Unreadable]

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.util.commands import LARGEST
 
 # Re-hosted variants of a task carry the variant's name as a segment of their id.
 _VARIANT_SEGMENTS = {"visualwebarena": "resized", "assistantbench": "improved"}
@@ -140,7 +140,7 @@ class TrajectoryKey(Record):
 
 
 class ImageRef(Record):
-    """Where an image is, never its pixels: ``trajectories.images.prepare`` reads it when a prompt
+    """Where an image is, never its pixels: ``trajectories.images`` reads it when a prompt
     needs it.
 
     One of ``path``, ``data`` (the encoded file, for images that came inline) and ``problem`` is

@@ -11,10 +11,10 @@ from typing import Literal, TypeVar
 
 from pydantic import Field
 
-from trajudge.trajectories.images.prepare import check_picture
+from trajudge.trajectories.images import check_picture
 from trajudge.trajectories.model import ImageRef, Record, Trajectory
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 T = TypeVar("T")
 # fmt: off

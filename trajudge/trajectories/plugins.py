@@ -18,8 +18,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import NamedTuple
 
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular, utf8
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, utf8
 
 log = logging.getLogger(__name__)
 
@@ -219,7 +219,7 @@ def reason(error: BaseException) -> str:
     """Say what a mistake is: the kind of the error, and its message."""
     from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
 
-    from trajudge.trajectories.util.validation import first_error  # noqa: PLC0415
+    from trajudge.util.validation import first_error  # noqa: PLC0415
 
     why = first_error(error, "the record") if isinstance(error, ValidationError) else str(error)
     return f"{type(error).__name__}: {why}" if why else type(error).__name__

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.stored_lines import FORMAT
+from trajudge.trajectories.store import FORMAT
 
 _IMAGE = {
     "description": "SHA-256 of the image file images/<sha256>.<png|jpg|gif|webp|bin>; 64 zeros for "

@@ -1,38 +1,266 @@
-"""trajudge's own format on disk: ``trajectories.jsonl`` (or .gz, .zst) beside ``images/``.
-
-One line a trajectory, as ``trajectories.schema`` describes it; images are files named by the
-SHA-256 of their content, written once however often they are referred to. What is written is read
-back equal, but that every image is then a path into ``images/``, and that lone surrogates (which
-no UTF-8 text and so no prompt can hold) have become U+FFFD.
+"""trajudge's own format on disk: ``trajectories.jsonl`` (or .gz, .zst) with ``images/``
+next to it.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import sha256
+from math import isnan
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, NamedTuple, cast
 
-from pydantic_core import PydanticSerializationError, to_json
+import msgspec
+from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError, from_json, to_json
 
-from trajudge.trajectories.images.header import media_type
-from trajudge.trajectories.images.prepare import MAX_FILE_BYTES
+from trajudge.trajectories.images import MAX_FILE_BYTES, is_image_file, media_type
 from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory
-from trajudge.trajectories.stored_lines import (
-    EXTENSIONS,
-    FORMAT,
-    LOST,
-    add_warnings,
-    read_stored,
+from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable, compacted
+from trajudge.util.errors import ImageUnreadable, UserError
+from trajudge.util.files import (
+    DataFolder,
+    UnsafeFile,
+    check_folder,
+    open_regular,
+    read_regular,
+    replacing,
+    utf8,
 )
-from trajudge.trajectories.util.atomic import check_folder, replacing
-from trajudge.trajectories.util.errors import ImageUnreadable, UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import MAX_LINE_BYTES, Line, read_lines, repaired, without_surrogates
+from trajudge.util.validation import first_error
+
+FORMAT = 1
+
+IMAGES = "images"
+
+_MAX_FORMAT = 1000  # a larger number is damage, not a version
+
+_REMEMBERED = 2**12  # images of a reading, a megabyte or two
+
+# In place of the hash of an image that a run had and that could not be read when it was written.
+LOST = "0" * 64
+
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+EXTENSIONS: dict[str | None, str] = {f"image/{kind}": kind for kind in ("png", "gif", "webp")}
+
+EXTENSIONS |= {"image/jpeg": "jpg", None: "bin"}
+
+
+class StoredPosition(NamedTuple):
+    """Where a line begins, in bytes from the start of the file, and its length without its end."""
+
+    start: int
+    length: int
+
+
+def read_stored(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
+    """Yield the wanted trajectories of a file, which lies in ``folder`` unless the user named it.
+    See ``store.read``."""
+    images = _Images(file.parent, folder)
+    for line in read_lines(file, folder=folder):
+        if (read := _read_line(file, line, want, images)) is not None:
+            yield read
+
+
+def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | None:
+    """Read the line that begins at a position of an uncompressed file. None for a line that is
+    empty. Raises OSError, UserError as ``read_stored``."""
+    with open_regular(file) as opened:
+        opened.seek(position.start)
+        content = opened.read(position.length)
+    line = Line(1, content if position.start else utf8(content, file))
+    return _read_line(file, line, accept_all, _Images(file.parent))
+
+
+def stored_positions(file: Path) -> dict[TrajectoryKey, StoredPosition]:
+    """Find where each trajectory of an uncompressed file stands, the first of each key. Lines whose
+    key cannot be read quickly are left out. Raises OSError."""
+    positions: dict[TrajectoryKey, StoredPosition] = {}
+    start = 0
+    with open_regular(file) as opened:
+        while line := opened.readline(MAX_LINE_BYTES + 1):
+            text = line if start else utf8(line, file)
+            if len(line) <= MAX_LINE_BYTES and (key := _key_of(text)):
+                place = StoredPosition(start, len(line.rstrip(b"\n")))
+                positions.setdefault(compacted(key), place)
+            start += len(line)
+    return positions
+
+
+def decode_record(record: Mapping[str, Any], folder: Path) -> Trajectory:
+    """Turn one line, as a JSON object, into a trajectory whose images are in ``folder/images``.
+    Changes ``record``. Raises ValueError (pydantic's among them) for what is none."""
+    content = dict(record)
+    _check_format(content, "the trajectory", first=False)
+    return _decode(content, _Images(folder))
+
+
+def has_image(folder: Path, name: str) -> bool:
+    """Tell whether an image of that hash is in ``folder/images``."""
+    return _Images(folder).find(name) is not None
+
+
+class _Images:
+    """The images beside a file: those of one hash are looked for once in a reading, since steps
+    and changed copies of a run show one picture many times. One that is missing is looked for each
+    time."""
+
+    def __init__(self, folder: Path, root: DataFolder | None = None) -> None:
+        self.path = folder / IMAGES
+        self._root = root or DataFolder(folder)
+        self._refs: dict[str, ImageRef] = {}
+
+    def find(self, name: str) -> ImageRef | None:
+        """Refer to the image of that hash; None without one that looks like an image."""
+        ref = self._refs.get(name)
+        if ref is None and (path := self._find_path(name)) is not None:
+            if len(self._refs) == _REMEMBERED:
+                self._refs.clear()
+            ref = self._refs[name] = ImageRef(path=path, sha256=name)
+        return ref
+
+    def _find_path(self, name: str) -> Path | None:
+        for extension in EXTENSIONS.values():
+            path = self.path / f"{name}.{extension}"
+            if self._root.has_file(path):
+                return path if extension == "bin" or is_image_file(path) is None else None
+        return None
+
+
+def _read_line(
+    file: Path, line: Line, want: Want, images: _Images
+) -> Trajectory | Unreadable | None:
+    """Read a line; None for one that is not wanted."""
+    source = f"{file}:{line.number}"
+    if line.problem:
+        return Unreadable(source, line.problem)
+    key = None
+    try:
+        if (named := _key_of(line.data)) and not want(named):
+            return None
+        record = _parse(line.data)
+        _check_format(record, source, first=line.number == 1)
+        key = named or TrajectoryKey.model_validate(record.get("key"))
+        if named is None and not want(key):
+            return None
+        record["key"] = key
+        return _decode(record, images)
+    except ValidationError as error:
+        return Unreadable(source, first_error(error, "key"), key)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(source, f"not a trajectory: {error}", key)
+
+
+class KeyFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A TrajectoryKey as it stands in a file; the task's id may lack its canonical form."""
+
+    benchmark: str
+    agent: str
+    task_id: str
+    attempt: int = 0
+
+
+class _Head(msgspec.Struct, gc=False):
+    """What tells whether a line is wanted; the rest is passed over, and not kept."""
+
+    format: int
+    key: KeyFields
+
+
+_HEAD = msgspec.json.Decoder(_Head)
+
+
+def _key_of(line: bytes) -> TrajectoryKey | None:
+    """Read the key of a line of ours; None where only reading the line as a whole settles it."""
+    try:
+        head = _HEAD.decode(line)
+        if head.format != FORMAT:
+            return None
+        return TrajectoryKey.of_checked(*msgspec.structs.astuple(head.key))
+    except ValueError:
+        return None
+
+
+def _parse(line: bytes) -> dict[str, Any]:
+    try:
+        record = from_json(line)
+    except ValueError:
+        mended = repaired(line)
+        if mended is None:
+            raise
+        record = from_json(mended)
+    if not isinstance(record, dict):
+        raise ValueError("the line is not a JSON object")
+    return record
+
+
+def _check_format(record: dict[str, Any], source: str, *, first: bool) -> None:
+    """Check the line's format. Raises ValueError, and UserError for a file that begins with a newer
+    format."""
+    version = record.pop("format", None)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise ValueError('it has no "format" (this version writes 1)')
+    if version > FORMAT:
+        newer = (
+            f"format {version:.6g}, newer than the {FORMAT} that this version of trajudge reads"
+            if version < _MAX_FORMAT
+            else "no format that there is"
+        )
+        if first and version < _MAX_FORMAT:
+            raise UserError(f"{source} is of {newer}: upgrade trajudge")
+        raise ValueError(f"it is of {newer}")
+
+
+def _decode(record: dict[str, Any], images: _Images) -> Trajectory:
+    lost: list[str] = []
+
+    def image_ref(name: object, picture: str) -> ImageRef | None:
+        if name is None:
+            return None
+        if not isinstance(name, str) or not _HASH.fullmatch(name):
+            raise ValueError(f"{picture} is not referred to by 64 hexadecimal digits: {name!r:.80}")
+        if (ref := images.find(name)) is not None:
+            return ref
+        problem = "it was lost before" if name == LOST else f"no image {name} in {images.path}"
+        lost.append(f"{picture}: {problem}")
+        return ImageRef(problem=problem, sha256=None if name == LOST else name)
+
+    for at, step in enumerate(_list(record, "steps")):
+        observation = step.get("observation") if isinstance(step, dict) else None
+        if isinstance(observation, dict):
+            observation["screenshot"] = image_ref(
+                observation.get("screenshot"), f"screenshot of step {at}"
+            )
+    refs = [image_ref(name, "goal image") for name in _list(record, "goal_images")]
+    record["goal_images"] = [ref for ref in refs if ref is not None]
+    reward = record.get("official_reward")
+    if reward == "NaN" or (isinstance(reward, float) and isnan(reward)):
+        lost.append("The official_reward is not read: the number is nan.")
+    if lost:
+        add_warnings(record, lost)
+    return Trajectory.model_validate(record)
+
+
+def _list(record: dict[str, Any], name: str) -> list[Any]:
+    value = record.get(name, [])
+    if not isinstance(value, list):
+        raise ValueError(f"{name} is not a list")
+    return value
+
+
+def add_warnings(record: dict[str, Any], sentences: list[str]) -> None:
+    """Put sentences behind the warnings in a record's metadata."""
+    metadata = record.get("metadata") or {}
+    before = metadata.get("warnings") or []
+    record["metadata"] = {**metadata, "warnings": [*before, *sentences]}
+
 
 FILE_NAMES = tuple(f"trajectories.jsonl{suffix}" for suffix in ("", ".gz", ".zst"))
+
 Compression = Literal["", "gz", "zst"]
 
 

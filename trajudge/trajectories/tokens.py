@@ -23,7 +23,7 @@ from math import ceil, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.files import read_regular
 
 if TYPE_CHECKING:
     import numpy as np

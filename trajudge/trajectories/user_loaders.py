@@ -13,7 +13,7 @@ from pathlib import Path
 from trajudge.trajectories.loading import Loaded, Want
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 DOOR = Door(group="trajudge.loaders", option="--data")
 

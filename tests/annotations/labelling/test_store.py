@@ -43,7 +43,7 @@ from trajudge.annotations.labelling.submissions import (
 )
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import Role
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def label(store: LabelStore, person: int, success: str = "yes") -> int:

@@ -25,7 +25,9 @@ from trajudge.app.compare.paired_judges import PairedJudges, PairedTables
 from trajudge.app.compare.query import read_compare
 from trajudge.app.compare.table import compare
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.rescoring import read_sources, score_source
+from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,
     judgment_line,
@@ -33,11 +35,9 @@ from trajudge.eval.data.run_folder import (
     read_manifest,
     write_manifest,
 )
-from trajudge.eval.rescoring.sources import read_sources, score_source
-from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.training_set import key_hash
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.judges.registry import key_hash
+from trajudge.util.jsonl import without_surrogates
 
 COUNT = 104
 RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"

@@ -18,7 +18,7 @@ from tests.app.serving import Served, served
 from tests.eval.cases import call
 from tests.tables import table
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     read_judgments,
@@ -28,7 +28,7 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Trajectory
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import without_surrogates
 
 RECORDED = Path(__file__).parents[2] / "recorded/02d9bb7"
 RUNS = ("simplified-axtree", "rubric-screenshot", "insta", "heuristic")

@@ -15,8 +15,8 @@ from tests.eval.test_every_judge import reply
 from tests.llm_server import LlmServer
 from trajudge.app.judgments.rebuilding import RebuiltPrompt, rebuild
 from trajudge.app.trajectories.library import TrajectoryLibrary
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Judgment, Text
 from trajudge.judges.registry import JUDGES
 

@@ -14,7 +14,7 @@ from tests.app.serving import Answer, Served, served
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.workspace import Workspace
-from trajudge.eval.audit.rule_texts import RuleText
+from trajudge.eval.audit.audit import RuleText
 from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 

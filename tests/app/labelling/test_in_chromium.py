@@ -23,8 +23,8 @@ from trajudge.annotations.labelling.submissions import own_reading, save_draft, 
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import EvidenceMark
 from trajudge.app.labelling.people import cookie_of
-from trajudge.eval.audit.rule_texts import RuleText
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.eval.audit.audit import RuleText
+from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser
 TASKS = [Task(str(number), number % 2 == 0, number % 3 == 0) for number in range(10)]

@@ -33,7 +33,7 @@ from trajudge.app.server.workspace import Workspace
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.quality import queue_quality
 from trajudge.eval.scoring.records import OVERALL
-from trajudge.eval.stats.judging.agreement import annotator_agreement
+from trajudge.stats.agreement import annotator_agreement
 from trajudge.trajectories import store as trajectory_store
 from trajudge.trajectories.model import (
     ImageRef,

@@ -14,7 +14,7 @@ from tests.app.made_runs import Task, judgment, write_run
 from tests.app.serving import served
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.eval.cases import key as key_of
 from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.security.sessions import new_token
 from trajudge.app.server.workspace import open_workspace
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     read_judgments,
@@ -26,7 +26,7 @@ from trajudge.eval.data.run_folder import (
     write_labels,
     write_manifest,
 )
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser
 

@@ -21,9 +21,9 @@ from trajudge.app.runs.costs import ListedCost, RunCosts
 from trajudge.app.runs.listing import listed_runs
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.index.call_ledger import PAYMENTS
-from trajudge.eval.data.run_folder import COST, JUDGMENTS
-from trajudge.eval.reporting.costs import RunCost
+from trajudge.eval.reporting.sentences import RunCost
+from trajudge.eval.store.run_folder import COST, JUDGMENTS
+from trajudge.eval.store.table import PAYMENTS
 from trajudge.judges.engine import Payments
 
 PRICES = ["--prices", "prices.toml", "--max-failures", "100%", "--yes"]

@@ -18,11 +18,10 @@ from trajudge.app.runs import scoring
 from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.run_folder import JUDGMENTS, write_labels
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.results import results_json
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.run_folder import JUDGMENTS, locked_folder, write_labels
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture(scope="module")

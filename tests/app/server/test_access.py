@@ -18,8 +18,8 @@ from trajudge.app.server.security.sessions import new_token
 from trajudge.app.server.serve import addresses
 from trajudge.app.server.settings import ServerConfig, allowed_hosts, check_server
 from trajudge.app.server.workspace import Workspace
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import own_addresses
+from trajudge.util.errors import UserError
+from trajudge.util.machine import own_addresses
 
 
 def sign_in(site: Served, token: str, origin: str = "") -> tuple[Answer, str]:

@@ -16,7 +16,7 @@ from trajudge.app.server.application import Room
 from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.security.headers import HEADERS
 from trajudge.app.server.workspace import Workspace
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 FORM = "application/x-www-form-urlencoded"
 

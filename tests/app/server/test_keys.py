@@ -21,7 +21,7 @@ from trajudge.app.labelling.forms import form_questions
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.keys import KEYS, read_keys
 from trajudge.app.server.workspace import Workspace, open_workspace
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def write(folder: Path, *lines: str) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from trajudge.app.trajectories.evidence_files import FACTS, described, state_facts
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.files import DataFolder
 
 REVOKED = {
     "kind": "changed",

@@ -19,8 +19,8 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
 from trajudge.app.trajectories.routes import routes
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import ImageUnreadable
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import DataFolder
 
 
 def encoded(kind: str, size: tuple[int, int] = (400, 300)) -> bytes:

@@ -12,8 +12,8 @@ from trajudge.app.trajectories.library import TrajectoryAbsent, TrajectoryLibrar
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.stored_lines import stored_positions
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.store import stored_positions
+from trajudge.util.errors import UserError
 
 RUNS = [
     trajectory(Task(str(place), True, True, goal=f"goal ü {place}"), place) for place in range(9)

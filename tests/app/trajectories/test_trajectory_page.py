@@ -23,7 +23,7 @@ from trajudge.app.trajectories.images import ImageShelf
 from trajudge.app.trajectories.routes import routes
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import without_surrogates
 
 KEY = TrajectoryKey(benchmark="shop", agent="a/b c", task_id="..", attempt=2)
 TREES = [

@@ -20,7 +20,7 @@ from trajudge.environments.model.case import Case
 from trajudge.environments.recording.episode import Recorded, play
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 MODEL = "tiny"
 

@@ -16,8 +16,8 @@ from trajudge.environments.chromium import Browser, launch, open_session
 from trajudge.environments.generate import main as generate
 from trajudge.environments.record import main as record
 from trajudge.environments.recording import recorder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.chromium import CHROMIUMS
+from trajudge.util.errors import UserError
+from trajudge.util.machine import CHROMIUMS
 
 pytestmark = pytest.mark.browser
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.chromium.conftest import Open, bid, click
-from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.network import load_trace
 
 pytestmark = pytest.mark.browser
 

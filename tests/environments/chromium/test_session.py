@@ -10,7 +10,7 @@ from PIL import Image
 
 from tests.environments.chromium.conftest import Open, bid, click
 from trajudge.environments.chromium import Browser, open_session
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.browser
 

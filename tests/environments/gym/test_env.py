@@ -23,7 +23,7 @@ from trajudge.environments.gym import NAME, WebEnv
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.recording.recorder import Recorder, recorded_offline
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 PRICE = sound("price")  # a question: its answer is no code, which another run would not have
 BUY = sound("buy")

@@ -11,8 +11,8 @@ import pytest
 
 from trajudge.environments.prism.__main__ import main
 from trajudge.environments.prism.report import PATTERNS, Report, grade, read_reports, satisfied
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
 
 EVERY = "every configuration"
 WHOLE: dict[str, Any] = {

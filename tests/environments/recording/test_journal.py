@@ -14,7 +14,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.recording.journal import COMPLETE, Journal, assemble
 from trajudge.environments.recording.journal import RUNS as LINES
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # scenario, success, side effect
 RUNS = (("price", True, None), ("buy", None, None), ("wish", False, True))

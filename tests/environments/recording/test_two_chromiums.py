@@ -18,7 +18,7 @@ from trajudge.environments.recording import recorder
 from trajudge.environments.recording.episode import Recorded
 from trajudge.environments.serving.server import serve
 from trajudge.trajectories.model import Step
-from trajudge.trajectories.util.local.chromium import CHROMIUMS
+from trajudge.util.machine import CHROMIUMS
 
 pytestmark = pytest.mark.browser
 

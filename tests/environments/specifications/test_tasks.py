@@ -17,10 +17,9 @@ from trajudge.environments.specifications.tasks import (
     specification,
     write_tasks,
 )
-from trajudge.rules.audit.verified.linter import lint
+from trajudge.rules.audit.verified import lint
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.backend import State
 from trajudge.rules.verified.dataset import (
     AnswerCheck,
     BackendCheck,
@@ -30,8 +29,9 @@ from trajudge.rules.verified.dataset import (
     published_record,
 )
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.read import trace_of_list
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import trace_of_list
+from trajudge.rules.verified.state import State
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from trajudge.environments.stages import (
 from trajudge.environments.stages.refine import refine
 from trajudge.judges.adapters.errors import Refused
 from trajudge.judges.model import ModelClient, Reply
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SHOP = load_app("shop")
 WANTED = SuiteSpecification(apps=("shop",), count=24)

@@ -13,11 +13,11 @@ from tests.eval.select.test_threat import measured
 from tests.eval.test_accept import make_run, trajectory
 from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.acceptance.names import names_of
-from trajudge.eval.data.run_folder import write_labels, write_manifest, write_rewards
 from trajudge.eval.labelling.commands.build import main as build_main
 from trajudge.eval.select.__main__ import main as select_main
 from trajudge.eval.select.measures.under_attack import read_threat
 from trajudge.eval.select.plan import FILE
+from trajudge.eval.store.run_folder import write_labels, write_manifest, write_rewards
 
 NAMES = ("panel-of-simplified+heuristic:gpt-4o", "panel-of-simplified:gpt-4o+heuristic")
 

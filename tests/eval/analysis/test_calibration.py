@@ -12,15 +12,15 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from trajudge.eval.analysis.calibration import Calibrations, read_calibration
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.score import main
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.score import main
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def make_run(folder: Path, *, scores: bool = True) -> Path:

@@ -16,22 +16,30 @@ from tests.tables import mistakes
 from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.audit.__main__ import main
-from trajudge.eval.audit.cases import find_cases, with_evidence
-from trajudge.eval.audit.errors import errors_by_facet, rule_errors
-from trajudge.eval.audit.facets import TaskFacets, read_facets
-from trajudge.eval.audit.ranking import AgentRanking, ranking, tau_of
-from trajudge.eval.audit.report import Audit, sentences, summary
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.audit.audit import (
+    AgentRanking,
+    Audit,
+    TaskFacets,
+    errors_by_facet,
+    find_cases,
+    ranking,
+    read_facets,
+    rule_errors,
+    sentences,
+    summary,
+    tau_of,
+    with_evidence,
+)
+from trajudge.eval.scoring.records import OVERALL
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.scoring.records import OVERALL
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.intervals.verdict_intervals import verdict_columns, verdict_intervals
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.intervals import sum_clusters, verdict_columns, verdict_intervals
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import key
-from trajudge.eval.audit.rule_texts import read_rule_texts, rule_text
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.audit.audit import read_rule_texts, rule_text
+from trajudge.util.errors import UserError
 
 
 @pytest.mark.real_data

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import key, label, said
-from trajudge.eval.baselines.equal_recall import accepted_shares, at_equal_recall
+from trajudge.eval.baselines import accepted_shares, at_equal_recall
 from trajudge.eval.scoring.observations import observe
 from trajudge.eval.scoring.records import EqualRecall
 from trajudge.trajectories.model import TrajectoryKey

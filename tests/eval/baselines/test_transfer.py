@@ -9,13 +9,12 @@ import pytest
 from tests.eval.baselines.runs import labelled, run
 from tests.screens import one_screen
 from trajudge.annotations import Annotation
-from trajudge.eval.baselines.transfer import BEST, transferred
-from trajudge.eval.baselines.transfer_report import transfer_screen
+from trajudge.eval.baselines import BEST, transfer_screen, transferred
 from trajudge.eval.cli import main
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 BENCHMARKS = ("almanac", "console", "press")
 RUNS = [

@@ -9,11 +9,10 @@ import pytest
 
 from tests.eval.baselines.runs import labelled, run
 from trajudge.annotations import Annotation
-from trajudge.eval.baselines import BASELINES, models, trivial_baselines
-from trajudge.eval.baselines.models import Examples
-from trajudge.eval.baselines.trivial import claims_success
-from trajudge.eval.stats.interval import Floats
+from trajudge.eval import baselines as models
+from trajudge.eval.baselines import BASELINES, Examples, claims_success, trivial_baselines
 from trajudge.judges.model import Status
+from trajudge.stats.intervals import Floats
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 RUNS = [

@@ -15,12 +15,12 @@ from tests.eval.test_paid_beside import shown_cost
 from tests.screens import on_one_line
 from trajudge.eval.batches.session import BatchSession
 from trajudge.eval.cli import main
-from trajudge.eval.data.call_log import dollars_in_all
-from trajudge.eval.runs.grid import plan_runs
+from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.options import parse
-from trajudge.eval.runs.workers import StopSignal
+from trajudge.eval.runs.plan import plan_runs
+from trajudge.eval.store.run_folder import dollars_in_all
 from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.terminal import count_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.batch_server import BatchServer
 from tests.command_words import instead
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.batch.ledger import Ledger
 
 pytestmark = pytest.mark.usefixtures("own_folder")

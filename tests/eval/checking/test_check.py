@@ -16,21 +16,20 @@ from tests.eval.leaderboard.folders import write_run
 from tests.llm_server import LlmServer
 from trajudge.eval.check_run import RunCheck, check_run, check_screen
 from trajudge.eval.cli import main as trajudge
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.runs.plan import shown_options
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     read_manifest,
     write_manifest,
     write_rewards,
     write_unreadable,
 )
-from trajudge.eval.runs.plan import shown_options
 from trajudge.judges.cards import card_of, versions_of
 from trajudge.judges.model import Status
-from trajudge.judges.registry import JUDGES, find_judge, make_judge
-from trajudge.judges.training_set import key_hash
+from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge
 from trajudge.trajectories.model import Unreadable
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.layout.screen import LINES
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import LINES
 
 TASKS = range(40)
 LABELS = [label(task, task % 2 == 0) for task in TASKS]

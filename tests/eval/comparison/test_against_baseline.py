@@ -9,8 +9,8 @@ from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import MetricDifference, ScoreReport
-from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
-from trajudge.eval.stats.judging.comparison import probability_of_improvement
+from trajudge.stats.comparison import probability_of_improvement
+from trajudge.stats.intervals import clustered_differences
 from trajudge.trajectories.model import TrajectoryKey
 
 N = 120

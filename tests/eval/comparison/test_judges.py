@@ -7,12 +7,12 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
-from trajudge.eval.comparison.judges import _ties
+from trajudge.eval.scoring.comparison import _ties
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Comparison, MetricDifference, ScoreReport
-from trajudge.eval.stats.judging.comparison import holm
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.comparison import holm
 
 N = 120
 LABELS: Labels = {key(i): label(i, i % 2 == 0) for i in range(N)}

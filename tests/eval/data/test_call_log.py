@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.eval.cases import call, said
-from trajudge.eval.data.call_log import CALLS, ledger_lines, paid
-from trajudge.eval.data.index.judgments import read_run_judgments
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, judgment_line, ledger_lines, paid
+from trajudge.eval.store.table import read_run_judgments
 from trajudge.judges.model import Judgment
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.hub_server import Hub, serve
 from trajudge.annotations import agentrewardbench
-from trajudge.eval.data.inputs import find_source
 from trajudge.eval.judge import main
+from trajudge.eval.store.inputs import find_source
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path

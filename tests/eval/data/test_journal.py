@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.test_full_disk import no_file_beyond
-from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.journal import JudgmentJournal
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
+from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, JudgmentJournal, judgment_line
+from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 KEYS = [TrajectoryKey(benchmark="b", agent="a", task_id=str(n)) for n in range(6)]
 

@@ -10,9 +10,9 @@ import trajudge as tj
 from tests.eval.cases import key, label
 from trajudge.annotations import store
 from trajudge.eval.cli import main
-from trajudge.eval.data.label_conflicts import refuse_conflicts
+from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.trajectories.sample import sample_path
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_the_first_difference_is_named_with_its_runs_and_all_are_counted() -> None:

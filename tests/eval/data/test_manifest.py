@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.eval.data.manifest import RunManifest, default_folder, open_folder
-from trajudge.eval.data.run_folder import JUDGMENTS, read_manifest
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.manifest import RunManifest, default_folder, open_folder
+from trajudge.eval.store.run_folder import JUDGMENTS, read_manifest
+from trajudge.util.errors import UserError
 
 MANIFEST = RunManifest(
     judge="simplified-axtree:a/b", model="a/b", data="sample", seed=1, version="1"

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     MANIFEST,
     REWARDS,
@@ -28,7 +28,7 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 REQUEST = "a" * 64
 

@@ -11,10 +11,10 @@ import pytest
 from tests.eval.cases import failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.screens import one_screen
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.data.sources import combine, judge_names, read_run
 from trajudge.eval.score import main
+from trajudge.eval.sources import combine, judge_names, read_run
+from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.run_folder import JUDGMENTS
 from trajudge.judges.model import Status
 
 

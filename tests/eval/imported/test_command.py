@@ -15,12 +15,12 @@ from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.published import PublishedVerdict, open_verdicts
 from trajudge.annotations.store import write
 from trajudge.eval.cli import main
-from trajudge.eval.data.run_folder import read_judgments, read_manifest
-from trajudge.eval.data.sources import combine, read_run
-from trajudge.eval.imported.folders import to_judgments
+from trajudge.eval.imported import to_judgments
+from trajudge.eval.sources import combine, read_run
+from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 TASKS = ("a", "b", "c", "d")
 

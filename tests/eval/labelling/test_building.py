@@ -14,14 +14,14 @@ from trajudge.annotations import store as annotation_store
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.eval.cli import main
-from trajudge.eval.data.run_folder import read_judgments
-from trajudge.eval.data.sources import Source
 from trajudge.eval.judge import main as judge
 from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.frame import open_frame, read_frame
 from trajudge.eval.labelling.results import expected_table, queue_estimates
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.select.plan import read_plan
+from trajudge.eval.sources import Source
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
 
 

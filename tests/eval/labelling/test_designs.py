@@ -25,7 +25,7 @@ from trajudge.eval.labelling.prediction import (
     fit_logistic,
     vote_share,
 )
-from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.stats.intervals import Bools, Floats
 
 
 class Population(NamedTuple):

@@ -14,26 +14,24 @@ import pytest
 from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.annotations.store import write
 from trajudge.eval.analysis.agreement import label_agreements
-from trajudge.eval.audit.errors import rule_errors
-from trajudge.eval.audit.ranking import ranking
+from trajudge.eval.audit.audit import ranking, rule_errors
 from trajudge.eval.cli import main
-from trajudge.eval.data.index.label_lines import read_label_columns
-from trajudge.eval.data.index.labels import LabelColumns, refuse_unequal, weights_of
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
+from trajudge.eval.labelling.drawing import draw
+from trajudge.eval.labelling.prediction import vote_share
+from trajudge.eval.scoring.compute import score
+from trajudge.eval.store.labels import LabelColumns, read_label_columns, refuse_unequal, weights_of
+from trajudge.eval.store.run_folder import (
     write_judgments,
     write_labels,
     write_manifest,
     write_rewards,
 )
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
-from trajudge.eval.labelling.drawing import draw
-from trajudge.eval.labelling.prediction import vote_share
-from trajudge.eval.scoring.compute import score
-from trajudge.eval.stats.interval import Bools, Floats
-from trajudge.eval.stats.judging.calibration import fit_calibration, reliability
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.calibration import fit_calibration, reliability
+from trajudge.stats.intervals import Bools, Floats
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 TASKS, RUNS, BUDGET = 80, 4, 120
 KEYS = [

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.annotations import Annotation
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
     write_labels,

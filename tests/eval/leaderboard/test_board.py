@@ -10,7 +10,6 @@ import pytest
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.trajectories.loaders.cua_made import release
-from trajudge.eval.data.run_folder import read_manifest, write_manifest
 from trajudge.eval.leaderboard.board import (
     Board,
     BoardRow,
@@ -19,9 +18,10 @@ from trajudge.eval.leaderboard.board import (
     gather_board,
     read_runs,
 )
+from trajudge.eval.store.run_folder import read_manifest, write_manifest
 from trajudge.judges.model import Status
-from trajudge.judges.training_set import key_hash
-from trajudge.trajectories.util.errors import UserError
+from trajudge.judges.registry import key_hash
+from trajudge.util.errors import UserError
 
 TASKS = range(40)
 LABELS = [label(task, task % 2 == 0) for task in TASKS]

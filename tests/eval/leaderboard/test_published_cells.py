@@ -13,7 +13,7 @@ from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
 from trajudge.eval.leaderboard.__main__ import main
 from trajudge.eval.leaderboard.board import read_result_arrays
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 Row = dict[str, str]
 

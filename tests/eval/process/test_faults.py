@@ -13,7 +13,7 @@ from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line, one_screen
 from trajudge.annotations import Annotation
 from trajudge.eval.cli import main
-from trajudge.eval.process.faults import fault_scores
+from trajudge.eval.process import fault_scores
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.eval.cases import failed, key, label, said
-from trajudge.eval.reporting.caveats import notes, warnings_of
+from trajudge.eval.reporting.sentences import notes, warnings_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score

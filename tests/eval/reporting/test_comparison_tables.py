@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.screens import on_one_line
-from trajudge.eval.reporting.comparison_tables import benchmark_rankings
+from trajudge.eval.reporting.tables import benchmark_rankings
 from trajudge.eval.scoring.records import OVERALL, Comparison, Ranking
 
 JUDGES = tuple(f"webjudge-number-{n}:gpt-4o" for n in range(7))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.eval.cases import call, failed, said
-from trajudge.eval.reporting.costs import cost_sentence
+from trajudge.eval.reporting.sentences import cost_sentence
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import PaidBeside
 from trajudge.judges.model import Call, Judgment, Status

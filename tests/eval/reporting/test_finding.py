@@ -8,8 +8,7 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from tests.eval.reporting.test_summary import mostly_failed
-from trajudge.eval.reporting.caveats import warnings_of
-from trajudge.eval.reporting.finding import finding
+from trajudge.eval.reporting.sentences import finding, warnings_of
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.eval.reporting.formatting import (
-    coefficient_cell,
-    percent,
-    signed_cell,
-    with_limits,
-)
-from trajudge.eval.scoring.metrics import Counts
-from trajudge.eval.scoring.records import Score
+from trajudge.eval.reporting.sentences import coefficient_cell, percent, signed_cell, with_limits
+from trajudge.eval.scoring.records import Counts, Score
 
 
 @pytest.mark.parametrize("tiny", [-0.0, -1e-4])

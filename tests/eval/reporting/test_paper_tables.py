@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.eval.cases import key, label, said
-from trajudge.eval.reporting.paper_tables import category, paper_table
-from trajudge.eval.reporting.score_options import PAPER_TABLES
+from trajudge.eval.reporting.tables import category, paper_table
+from trajudge.eval.score import PAPER_TABLES
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SEEN = {"s": (False, True), "a": (True, False), "both": (True, True)}
 

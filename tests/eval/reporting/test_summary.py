@@ -15,8 +15,8 @@ from tests.eval.judge_command import run
 from tests.samples import narrow
 from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.reporting.paper_tables import paper_table
 from trajudge.eval.reporting.summary import summary
+from trajudge.eval.reporting.tables import paper_table
 from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import OVERALL, EqualRecall, PaidBeside, ScoreReport

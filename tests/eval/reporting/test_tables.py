@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.eval.cases import call, failed, key, label, said
-from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.reporting.tables import plain, tables
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport

@@ -15,12 +15,11 @@ from tests.eval.test_max_cost import PRICES, Till
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from trajudge.eval.cli import main
-from trajudge.eval.data.run_folder import JUDGMENTS, read_manifest, write_manifest
-from trajudge.eval.reporting.caveats import notes
-from trajudge.eval.reporting.finding import finding
+from trajudge.eval.reporting.sentences import finding, notes
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import UnfinishedRun
+from trajudge.eval.store.run_folder import JUDGMENTS, read_manifest, write_manifest
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

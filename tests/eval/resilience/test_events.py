@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.resilience.events import ended_tasks, read_events
+from trajudge.eval.resilience.reading import ended_tasks, read_events
 from trajudge.judges.models.prices import KnownPrice, Price, listed_price
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 USAGE = {"input": 1000, "cache_read": 200, "cache_write": None, "output": 50, "reasoning": None}
 

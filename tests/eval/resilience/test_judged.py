@@ -10,12 +10,12 @@ import pytest
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main as command
-from trajudge.eval.data.run_folder import read_judgments, write_judgments
-from trajudge.eval.resilience.judged import judged, judged_before
-from trajudge.eval.resilience.records import ExperimentArm, FaultExperiment
+from trajudge.eval.resilience.reading import ExperimentArm, FaultExperiment
+from trajudge.eval.resilience.results import judged, judged_before
+from trajudge.eval.store.run_folder import read_judgments, write_judgments
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # The heuristic judge accepts a run that ends with a message: all of these.
 RIGHT = {"careful": {"clean": True, "busy": True}, "careless": {"clean": False}}

@@ -8,17 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from trajudge.eval.resilience.measures import (
-    ArmMeasures,
-    arm_measures,
-    difference,
-    mean,
-    measures,
-    rate,
-    retention,
-)
-from trajudge.eval.resilience.popups import popup_factor
-from trajudge.eval.resilience.records import (
+from trajudge.eval.resilience.reading import (
     ExperimentArm,
     FaultExperiment,
     FaultRun,
@@ -26,7 +16,17 @@ from trajudge.eval.resilience.records import (
     MetFault,
     PairKey,
 )
-from trajudge.eval.resilience.results import results_of
+from trajudge.eval.resilience.results import (
+    ArmMeasures,
+    arm_measures,
+    difference,
+    mean,
+    measures,
+    popup_factor,
+    rate,
+    results_of,
+    retention,
+)
 from trajudge.eval.resilience.tables import all_tables, screen
 
 TASKS = [f"t{number}" for number in range(36)]

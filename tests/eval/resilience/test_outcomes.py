@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.eval.resilience.outcomes import OutcomeFile
+from trajudge.eval.resilience.reading import OutcomeFile
 
 # What Python's str.splitlines takes for the end of a line, and JSON and CSV do not.
 SEPARATORS = ("\x85", "\u2028", "\u2029", "\x1e", "\x0b")

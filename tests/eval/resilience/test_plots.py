@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.eval.resilience.test_measures import BUSY, TASKS, fired, run
-from trajudge.eval.resilience.measures import arm_measures
-from trajudge.eval.resilience.plots import draw_retention
-from trajudge.eval.resilience.records import ExperimentArm, FaultPair
+from trajudge.eval.resilience.reading import ExperimentArm, FaultPair
+from trajudge.eval.resilience.results import arm_measures, draw_retention
 
 
 def test_an_interval_is_drawn_from_its_lower_to_its_upper_limit() -> None:

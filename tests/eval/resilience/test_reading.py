@@ -9,7 +9,7 @@ import pytest
 
 from trajudge.eval.resilience.reading import read_recordings
 from trajudge.judges.models.prices import listed_price
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 HEADER = {"format": "trajudge-recording", "version": 1}
 

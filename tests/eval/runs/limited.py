@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.command_words import instead
 from tests.judges.runs import GOOD
 from tests.llm_server import LlmServer
-from trajudge.eval.data.run_folder import read_judgments
 from trajudge.eval.judge import main
+from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Judgment
 
 BAD = GOOD.replace("Successful", "Unsuccessful")

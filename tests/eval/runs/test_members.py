@@ -12,14 +12,14 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.tables import mistakes
-from trajudge.eval.data.manifest import RunManifest, default_folder
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.judge import main
+from trajudge.eval.store.manifest import RunManifest, default_folder
+from trajudge.eval.store.run_folder import (
     read_judgments,
     read_manifest,
     write_judgments,
     write_manifest,
 )
-from trajudge.eval.judge import main
 from trajudge.judges.model import Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -8,7 +8,7 @@ import pytest
 from tests.screens import on_one_line
 from tests.tables import mistakes
 from trajudge.eval.runs.options import parse
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def config(tmp_path: Path, text: str) -> list[str]:

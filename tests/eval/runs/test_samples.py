@@ -11,8 +11,8 @@ from tests.judges.runs import GOOD, mug_run
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
-from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.scoring.stability import flip_rate, stability_notes
+from trajudge.eval.scoring.compute import flip_rate, stability_notes
+from trajudge.eval.store.table import JudgmentColumns
 from trajudge.judges.model import Judgment, Status
 
 pytestmark = pytest.mark.usefixtures("own_folder")

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.runs.selection import Filters, select
+from trajudge.eval.runs.plan import Filters, select
+from trajudge.eval.store.table import KeyColumns
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 KEYS = [
     TrajectoryKey(benchmark=benchmark, agent=agent, task_id=f"{benchmark}.{task}")

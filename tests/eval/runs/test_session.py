@@ -13,8 +13,8 @@ from tests.judges.runs import png
 from tests.llm_server import LlmServer, always
 from tests.screens import on_one_line
 from trajudge.eval.check_command import main as check_main
-from trajudge.eval.data.run_folder import read_rewards
 from trajudge.eval.score import main as score_main
+from trajudge.eval.store.run_folder import read_rewards
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import sample_path

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from trajudge.eval.runs.jobs import JudgmentJob
-from trajudge.eval.runs.workers import (
+from trajudge.eval.runs.jobs import (
     COLLECT_EVERY,
     Interrupted,
+    JudgmentJob,
     StopSignal,
     graceful_interrupt,
     judge_all,
@@ -22,7 +22,7 @@ from trajudge.eval.runs.workers import (
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

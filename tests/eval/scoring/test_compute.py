@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, label, said
 from trajudge.annotations import Annotation, open_annotations, primary_labels
-from trajudge.eval.data.published.judgments import read_published
 from trajudge.eval.reporting.results import COLUMNS, results_csv, results_json
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.metrics import Counts
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.scoring.records import OVERALL, Label, Missing, Score, ScoreReport
-from trajudge.eval.stats.intervals.binomial import wilson
+from trajudge.eval.scoring.records import OVERALL, Counts, Label, Missing, Score, ScoreReport
+from trajudge.eval.store.published import read_published
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.intervals import wilson
 
 LABELS = {
     a.key: a

@@ -7,7 +7,7 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from tests.samples import repeats
-from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap

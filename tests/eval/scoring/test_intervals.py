@@ -7,14 +7,13 @@ import pytest
 
 from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Annotation
-from trajudge.eval.reporting.caveats import notes
+from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score
-from trajudge.eval.stats.intervals.binomial import wilson
-from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from trajudge.eval.stats.judging.confusion import confusion_columns, confusion_statistic
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.comparison import confusion_columns, confusion_statistic
+from trajudge.stats.intervals import cluster_bootstrap, sum_clusters, wilson
 from trajudge.trajectories.model import TrajectoryKey
 
 RNG = np.random.default_rng(7)

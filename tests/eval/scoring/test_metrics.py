@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.scoring.metrics import Counts, rate
-from trajudge.eval.stats.judging.confusion import METRICS
+from trajudge.eval.scoring.records import Counts, rate
+from trajudge.stats.comparison import METRICS
 
 PAIRS = st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=80)
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import call, said
-from trajudge.eval.data.index.call_ledger import PAYMENTS
-from trajudge.eval.data.index.columns import CallColumns, JudgmentColumns
-from trajudge.eval.scoring.paid_beside import paid_beside
+from trajudge.eval.scoring.compute import paid_beside
 from trajudge.eval.scoring.records import PaidBeside
+from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentColumns
 from trajudge.judges.engine import Payments
 
 CAPTION, VERDICT, OTHER = "a" * 64, "b" * 64, "c" * 64

@@ -12,9 +12,14 @@ import pytest
 
 from trajudge.annotations import Labels, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.eval.data.published.judgments import read_published
-from trajudge.eval.scoring.metrics import Counts
-from trajudge.eval.scoring.protocol import percent, protocol_counts, protocol_rates, success_rate
+from trajudge.eval.scoring.observations import (
+    percent,
+    protocol_counts,
+    protocol_rates,
+    success_rate,
+)
+from trajudge.eval.scoring.records import Counts
+from trajudge.eval.store.published import read_published
 
 JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
 AGENTS = {

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tests.eval.cases import call, said
-from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.scoring.usage import judge_usage
+from trajudge.eval.scoring.compute import judge_usage
+from trajudge.eval.store.table import JudgmentColumns
 
 
 def test_a_request_that_judgments_share_counts_once() -> None:

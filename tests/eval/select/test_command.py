@@ -12,15 +12,15 @@ import pytest
 from tests.eval.cases import key, label, said
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.select.__main__ import main
+from trajudge.eval.select.output import read_decision
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,
     judgment_line,
     write_labels,
     write_manifest,
 )
-from trajudge.eval.select.__main__ import main
-from trajudge.eval.select.output import read_decision
 
 
 def make_run(folder: Path, judge: str = "good", *, wrong: int = 2, tasks: int = 120) -> Path:

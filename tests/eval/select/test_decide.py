@@ -15,7 +15,7 @@ from trajudge.eval.select.measures.selection_data import drawn_weights
 from trajudge.eval.select.plan import Prices, Target
 from trajudge.eval.select.text import text
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def stacked(*judges: tuple[int, int, int], total: int = 400) -> tuple[list[bool], list[list[bool]]]:

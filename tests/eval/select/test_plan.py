@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tests.eval.select.world import plan
 from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, freeze, read_plan
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_what_is_frozen_is_read_back(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.eval.select.test_command import make_run, select
-from trajudge.eval.data.run_folder import write_manifest
 from trajudge.eval.select.output import read_decision
+from trajudge.eval.store.run_folder import write_manifest
 
 
 def measured(path: Path, **lows: float) -> Path:

@@ -6,7 +6,7 @@ import numpy as np
 
 from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
-from trajudge.eval.stats.interval import Bools
+from trajudge.stats.intervals import Bools
 
 
 def evidence(

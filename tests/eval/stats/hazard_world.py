@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.stats.difficulty.attempts import Attempts, attempts, step_bin
-from trajudge.eval.stats.interval import Floats
+from trajudge.stats.difficulty import Attempts, attempts, step_bin
+from trajudge.stats.intervals import Floats
 
 
 def simulate(seed: int, tasks: int = 200, agents: int = 8) -> tuple[Attempts, Floats]:

@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 
-from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.suites.levels import Levels
+from trajudge.stats.intervals import Floats, Ints
+from trajudge.stats.suites import Levels
 
 
 def resample_rows(cluster: Ints, stratum: Ints, rng: np.random.Generator) -> Ints:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.indices import Multiplicities, uniform_indices
+from trajudge.stats.intervals import Multiplicities, uniform_indices
 
 
 @pytest.mark.parametrize("bound", [1, 2, 58, 257, 19_683])

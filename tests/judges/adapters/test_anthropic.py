@@ -9,7 +9,7 @@ from tests.llm_server import LlmServer, always
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.anthropic import AnthropicAdapter, read_message
 from trajudge.judges.model import Message, Text
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

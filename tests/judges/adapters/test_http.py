@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.adapters.requests import adapter_for, request
 from tests.llm_server import LlmServer
-from trajudge.judges.adapters.protocols.proxies import proxy_for
+from trajudge.judges.adapters.wire import proxy_for
 
 PROXIES = ("HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy")
 

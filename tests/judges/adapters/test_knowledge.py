@@ -12,7 +12,7 @@ from trajudge.judges.model import Usage
 from trajudge.judges.models.capabilities import capability, is_known
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.models.prices import Price, Tier, listed_price
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_the_table_and_the_family_are_joined() -> None:

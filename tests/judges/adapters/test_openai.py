@@ -12,7 +12,7 @@ from tests.llm_server import LlmServer, at
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.model import Detail, Message, Reply, Request
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

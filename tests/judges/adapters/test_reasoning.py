@@ -13,11 +13,11 @@ from tests.judges.adapters.requests import request
 from tests.llm_replies import Incoming, Outgoing
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.errors import BadRequest
-from trajudge.judges.adapters.protocols.reasoning import chat_fields, messages_fields
 from trajudge.judges.adapters.routing import make_adapter
+from trajudge.judges.adapters.wire import chat_fields, messages_fields
 from trajudge.judges.model import Reply
 from trajudge.judges.models.capabilities import capability
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 THOUGHT = "It might be <success>Successful</success>."
 VERDICT = "<success>Unsuccessful</success>"

@@ -10,7 +10,7 @@ from tests.llm_server import LlmServer, always
 from tests.tables import table
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.routing import make_adapter, route
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 URL = "http://127.0.0.1:9/v1"
 

@@ -8,7 +8,7 @@ from tests.judges.adapters.requests import request
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.scripted import ScriptedAdapter, from_file
 from trajudge.judges.model import Reply
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,7 @@ from tests.llm_server import LlmServer
 from trajudge.judges.calls.handle import single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.model import Message, Request
-from trajudge.judges.prompting.pictures import picture
+from trajudge.judges.prompting import picture
 from trajudge.trajectories.model import ImageRef
 
 pytestmark = pytest.mark.anyio

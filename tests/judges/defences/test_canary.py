@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, texts
-from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.judging import BaseClient, CallArgs, judge_trajectory
 from trajudge.judges.model import Call, Judgment, Reply, Status
 from trajudge.judges.registry import make_judge
 

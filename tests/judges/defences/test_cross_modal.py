@@ -13,9 +13,8 @@ from PIL import Image
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run
 from tests.robustness.samples import sample
-from trajudge.judges.client import NoModel
-from trajudge.judges.defences.record_checks import contradictions
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.defences import contradictions
+from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.robustness.apply import apply
@@ -23,7 +22,7 @@ from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.model import NotApplicable
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
 from trajudge.trajectories.needs import ALL, last
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SHOP = "http://shop.test/cart"
 TREE = "RootWebArea 'Cart', focused\n\t[3] StaticText 'Red mug'\n\t[7] textbox 'Quantity' value='1'"

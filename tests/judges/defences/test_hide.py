@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from trajudge.judges.client import NoModel
-from trajudge.judges.defences.hide import NOT_SHOWN, without
+from trajudge.judges.defences import NOT_SHOWN, without
+from trajudge.judges.judging import NoModel
 from trajudge.judges.model import Message, Reply, Text, Verdict
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.robustness.apply import apply
@@ -17,7 +17,7 @@ from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.model import Channel, NotApplicable
 from trajudge.robustness.sources import subjects
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SECRET = "the order was placed beyond any doubt"
 CLAIMS = frozenset({Channel.REASONING, Channel.ANSWER, Channel.ACTION})

@@ -12,19 +12,15 @@ from typing import Any
 import pytest
 
 from tests.judges.runs import StagedAsk, seen_run, texts
-from trajudge.eval.runs.grid import plan_runs
-from trajudge.eval.runs.plan import shown_options
+from trajudge.eval.runs.plan import plan_runs, shown_options
 from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunRequest
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.client import CallArgs
-from trajudge.judges.defences.datamark import MARK, marked
-from trajudge.judges.defences.nonce import nonce_of
-from trajudge.judges.defences.options import DEFENCES
-from trajudge.judges.judging import FAILURES
+from trajudge.judges.defences import DEFENCES, MARK, marked, nonce_of
+from trajudge.judges.judging import FAILURES, CallArgs
 from trajudge.judges.model import Message, Text
 from trajudge.judges.registry import JUDGES, find_judge, make_judge
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 ASKING = [name for name, entry in JUDGES.items() if entry.needs_model]
 NO_MODEL = {"members": [{"name": "heuristic"}, {"name": "rule-based"}]}

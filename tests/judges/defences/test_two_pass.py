@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, texts
-from trajudge.judges.client import NoModel
-from trajudge.judges.defences.hide import NOT_SHOWN
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.defences import NOT_SHOWN
+from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 BAD = GOOD.replace("Successful", "Unsuccessful").replace("4. Completely Optimal", "2. Suboptimal")
 

@@ -10,7 +10,7 @@ import pytest
 from tests.judges.engine.parts import Scripted, engine, request, run
 from trajudge.judges.engine import Budget, BudgetSpent, Payments
 from trajudge.judges.model import Usage
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def a_dollar_a_token(model: str, usage: Usage) -> float | None:

@@ -22,7 +22,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.engine import Budget, Cache, Engine, Limiter, Retry
 from trajudge.judges.model import Message, Reply, Request, Text
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

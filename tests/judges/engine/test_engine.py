@@ -16,7 +16,7 @@ from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.engine import Budget, Cache, Limiter
 from trajudge.judges.model import Reply, Request, Usage
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.judges.engine.parts import Scripted, echo, engine, now, request, run,
 from trajudge.judges.adapters.errors import CallFailed, ServerFailed
 from trajudge.judges.engine import Limiter
 from trajudge.judges.model import Reply, Request
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 CALLS = 260
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.judges.engine.parts import run
-from trajudge.judges.engine.single_flight import SingleFlight
+from trajudge.judges.engine.engine import SingleFlight
 
 
 class Work:

@@ -11,11 +11,11 @@ import pytest
 from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import StagedAsk, mug_run, pictures, seen_run, texts
 from tests.llm_server import LlmServer, at
-from trajudge.judges.methods.browser_use.judge import BrowserUse, BrowserUseOptions
+from trajudge.judges.methods.browser_use import BrowserUse, BrowserUseOptions
 from trajudge.judges.model import Skipped
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Observation, Step, Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 JUDGEMENT = {
     "reasoning": "The cart was never opened.",

@@ -15,8 +15,7 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.judging import judge_trajectory
-from trajudge.judges.methods.claims_first.judge import ClaimsFirst, ClaimsFirstOptions
-from trajudge.judges.methods.claims_first.pages import NumberedPage
+from trajudge.judges.methods.claims_first import ClaimsFirst, ClaimsFirstOptions, NumberedPage
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.model import Trajectory

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, png, shown
-from trajudge.judges.methods.prompt_formats import PaperPrompt
+from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Judge, Picture, Text, Verdict
-from trajudge.judges.prompting.pictures import ImageLimits, picture
+from trajudge.judges.prompting import ImageLimits, picture
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.published import Untrusted, load_published
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncation import views
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.truncate import views
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.skipif(
     find_spec("agent_reward_bench") is None, reason="agent-reward-bench is not installed"

@@ -17,11 +17,11 @@ import pytest
 from tests.judges.adapters.requests import adapter_for
 from tests.judges.adapters.test_over_http import without_litellm
 from tests.llm_server import LlmServer
-from trajudge.judges.methods.prompt_formats import PaperPrompt
+from trajudge.judges.methods.simplified import PaperPrompt
 from trajudge.judges.model import Request
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.truncation import views
+from trajudge.trajectories.truncate import views
 
 pytestmark = [
     pytest.mark.anyio,

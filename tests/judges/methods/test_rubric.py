@@ -16,10 +16,15 @@ from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import StagedAsk, pictures, png, seen_run, texts
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
-from trajudge.judges.methods.rubric import Rubric, RubricOptions, most_relevant
-from trajudge.judges.methods.rubric_replies import Criterion, parse_findings
+from trajudge.judges.methods.rubric import (
+    Criterion,
+    Rubric,
+    RubricOptions,
+    most_relevant,
+    parse_findings,
+)
 from trajudge.judges.model import Judgment
-from trajudge.judges.prompting.screenshots import Shot
+from trajudge.judges.prompting import Shot
 from trajudge.judges.replies import ParseFailure
 
 CRITERIA = json.dumps(

@@ -10,15 +10,14 @@ import pytest
 
 from tests.judges.runs import GOOD, ScriptedAsk, mug_run, pictures, png, shown, texts
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.methods.prompt_formats import BuiltinPrompt
-from trajudge.judges.methods.simplified import Simplified, SimplifiedOptions
+from trajudge.judges.methods.simplified import BuiltinPrompt, Simplified, SimplifiedOptions
 from trajudge.judges.model import Reply, Verdict
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
 from trajudge.trajectories.represent import MissingObservation, Representation
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncation import views
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.truncate import views
+from trajudge.util.errors import ImageUnreadable
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -25,7 +25,7 @@ from trajudge.judges.methods.telemetry_training import fit, out_of_fold
 from trajudge.judges.model import Skipped
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.model import Step, Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def run_of(*actions: str, **changes: object) -> Trajectory:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.judges.runs import png
-from trajudge.judges.prompting.pictures import ImageLimits, picture, picture_tokens
+from trajudge.judges.prompting import ImageLimits, picture, picture_tokens
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 
 def test_a_picture_that_fits_is_sent_untouched() -> None:

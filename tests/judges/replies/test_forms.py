@@ -18,12 +18,14 @@ from tests.judges.http_judging import judged_over_http
 from tests.judges.runs import GOOD, seen_run
 from tests.llm_replies import Incoming, Outgoing, answer
 from tests.llm_server import LlmServer
-from trajudge.judges.methods.browser_use.judge import parse_judgement
+from trajudge.judges.methods.browser_use import parse_judgement
 from trajudge.judges.methods.insta import parse_scores
 from trajudge.judges.methods.nnetnav import parse_reward
-from trajudge.judges.methods.universal_verifier.replies.assumed import CRITICAL_POINT
-from trajudge.judges.methods.universal_verifier.replies.critical_point import parse_critical_point
-from trajudge.judges.methods.universal_verifier.replies.verdict import parse_violation
+from trajudge.judges.methods.universal_verifier.replies import (
+    CRITICAL_POINT,
+    parse_critical_point,
+    parse_violation,
+)
 from trajudge.judges.model import Reply
 from trajudge.judges.registry import make_judge
 from trajudge.judges.replies import (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trajudge.judges.adapters.protocols.chat import read_usage
+from trajudge.judges.adapters.wire import read_usage
 from trajudge.proxy.efficiency import usage
 from trajudge.proxy.efficiency.latency import Span, split
 from trajudge.proxy.efficiency.streams import EventStream

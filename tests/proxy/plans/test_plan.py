@@ -10,7 +10,7 @@ import pytest
 
 from trajudge.eval.cli import main
 from trajudge.proxy.plans.plan import KINDS, FaultPlan, plan_mistakes, read_plan
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # One of every kind, as a user writes them.
 EVERY_KIND: list[dict[str, Any]] = [

@@ -23,7 +23,7 @@ from tests.ports import free_port
 from tests.rewards.cases import trajectory
 from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from tests.rewards.test_rewarder import calibration_file
-from trajudge.judges.engine.store.payments import read_payments
+from trajudge.judges.engine.budget import read_payments
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.serve import main
 from trajudge.trajectories.model import ImageRef

@@ -21,7 +21,7 @@ from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.rewards.watch.watched import run_name
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 WATCH = WatchConfig(audit_share=1.0)
 REJECTED = ACCEPTED.replace("Successful", "Unsuccessful")

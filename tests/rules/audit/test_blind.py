@@ -30,7 +30,7 @@ from trajudge.rules.audit.suites import suite
 from trajudge.rules.dialects import DIALECTS
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, WebArenaEvaluator, load_tasks
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SUITE = suite(DIALECTS["webarena"])
 

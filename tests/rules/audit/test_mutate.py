@@ -15,7 +15,7 @@ from tests.samples import narrow
 from tests.tables import mistakes
 from trajudge.rules.audit.mutate import main
 from trajudge.rules.verified.dataset import task_record
-from trajudge.trajectories.util.exits import OK, USAGE_ERROR
+from trajudge.util.commands import OK, USAGE_ERROR
 
 CART = {"expected": {"url": "__SHOPPING__/cart", "http_method": "POST", "post_data": {"n": "2"}}}
 LAX = {"expected": {"url": "^.*/cart.*$", "http_method": "POST"}}

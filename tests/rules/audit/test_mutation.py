@@ -6,9 +6,15 @@ from typing import Any
 
 import msgspec
 
-from trajudge.rules.audit.mutation import MOST, MutationCase, MutationReport, mutation_report
-from trajudge.rules.audit.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.audit.trace_mutators import TRACE_NEAR_MISSES
+from trajudge.rules.audit.mutation import (
+    EQUIVALENT,
+    MOST,
+    NEAR_MISSES,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+    MutationReport,
+    mutation_report,
+)
 from trajudge.rules.verdict import Assertion, Outcome, Verdict, verdict_of
 from trajudge.rules.webarena import Task, Trace, WebArenaEvaluator
 

@@ -9,9 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.audit.mutation import MutationCase
-from trajudge.rules.audit.mutators import EQUIVALENT, NEAR_MISSES
-from trajudge.rules.audit.trace_mutators import OTHER_HOST, TRACE_EQUIVALENT, TRACE_NEAR_MISSES
+from trajudge.rules.audit.mutation import (
+    EQUIVALENT,
+    NEAR_MISSES,
+    OTHER_HOST,
+    TRACE_EQUIVALENT,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+)
 from trajudge.rules.webarena import StoredPage, Trace
 
 

@@ -12,7 +12,7 @@ from trajudge.rules.audit.suites import open_tasks, suite
 from trajudge.rules.dialects import DIALECTS, detected, dialect
 from trajudge.rules.options import DIALECT_NAMES
 from trajudge.rules.verdict import Outcome
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 TASK = {"task_id": 1, "intent": "?", "eval": {"eval_types": ["string_match"]}}
 

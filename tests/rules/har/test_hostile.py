@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.verified.tasks import page, request
-from trajudge.rules.har import unpacking
-from trajudge.rules.verified.network.read import load_trace, trace_of_list
-from trajudge.rules.verified.runs.files import run_files
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules import har as unpacking
+from trajudge.rules.verified.network import load_trace, trace_of_list
+from trajudge.rules.verified.runs import run_files
+from trajudge.util.errors import UserError
 
 
 def _har(*places: str, more: str = "") -> bytes:

@@ -15,9 +15,7 @@ from tests.rules.har.recordings import NOTE, PRICES, Requests, record
 from tests.rules.verified.tasks import mutation
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.bodies import document
-from trajudge.rules.verified.network.events import Event, Trace
-from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.network import Event, Trace, document, load_trace
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

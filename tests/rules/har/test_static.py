@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from trajudge.rules.har.records import STATIC_SUFFIXES, is_static
+from trajudge.rules.har import STATIC_SUFFIXES, is_static
 
 _PIECES = st.sampled_from(
     [*STATIC_SUFFIXES, "http://", "https:", "//", "/", "a.b", ":80", "[::1]", "?", "#", ";", "%2e",

@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.rules.har.writing import (
-    RecordedRequest,
-    RecordedResponse,
-    har_document,
-    har_entry,
-    write_har,
-)
-from trajudge.rules.verified.network.bodies import document
-from trajudge.rules.verified.network.read import load_trace
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry, write_har
+from trajudge.rules.verified.network import document, load_trace
+from trajudge.util.errors import UserError
 
 REQUEST = RecordedRequest(
     method="POST",

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from trajudge.rules.verified.dataset import Task
-from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.read import trace_of_list
+from trajudge.rules.verified.network import Trace, trace_of_list
 
 SHOP = "http://shop.example:7770"
 HOSTS = {"__SHOPPING__": (SHOP,)}

@@ -15,17 +15,17 @@ import pytest
 from tests.http_thread import serving
 from tests.rules.verified.tasks import task
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.backend import (
+from trajudge.rules.verified.state import (
     RestProbe,
     SqlProbe,
     State,
     Unanswered,
+    _engine,
     ask,
     backend_assertions,
     captured,
 )
-from trajudge.rules.verified.database import _engine
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError
 
 
 class _Site(BaseHTTPRequestHandler):

@@ -25,8 +25,8 @@ from trajudge.rules.verified.browsergym import (
     attempt_folder,
 )
 from trajudge.rules.verified.dataset import Task, task_record
-from trajudge.rules.verified.network.read import load_trace
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import load_trace
+from trajudge.util.errors import UserError
 
 GREETING = {"role": "assistant", "message": "Hi! What can I help you with?"}
 ASKED = [GREETING, {"role": "user", "message": "Do it."}]

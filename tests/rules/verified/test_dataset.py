@@ -12,7 +12,7 @@ import pytest
 from tests.rules.verified.tasks import task
 from trajudge.rules.verified.dataset import load_tasks, placeholders
 from trajudge.rules.verified.subsets import subset_ids
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def _written(folder: Path, value: Any) -> Path:

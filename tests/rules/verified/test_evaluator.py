@@ -24,8 +24,7 @@ from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.read import load_trace
+from trajudge.rules.verified.network import Trace, load_trace
 
 SOUND = VerifiedEvaluator(hosts=HOSTS)
 RELEASE = VerifiedEvaluator(mode=Mode.RELEASE, hosts=HOSTS)

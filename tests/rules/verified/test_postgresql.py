@@ -10,8 +10,7 @@ import pytest
 
 from tests import postgresql
 from tests.conftest import missing
-from trajudge.rules.verified.backend import SqlProbe, captured
-from trajudge.rules.verified.database import NoRows, select
+from trajudge.rules.verified.state import NoRows, SqlProbe, captured, select
 
 TABLES = """
 create table orders (id int primary key, status text, price numeric(8, 2), paid bool, at date);

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.rules.verified.response import (
+from trajudge.rules.verified.answers import (
     ALIASES,
     MAX_ANSWER,
     RESPONSE_SCHEMA,

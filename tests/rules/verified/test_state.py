@@ -13,7 +13,7 @@ from tests.rules.verified.tasks import answer, page
 from trajudge.rules.evaluate import main as evaluate
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.probe import main as record
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 TASK = {
     "task_id": "cancel-1",

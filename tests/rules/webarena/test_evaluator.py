@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.webarena import AnswerQuestion, Run, StoredPage, Task, Trace, WebArenaEvaluator
 from trajudge.rules.webarena.evaluator import evaluate_runs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 PASS, FAIL, UNKNOWN = Outcome.PASS, Outcome.FAIL, Outcome.UNKNOWN
 SITES = {"__SHOPPING__": "http://shop.test"}

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from trajudge.rules.webarena import Run, Trace, WebArenaEvaluator, load_runs, load_tasks
 from trajudge.rules.webarena.files import unread_keys
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 TASK: dict[str, Any] = {
     "task_id": 1,

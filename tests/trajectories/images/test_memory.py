@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.images.memory import MemoryLimiter, needed
-from trajudge.trajectories.images.prepare import load_picture
+from trajudge.trajectories.images import MemoryLimiter, load_picture, needed
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 GREY, RGB, GREY_ALPHA = 0, 2, 4
 _CHANNELS = {GREY: 1, RGB: 3, GREY_ALPHA: 2}

@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.samples import examples
-from trajudge.trajectories.images import prepare
-from trajudge.trajectories.images.header import read_header
-from trajudge.trajectories.images.prepare import (
+from trajudge.trajectories import images as prepare
+from trajudge.trajectories.images import (
     EncodedImage,
     check_picture,
     is_image_file,
     load_picture,
+    read_header,
 )
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n"
 ALL = frozenset({"image/png", "image/jpeg"})

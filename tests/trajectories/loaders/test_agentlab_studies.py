@@ -20,7 +20,7 @@ from tests.trajectories.loaders import made
 from tests.trajectories.loaders.made import split
 from trajudge.trajectories.loaders import detect_kind
 from trajudge.trajectories.loaders.browsergym import detect, load
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _SECONDS = count()
 DAY = "2025-03-04"

@@ -19,7 +19,7 @@ from benchmarks import agentrewardbench_like as like
 from tests.samples import examples
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 FOLDER = f"screenshots/webarena/{like.AGENT}/webarena.1"
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 123\n"

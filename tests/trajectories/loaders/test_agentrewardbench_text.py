@@ -11,7 +11,7 @@ import pytest
 from tests.trajectories.loaders.made import judgment, only, split
 from trajudge.trajectories.loaders.agentrewardbench_text import KIND, detect, load
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, canonical_task_id
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def test_a_judgment_gives_the_whole_trajectory(tmp_path: Path) -> None:

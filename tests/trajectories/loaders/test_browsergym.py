@@ -20,7 +20,7 @@ import pytest
 from tests.trajectories.loaders.made import PNG, browsergym, only, split
 from trajudge.trajectories.loaders.browsergym import detect, load
 from trajudge.trajectories.model import ImageRef, Observation, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 NAME = "2025-01-02_03-04-05_Made_agent_on_webarena.3_5"
 

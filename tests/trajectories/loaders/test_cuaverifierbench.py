@@ -15,14 +15,14 @@ from PIL import Image
 
 from tests.trajectories.loaders.cua_made import INTERNAL, RUNS, WEB, release, run, write
 from tests.trajectories.loaders.made import PNG, split
-from trajudge.eval.data.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.eval.judge import main as judge
+from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.model import Status
 from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.loaders.cuaverifierbench import LEAKS, load
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import FINAL, NO_NEEDS, Needs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def shots(run: Trajectory) -> list[bytes | str | None]:

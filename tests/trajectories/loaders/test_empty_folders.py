@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from trajudge.trajectories.loaders import online_mind2web, webvoyager
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @pytest.mark.parametrize("loader", [online_mind2web, webvoyager])

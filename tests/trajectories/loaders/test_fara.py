@@ -11,7 +11,7 @@ from tests.trajectories.loaders.made import PNG, fara, split
 from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.loaders.fara import detect, load
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def frames(run: Trajectory) -> list[str | None]:

@@ -13,7 +13,7 @@ from benchmarks import agentrewardbench_like as like
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import KINDS, detect_kind, loader, open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture

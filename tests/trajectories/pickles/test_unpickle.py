@@ -19,14 +19,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.trajectories.pickles.objects import (
+from trajudge.trajectories.pickles import (
     BadPickle,
     PickledObject,
     UnsafePickle,
+    loads,
     mapping,
     number,
+    read_pickle,
 )
-from trajudge.trajectories.pickles.unpickle import loads, read_pickle
 
 PLAIN = st.recursive(
     st.none()

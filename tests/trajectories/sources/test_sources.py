@@ -10,9 +10,9 @@ import pytest
 from tests.screens import one_screen
 from trajudge.annotations import KINDS as LABEL_KINDS
 from trajudge.eval.cli import main
+from trajudge.trajectories import sources as register
 from trajudge.trajectories.loaders import KINDS
-from trajudge.trajectories.sources import register
-from trajudge.trajectories.sources.register import check_redistribution, source_cards
+from trajudge.trajectories.sources import check_redistribution, source_cards
 
 
 def test_every_set_that_is_read_or_comes_first_has_a_card_with_a_licence() -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.atomic import (
+from trajudge.util.errors import UserError
+from trajudge.util.files import (
     check_file,
     check_folder,
     make_folder,
@@ -18,7 +19,6 @@ from trajudge.trajectories.util.atomic import (
     save_bytes,
     write_bytes,
 )
-from trajudge.trajectories.util.errors import UserError
 
 
 def test_an_earlier_file_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_link_is_written_through(tmp_path: Path) -> None:
 def test_what_was_printed_stands_before_what_is_saved_to_standard_output() -> None:
     code = (
         "from pathlib import Path\n"
-        "from trajudge.trajectories.util.atomic import save_bytes\n"
+        "from trajudge.util.files import save_bytes\n"
         "print('printed')\n"
         "save_bytes(Path('/dev/stdout'), b'saved')\n"
     )

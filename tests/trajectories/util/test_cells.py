@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wcwidth import wcswidth
 
 from tests.samples import examples
-from trajudge.trajectories.util.layout.cells import broken, cells, elided, padded
+from trajudge.util.terminal import broken, cells, elided, padded
 
 FAMILY = "\U0001f469\u200d\U0001f469\u200d\U0001f467"
 THUMB = "\U0001f44d\U0001f3fd"

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError
 
 
 @pytest.mark.parametrize("error", [UserError("mend it"), MissingExtra("x", "y", "z")])

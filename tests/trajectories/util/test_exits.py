@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.errors import MissingExtra, UserError, naming
-from trajudge.trajectories.util.exits import (
+from trajudge.util.commands import (
     BROKEN_PIPE,
     INTERRUPTED,
     OK,
@@ -17,6 +16,7 @@ from trajudge.trajectories.util.exits import (
     saved_behind_output,
     user_errors,
 )
+from trajudge.util.errors import MissingExtra, UserError, naming
 
 
 def raises(error: BaseException) -> int:

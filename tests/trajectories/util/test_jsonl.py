@@ -13,8 +13,8 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from tests.samples import examples
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.util.errors import UserError
+from trajudge.util.jsonl import read_lines
 
 _PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

@@ -8,7 +8,7 @@ from wcwidth import wcswidth
 
 from tests.samples import examples
 from tests.screens import on_one_line
-from trajudge.trajectories.util.layout.lines import stacked, wrapped
+from trajudge.util.tables import stacked, wrapped
 
 RATE = "83.0 [74.4, 89.2]"
 PLACES = [f"Benchmark{n} [95 %]" for n in range(9)]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.trajectories.util.local import pinned
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+from trajudge.util import machine as pinned
+from trajudge.util.machine import NoEnvironment, PinnedPackage
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 SHOWS = """
-from trajudge.trajectories.util.progress import progress_bar
+from trajudge.util.terminal import progress_bar
 with progress_bar() as show:
     for done in range(1, 4):
         show("runs", done, 3)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.samples import examples
-from trajudge.trajectories.util.python_json import decode, repaired
+from trajudge.util.jsonl import decode, repaired
 
 ANY = msgspec.json.Decoder(Any)
 _PARTS = ["NaN", "-Infinity", '"', "\\", "\\ud83d", "\ud83d", "\ude00", "\U0001f600", ", ", ": "]

@@ -7,7 +7,7 @@ from io import StringIO
 
 import pytest
 
-from trajudge.trajectories.util.tables import FORMATS, Table, render
+from trajudge.util.tables import FORMATS, Table, render
 
 TABLE = Table(
     "Title",

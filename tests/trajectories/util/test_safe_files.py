@@ -12,7 +12,7 @@ from huggingface_hub import hf_hub_download
 
 from tests.hub_server import REPO, Hub, serve
 from tests.tables import table
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular, read_regular
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular, read_regular
 
 SPARSE = 10 * 2**30
 

@@ -4,14 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.trajectories.util.tables import (
-    columns,
-    first_warnings,
-    fitted,
-    folded,
-    screen_width,
-)
-from trajudge.trajectories.util.terminal import listed
+from trajudge.util.tables import columns, first_warnings, fitted, folded, screen_width
+from trajudge.util.terminal import listed
 
 
 def test_the_width_is_that_of_columns_but_at_most_a_hundred(

@@ -8,7 +8,7 @@ from wcwidth import wcswidth
 
 from tests.samples import examples
 from tests.screens import on_one_line, one_screen
-from trajudge.trajectories.util.tables import Table, columns, first_screen, folded
+from trajudge.util.tables import Table, columns, first_screen, folded
 
 LONG = "judge-" + "of-a-long-name-" * 12 + "end"
 

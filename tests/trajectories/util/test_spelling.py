@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.trajectories.util.errors import did_you_mean
+from trajudge.util.errors import did_you_mean
 
 KNOWN = ["gpt-4o", "gpt-4o-mini", "gemini/gemini-2.5-pro", "claude-sonnet-4-5", "Qwen/Qwen3-8B"]
 

@@ -6,7 +6,7 @@ from io import StringIO
 
 from rich.console import Console
 
-from trajudge.trajectories.util.layout.drawn import Column, terminal_table
+from trajudge.util.tables import Column, terminal_table
 
 COLUMNS = [Column("agent", folded=True), Column("rate", figures=True)]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import table
-from trajudge.trajectories.util.terminal import count_of, listed, one_line
+from trajudge.util.terminal import count_of, listed, one_line
 
 
 @pytest.mark.parametrize(

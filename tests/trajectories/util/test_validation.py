@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.validation import first_error
 
 
 class Bounded(BaseModel):

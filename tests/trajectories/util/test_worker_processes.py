@@ -13,14 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import wait_until
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.worker_processes import worked_on
+from trajudge.util.errors import UserError
+from trajudge.util.machine import worked_on
 
 PROGRAM = """
 import time
 from pathlib import Path
 from tests.trajectories.util.test_worker_processes import noted
-from trajudge.trajectories.util.local.worker_processes import worked_on
+from trajudge.util.machine import worked_on
 
 if __name__ == "__main__":
     list(worked_on(noted, [Path("a"), Path("b")], 2))

@@ -26,9 +26,8 @@ from trajudge.annotations.labelling.records import (
     StoredItem,
 )
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import check_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_regular, make_folder
 
 FILE = "labels.sqlite"
 VERSION = 1

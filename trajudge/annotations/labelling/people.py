@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from trajudge.annotations.labelling.database import LabelStore
 from trajudge.annotations.labelling.records import Person, PersonRole
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 NAME_LIMIT = 100
 _COST = 2**14

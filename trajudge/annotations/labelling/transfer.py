@@ -32,7 +32,7 @@ from trajudge.annotations.labelling.records import (
 )
 from trajudge.annotations.labelling.submissions import answers_payload
 from trajudge.annotations.model import Annotation, Role
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
+from trajudge.util.files import make_folder, write_bytes
 
 Stage = Literal["blind", "informed"]
 

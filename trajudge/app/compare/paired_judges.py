@@ -10,31 +10,30 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from trajudge.app.compare.query import CompareQuery
-from trajudge.eval.comparison.two_by_two import (
+from trajudge.eval.reporting.sentences import FAILED
+from trajudge.eval.runs.outputs import missing_policy
+from trajudge.eval.scoring.comparison import (
     PairedCounts,
     compared_observations,
     on_the_same,
     paired_counts,
 )
-from trajudge.eval.data.index.columns import (
+from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
+from trajudge.eval.scoring.records import Missing
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.table import (
     UNKNOWN,
     VERDICTS,
     JudgmentColumnsBuilder,
+    JudgmentFields,
+    KeyColumns,
     last_of_each,
 )
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
-from trajudge.eval.data.index.lines import JudgmentFields
-from trajudge.eval.reporting.caveats import FAILED
-from trajudge.eval.runs.outputs import missing_policy
-from trajudge.eval.scoring.observations import Observations, Predictions
-from trajudge.eval.scoring.records import Missing
-from trajudge.eval.scoring.reference import ReferenceLabels
 from trajudge.judges.model import Status
-from trajudge.judges.training_set import key_hash
+from trajudge.judges.registry import key_hash
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.stored_lines import KeyFields
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.trajectories.store import KeyFields
+from trajudge.util.terminal import count_of
 
 _KEPT = 16  # tables: each names up to all trajectories
 _JUDGED = """

@@ -9,8 +9,7 @@ import orjson
 
 from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.links import address
-from trajudge.eval.data.run_index.fields import Clause
-from trajudge.eval.data.run_index.filters import Filter
+from trajudge.eval.store.queries import Clause, Filter
 
 PRESETS = {
     "": "all trajectories",

@@ -17,13 +17,13 @@ from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.library import OpenedTrajectory, TrajectoryAbsent, TrajectoryLibrary
 from trajudge.app.trajectories.overview import GoalPicture, goal_pictures
 from trajudge.app.trajectories.verdicts import TrajectoryVerdicts, verdicts_on
-from trajudge.eval.data.run_folder import record_path
-from trajudge.eval.data.run_index.listing import judgments_beside, parse_sorting
+from trajudge.eval.store.queries import judgments_beside, parse_sorting
+from trajudge.eval.store.run_folder import record_path
 from trajudge.judges.model import Call, Judgment, Picture, Text
 from trajudge.trajectories.model import ImageRef, Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import ImageUnreadable, UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.util.errors import ImageUnreadable, UserError
+from trajudge.util.files import UnsafeFile, read_regular
 
 _MOST_RECORD = 2 * 2**20
 

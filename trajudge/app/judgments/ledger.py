@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import orjson
 
-from trajudge.eval.data.call_log import CALLS
+from trajudge.eval.store.run_folder import CALLS
 from trajudge.judges.model import Call
-from trajudge.trajectories.util.safe_files import UnsafeFile, open_regular
+from trajudge.util.files import UnsafeFile, open_regular
 
 
 class CallTime(NamedTuple):

@@ -18,13 +18,12 @@ from trajudge.app.judgments.settings import (
     asked_model,
     remake,
 )
-from trajudge.judges.client import CallArgs, NotRecorded, ReplayClient
-from trajudge.judges.judging import FAILURES
+from trajudge.judges.judging import FAILURES, CallArgs, NotRecorded, ReplayClient
 from trajudge.judges.methods.composed import PanelMember
 from trajudge.judges.model import Call, Judgment, Message, Reply, Request, Text, Verdict
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 Sameness = Literal["same", "differs", "cannot be rebuilt"]
 

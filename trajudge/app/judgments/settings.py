@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.judges.calls.image_limits import image_limits
+from trajudge.judges.calls.handle import image_limits
 from trajudge.judges.methods.composed import Members, PanelMember, panel_members
 from trajudge.judges.model import Judge
 from trajudge.judges.models.capabilities import capability
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 Manifest = Mapping[str, Any]
 

@@ -35,7 +35,7 @@ from trajudge.app.trajectories.content import (
     step_request,
 )
 from trajudge.app.trajectories.library import TrajectoryAbsent
-from trajudge.eval.audit.rule_texts import RuleText, rule_text
+from trajudge.eval.audit.audit import RuleText, rule_text
 
 RULINGS = {"rule_wrong": "rule wrong", "rule_right": "rule right", "task_broken": "task broken"}
 _PARTS = ("queue", "audit")

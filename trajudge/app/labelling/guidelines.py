@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.files import read_regular
 
 FILE = "guidelines.md"
 _LONGEST = 200_000

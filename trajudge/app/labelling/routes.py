@@ -27,7 +27,7 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.routes import routes as trajectory_routes
-from trajudge.eval.audit.rule_texts import RuleText
+from trajudge.eval.audit.audit import RuleText
 
 _MOST = 2**53
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

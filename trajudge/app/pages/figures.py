@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.reporting.formatting import with_limits
 from trajudge.eval.reporting.plots import score_bins, threshold_curve
+from trajudge.eval.reporting.sentences import with_limits
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import Rate, Score
 

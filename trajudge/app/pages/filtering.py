@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from trajudge.eval.data.run_index.fields import FilterError
-from trajudge.eval.data.run_index.filters import Filter, parse_filter
+from trajudge.eval.store.queries import Filter, FilterError, parse_filter
 
 
 class AskedFilter(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from trajudge.annotations.model import Annotation
-from trajudge.eval.data.sources import Source, judgments_of
 from trajudge.eval.scoring.observations import Observations, answered, one_per_trajectory
 from trajudge.eval.scoring.records import Label
+from trajudge.eval.sources import Source, judgments_of
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 

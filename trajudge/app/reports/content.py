@@ -20,13 +20,11 @@ from trajudge.app.reports.views import (
     overall_scores,
     run_card,
 )
-from trajudge.eval.data.sources import Source
 from trajudge.eval.data.task_goals import task_units
-from trajudge.eval.process.question import question_of
-from trajudge.eval.reporting.caveats import notes, warnings_of
-from trajudge.eval.reporting.finding import finding
+from trajudge.eval.process import question_of
+from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables
-from trajudge.eval.rescoring.sources import (
+from trajudge.eval.rescoring import (
     beside_baselines,
     observed_verdicts,
     read_sources,
@@ -35,9 +33,10 @@ from trajudge.eval.rescoring.sources import (
     warn_of_strangers,
 )
 from trajudge.eval.scoring.records import Label, ScoreReport
+from trajudge.eval.sources import Source
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.sources.register import SourceCard
-from trajudge.trajectories.util.tables import Table, shown
+from trajudge.trajectories.sources import SourceCard
+from trajudge.util.tables import Table, shown
 
 REDACTED = "[redacted]"
 _URL = re.compile(r"\b(?:https?|ftp|file|wss?)://[^\s\"'<>]+|\bwww\.[^\s\"'<>]+", re.IGNORECASE)

@@ -19,8 +19,8 @@ from trajudge.app.reports.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.errors import ImageUnreadable, UserError
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.errors import ImageUnreadable, UserError
+from trajudge.util.jsonl import without_surrogates
 
 FORMAT = 1
 # A data URL beside its tag, in bytes.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from trajudge.eval.data.inputs import open_recorded
+from trajudge.eval.store.inputs import open_recorded
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import FINAL, Needs
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 LAST_ACTIONS = 3
 _NEEDS = Needs(screenshots=FINAL, answer=True, goal_images=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from trajudge.eval.reporting.score_options import scored_options
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, positive, whole
+from trajudge.eval.score import scored_options
+from trajudge.util.commands import OptionAdder, TextParser, positive, whole
 
 _DESCRIPTION = """\
 Write one HTML file about runs: the judges' precision with intervals, figures, comparisons, and the

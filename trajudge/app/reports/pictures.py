@@ -9,10 +9,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.trajectories.images.prepare import load_picture
+from trajudge.trajectories.images import load_picture
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import write_bytes
 
 WIDTH, HEIGHT, QUALITY = 900, 1_400, 60
 """Pixels at most, and WebP's quality from 0 to 100."""

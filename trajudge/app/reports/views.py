@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.app.pages.figures import IntervalBar, interval_bar
-from trajudge.eval.data.run_folder import read_manifest
-from trajudge.eval.reporting.caveats import shown_benchmarks
-from trajudge.eval.reporting.finding import ordered_judges
-from trajudge.eval.reporting.formatting import (
+from trajudge.eval.reporting.sentences import (
     benchmark_name,
+    ordered_judges,
     percent,
     precision_cell,
     rate_cell,
+    shown_benchmarks,
 )
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Score, ScoreReport
+from trajudge.eval.store.run_folder import read_manifest
 from trajudge.trajectories.loaders import parse_source
-from trajudge.trajectories.sources.register import SourceCard, card_of_kind
-from trajudge.trajectories.util.errors import UserError
+from trajudge.trajectories.sources import SourceCard, card_of_kind
+from trajudge.util.errors import UserError
 
 RULE, BASELINE = "rule-based", "baseline"
 

@@ -6,10 +6,10 @@ from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
 from trajudge.app.reports.settings import ReportConfig
-from trajudge.trajectories.util.atomic import check_file, make_folder, save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.gc_pause import collection_paused
-from trajudge.trajectories.util.tables import first_screen, fitted, screen_width
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_file, make_folder, save_bytes
+from trajudge.util.machine import collection_paused
+from trajudge.util.tables import first_screen, fitted, screen_width
 
 
 def write_report(config: ReportConfig) -> str:

@@ -13,17 +13,13 @@ from trajudge.app.runs.scored import SHARE
 from trajudge.app.runs.scoring import is_large
 from trajudge.app.server.processes import in_process
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.call_log import CALLS
-from trajudge.eval.data.index.cache_place import FileIdentity, identity_of
-from trajudge.eval.data.index.call_ledger import PAYMENTS
-from trajudge.eval.data.run_folder import COST, JUDGMENTS
-from trajudge.eval.data.sources import read_last_judgments
-from trajudge.eval.reporting.costs import RunCost, known_dollars
-from trajudge.eval.scoring.compute import by_judge
-from trajudge.eval.scoring.paid_beside import paid_beside
-from trajudge.eval.scoring.usage import judge_usage
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.eval.reporting.sentences import RunCost, known_dollars
+from trajudge.eval.scoring.compute import by_judge, judge_usage, paid_beside
+from trajudge.eval.sources import read_last_judgments
+from trajudge.eval.store.run_folder import CALLS, COST, JUDGMENTS
+from trajudge.eval.store.table import PAYMENTS, FileIdentity, identity_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular
 
 _FILES = (JUDGMENTS, CALLS, PAYMENTS)
 

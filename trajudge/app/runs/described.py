@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from trajudge.app.reports.evidence import on_this_machine
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.run_index.trajectories import Described, undescribed
+from trajudge.eval.store.run_index import Described, undescribed
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _NEEDS = Needs(answer=True)
 READING = "Goals and steps of the trajectories are still being read."

@@ -13,14 +13,11 @@ import orjson
 from trajudge.app.runs.costs import ListedCost
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.folder_lock import LOCK
-from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.reporting.costs import LEAST_SHOWN
-from trajudge.eval.reporting.formatting import UNDEFINED, with_limits
+from trajudge.eval.reporting.sentences import LEAST_SHOWN, UNDEFINED, with_limits
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
-from trajudge.trajectories.util.errors import UserError, did_you_mean
-from trajudge.trajectories.util.file_lock import is_locked
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.eval.store.run_folder import JUDGMENTS, LOCK
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.files import is_locked, read_regular
 
 RESULTS = "results.json"
 _LARGEST = 50_000_000  # bytes of results that are read for the list

@@ -7,16 +7,16 @@ from typing import NamedTuple
 from trajudge.app.pages.figures import IntervalBar, interval_bar
 from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.server.links import address
-from trajudge.eval.data.run_index.filters import Filter, FilterTerm
-from trajudge.eval.reporting.finding import ordered_judges
-from trajudge.eval.reporting.formatting import (
+from trajudge.eval.reporting.sentences import (
     benchmark_name,
     coefficient_cell,
+    ordered_judges,
     percent,
     precision_cell,
     rate_cell,
 )
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Coverage, Score, ScoreReport
+from trajudge.eval.store.queries import Filter, FilterTerm
 from trajudge.judges.model import Status
 
 RULE = "rule-based"

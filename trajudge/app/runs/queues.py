@@ -24,7 +24,7 @@ from trajudge.eval.labelling.building import write_queue
 from trajudge.eval.labelling.chosen import chosen_keys, plan_chosen
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _MOST_LISTED = 50

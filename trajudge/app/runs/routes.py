@@ -33,13 +33,10 @@ from trajudge.app.server.pages import json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import OpenedRun, Workspace, workspace_of
-from trajudge.eval.data.run_index.fields import FIELDS
-from trajudge.eval.data.run_index.listing import SORTS
-from trajudge.eval.reporting.caveats import notes, warnings_of
-from trajudge.eval.reporting.costs import cost_sentence
-from trajudge.eval.reporting.finding import finding
 from trajudge.eval.reporting.results import results_json
+from trajudge.eval.reporting.sentences import cost_sentence, finding, notes, warnings_of
 from trajudge.eval.scoring.records import LABEL_TITLES
+from trajudge.eval.store.queries import FIELDS, SORTS
 
 # Seconds that a page waits for scores, and for costs, before it shows what is there.
 _PATIENCE = 1.0

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from trajudge.app.runs.scoring import ScoredRun, score_run
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.index.cache_place import FileIdentity
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.table import FileIdentity
+from trajudge.util.errors import UserError
 
 # A run that is being judged changes all the time: scoring it takes at most this share of the time.
 SHARE = 0.1

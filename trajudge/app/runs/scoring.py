@@ -8,12 +8,12 @@ from typing import NamedTuple
 from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.views import overall_scores
 from trajudge.app.server.processes import in_process
-from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.process.question import question_of
-from trajudge.eval.rescoring.sources import observed_verdicts, read_sources, score_source
+from trajudge.eval.process import question_of
+from trajudge.eval.rescoring import observed_verdicts, read_sources, score_source
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.records import Label, ScoreReport
-from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.eval.store.run_folder import JUDGMENTS
+from trajudge.util.machine import collection_paused
 
 LARGE = 20_000_000
 """Bytes of judgments from which on a process of its own is worth its start."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.run_index.schema import HEAD
-from trajudge.eval.data.run_index.words import words_read
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.run_index import HEAD, words_read
+from trajudge.util.errors import UserError
 
 MOST = 100_000
 """Judgments of a run that are read without being told to."""

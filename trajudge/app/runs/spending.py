@@ -10,7 +10,7 @@ import numpy as np
 
 from trajudge.app.runs.overview import table_link
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.index.cache_place import FileIdentity
+from trajudge.eval.store.table import FileIdentity
 
 _SHOWN = 5
 _SECONDS = 30.0  # that reading it may take

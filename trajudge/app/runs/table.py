@@ -12,10 +12,10 @@ from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.links import address, trajectory_link
 from trajudge.app.server.workspace import OpenedRun
-from trajudge.eval.data.run_index.filters import Filter
-from trajudge.eval.data.run_index.listing import (
+from trajudge.eval.store.queries import (
     MOST,
     PAGE,
+    Filter,
     JudgmentPage,
     JudgmentRow,
     Sorting,

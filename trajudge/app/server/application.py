@@ -34,7 +34,7 @@ from trajudge.app.server.security.sessions import (
 )
 from trajudge.app.server.static_files import static_routes
 from trajudge.app.server.workspace import Workspace
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # Requests of one session in so many seconds: more than a person causes, fewer than a script gone
 # wrong.

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.annotations import open_labels, parse_labels
-from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.store.inputs import open_spec
 from trajudge.trajectories.goals import read_goals, split_goals
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.util.atomic import check_folder
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_folder
 
 
 def check_data(specs: Sequence[str]) -> None:

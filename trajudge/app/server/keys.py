@@ -7,8 +7,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from trajudge.trajectories.util.errors import UserError, did_you_mean
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular, text_of
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.files import UnsafeFile, read_regular, text_of
 
 KEYS: Mapping[str, str] = {
     "?": "help",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from urllib.parse import quote, unquote, urlencode
 
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.surrogates import without_surrogates
+from trajudge.util.jsonl import without_surrogates
 
 _MARK = "~"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajudge.trajectories.util.options import OptionAdder, port
+from trajudge.util.commands import OptionAdder, port
 
 
 def shown_options(parser: Any) -> None:
@@ -36,8 +36,7 @@ def server_options(group: Any) -> None:
     )
     add.switch(
         "--no-token",
-        "ask for no token: whoever uses this machine may open the pages (only with an address that "
-        "others cannot reach)",
+        "ask for no token (only with an address that others cannot reach)",
     )
     add.file("--keys", "TOML file that gives pages other keys")
     add.repeated(

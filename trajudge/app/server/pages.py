@@ -14,8 +14,8 @@ from trajudge.app.pages.templates import templates
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.security.guard import read_form
 from trajudge.app.server.static_files import static_address
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
 
 MAX_FIELD = 20_000
 """Characters of one field of a form."""

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import TypeVar, TypeVarTuple
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 Arguments = TypeVarTuple("Arguments")
 T = TypeVar("T")

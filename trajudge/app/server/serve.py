@@ -22,8 +22,8 @@ from trajudge.app.server.settings import (
     own_hosts,
 )
 from trajudge.app.server.workspace import Workspace
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import is_loopback
+from trajudge.util.errors import UserError
+from trajudge.util.machine import is_loopback
 
 # How this machine reaches what listens on all of its addresses.
 LOCAL = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104 - compared, not listened on

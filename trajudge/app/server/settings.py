@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import is_loopback, own_addresses, own_names
+from trajudge.util.errors import UserError
+from trajudge.util.machine import is_loopback, own_addresses, own_names
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 

@@ -11,11 +11,11 @@ from typing import Any
 from starlette.requests import Request
 
 from trajudge.app.server.problems import PageError
-from trajudge.eval.data.run_folder import JUDGMENTS, MANIFEST, read_manifest
-from trajudge.eval.data.run_index.combined import CombinedIndex
-from trajudge.eval.data.run_index.index import RunIndex
+from trajudge.eval.store.queries import CombinedIndex
+from trajudge.eval.store.run_folder import JUDGMENTS, MANIFEST, read_manifest
+from trajudge.eval.store.run_index import RunIndex
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # Choices of runs that are compared at a time; each takes a temporary file.
 _MOST_COMBINED = 4

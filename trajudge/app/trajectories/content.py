@@ -34,7 +34,7 @@ from trajudge.app.trajectories.tree_view import (
     folded_tree,
 )
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util import python_json
+from trajudge.util import jsonl as python_json
 
 _RANGE = re.compile(r"(\d{1,6})-(\d{1,6})")
 _LONGEST = 200

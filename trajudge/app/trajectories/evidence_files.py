@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.util.files import DataFolder, UnsafeFile
 
 MAX_BYTES = 64 * 2**20
 MAX_REQUESTS = 2_000

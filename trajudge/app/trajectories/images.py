@@ -16,14 +16,18 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from trajudge.trajectories.images.header import read_header
-from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
-from trajudge.trajectories.images.prepare import MAX_FILE_BYTES, EncodedImage, load_picture
+from trajudge.trajectories.images import (
+    MAX_FILE_BYTES,
+    MEMORY_LIMITER,
+    EncodedImage,
+    load_picture,
+    needed,
+    read_header,
+)
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import ImageUnreadable
-from trajudge.trajectories.util.local.cache import cache_folder
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, read_regular
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import DataFolder, UnsafeFile, read_regular, write_bytes
+from trajudge.util.machine import cache_folder
 
 WIDTHS = (256, 640)
 """Widths of thumbnails, in pixels; a very long page is cut to one and a half times its width."""

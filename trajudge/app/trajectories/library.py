@@ -13,16 +13,16 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
-from trajudge.eval.data.index.cache_place import FileIdentity, identity_of
-from trajudge.eval.data.inputs import open_recorded, open_spec
+from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.table import FileIdentity, identity_of
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import split_goals
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.stored_lines import StoredPosition, read_at, stored_positions
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.trajectories.store import StoredPosition, read_at, stored_positions
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
+from trajudge.util.terminal import one_line
 
 MOST_OPEN = 8
 """Trajectories that stay in memory."""

@@ -10,8 +10,8 @@ from trajudge.app.trajectories.actions import ActionParts, action_parts
 from trajudge.app.trajectories.images import ImageShelf, KnownImage
 from trajudge.app.trajectories.trees import parse_tree
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
-from trajudge.trajectories.util.errors import ImageUnreadable
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import DataFolder
 
 _IDS = re.compile(r"\[[^\]\s]{1,60}\] ")
 _LINE = 300

@@ -6,8 +6,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.app.trajectories.images import ImageShelf, KnownImage, UnknownImage
-from trajudge.trajectories.images.memory import MEMORY_LIMITER, needed
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.images import MEMORY_LIMITER, needed
+from trajudge.util.errors import ImageUnreadable
 
 if TYPE_CHECKING:
     from PIL.Image import Image

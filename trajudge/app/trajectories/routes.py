@@ -27,7 +27,7 @@ from trajudge.app.trajectories.library import TrajectoryAbsent
 from trajudge.app.trajectories.pixels import difference_picture
 from trajudge.app.trajectories.verdicts import verdicts_on
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
 
 _HASH = re.compile(r"[0-9a-f]{64}")
 _FOR_EVER = "private, immutable, max-age=31536000"

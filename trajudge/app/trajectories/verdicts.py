@@ -8,7 +8,7 @@ from typing import NamedTuple
 from trajudge.app.server.links import address
 from trajudge.app.server.workspace import Workspace
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _MOST = 200
 

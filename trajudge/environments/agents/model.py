@@ -17,16 +17,15 @@ from trajudge.environments.agents.protocol import GaveUp, Job, NotPlayed
 from trajudge.environments.chromium.action_syntax import SIGNATURES, BadAction, Parameter, parse
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.model import Message, Picture, Reply, Text
-from trajudge.judges.prompting.pictures import picture, picture_tokens
-from trajudge.judges.prompting.truncated_prompts import budget_after_overflow
+from trajudge.judges.prompting import budget_after_overflow, picture, picture_tokens
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.thoughts import without_thoughts
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncation import TruncatedView as Shown
-from trajudge.trajectories.truncation import views
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.trajectories.truncate import TruncatedView as Shown
+from trajudge.trajectories.truncate import views
+from trajudge.util.errors import ImageUnreadable
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import AgentObservation

@@ -17,7 +17,7 @@ from trajudge.judges.adapters.errors import CallFailed, ContextOverflow, Refused
 from trajudge.judges.engine import BudgetSpent, EngineClient
 from trajudge.judges.model import Message, Reply
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trajudge.trajectories.util.options import make_settings
+from trajudge.util.commands import make_settings
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle

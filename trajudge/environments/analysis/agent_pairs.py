@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 
 from trajudge.environments.analysis.outcomes import RunOutcome, tree
-from trajudge.eval.stats.suites.regret import Halves, expected_regret
+from trajudge.stats.suites import Halves, expected_regret
 
 
 def selection_regret(agents: Mapping[str, Sequence[RunOutcome]], seed: int) -> dict[str, list[Any]]:

@@ -12,16 +12,15 @@ import numpy as np
 from trajudge.environments.analysis.agent_pairs import selection_regret
 from trajudge.environments.analysis.outcomes import AXES, DIMENSIONS, RunOutcome, tree
 from trajudge.environments.model.case import Case
-from trajudge.eval.stats.interval import Interval
-from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
-from trajudge.eval.stats.suites.hierarchical import (
+from trajudge.stats.intervals import Interval, clustered_limits
+from trajudge.stats.suites import (
     CLUSTERED,
+    Tree,
+    cluster_t_interval,
     clustered_success,
     hierarchical_bootstrap,
+    mad_decomposition,
 )
-from trajudge.eval.stats.suites.sensitivity import mad_decomposition
-from trajudge.eval.stats.suites.tree import Tree
 
 _NO_WIDTH = 1e-9  # of a share: what rounding may leave between two equal limits
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from trajudge.environments.analysis.agent_results import NONE, groups, percent
 from trajudge.rules.output import first
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.util.tables import Table, first_screen
 
 _PAIRS = "Choosing an agent on half of the data (%)"
 _PAIRS_HEAD = (

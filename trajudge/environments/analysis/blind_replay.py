@@ -11,8 +11,8 @@ from trajudge.environments.agents.script import ORACLE
 from trajudge.environments.checks.variation import AXES, Axis, axis_neighbours
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
-from trajudge.trajectories.util.tables import Table
+from trajudge.stats.intervals import clustered_limits
+from trajudge.util.tables import Table
 
 CONDITIONS: dict[str, tuple[Axis, ...]] = {
     "same run": (),

@@ -10,11 +10,11 @@ import numpy as np
 
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import Case, read_cases
-from trajudge.eval.stats.suites.tree import Tree, tree_from_rollouts
+from trajudge.stats.suites import Tree, tree_from_rollouts
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.folders import refuse_repeated
+from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
 
 LABELS = "labels.jsonl"
 AXES = ("instance", "profile", "theme", "ui")

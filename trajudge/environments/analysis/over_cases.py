@@ -8,8 +8,8 @@ from typing import TypeVar
 from trajudge.environments.agents.protocol import NotPlayed
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import Recorder, open_recorder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.progress import progress_bar
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import progress_bar
 
 T = TypeVar("T")
 

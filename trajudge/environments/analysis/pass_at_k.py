@@ -12,7 +12,7 @@ from trajudge.environments.agents.replay import REPLAYER, ReplayAgent
 from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.eval.stats.suites.pass_at_k import pass_at_k
+from trajudge.stats.suites import pass_at_k
 
 # Of the scripted agents the one whose success is a matter of chance.
 WANDERER = next(name for name, behaviour in AGENTS.items() if behaviour is Behaviour.LOOPS)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from trajudge.trajectories.plugins import Door
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.environments.model.spec import App, Domain

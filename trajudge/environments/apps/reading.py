@@ -16,8 +16,8 @@ from pydantic import Field, ValidationError
 from trajudge.environments.model.spec import App, Domain
 from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import MISTAKES, reason
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.validation import first_error
 
 _PARTS = ("schema", "pages", "operations", "scenarios")
 

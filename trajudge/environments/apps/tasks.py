@@ -24,7 +24,7 @@ from trajudge.environments.model.spec import (
     Slot,
 )
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.safe_files import read_text
+from trajudge.util.files import read_text
 
 Plan = Callable[[Bound], Sequence[PlanStep]]
 Slots = Mapping[str, Slot]

@@ -20,8 +20,8 @@ from trajudge.environments.chromium.process import FLAGS, ChromiumProcess
 from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.scripts import ONE_TAB
 from trajudge.environments.chromium.tab import Settings, Tab
-from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.local.chromium import CHROMIUMS, installed_chromium
+from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.machine import CHROMIUMS, installed_chromium
 
 if TYPE_CHECKING:
     from playwright.async_api import Playwright

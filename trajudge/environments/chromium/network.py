@@ -1,4 +1,4 @@
-"""What a run sent and received, heard from the browser and written as HAR (``rules.har.writing``).
+"""What a run sent and received, heard from the browser and written as HAR (``rules.har``).
 
 Entries stand in the order in which they were sent. Cookies and credentials are left out, and so
 are icons of the tab, which the browser asks for when it likes.
@@ -13,12 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from trajudge.rules.har.writing import (
-    RecordedRequest,
-    RecordedResponse,
-    har_document,
-    har_entry,
-)
+from trajudge.rules.har import RecordedRequest, RecordedResponse, har_document, har_entry
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium.protocol import ProtocolSession

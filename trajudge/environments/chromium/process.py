@@ -23,8 +23,8 @@ from typing import IO, TYPE_CHECKING
 from aiohttp import web
 
 from trajudge.environments.chromium.protocol import CLOSED, Incoming, Protocol, ProtocolError
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular
 
 if TYPE_CHECKING:
     from playwright.async_api import Browser as Chromium

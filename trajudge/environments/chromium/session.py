@@ -25,8 +25,8 @@ from trajudge.environments.chromium.parity import browsergym_text
 from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
 from trajudge.trajectories.model import ImageRef, Observation
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 NOW = "2026-03-02T10:00:00Z"
 VIEWPORT = (1024, 768)

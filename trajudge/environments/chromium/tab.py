@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trajudge.environments.chromium.network import NetworkTrace
 from trajudge.environments.chromium.protocol import Protocol, ProtocolError, ProtocolSession
 from trajudge.environments.chromium.scripts import FORGET
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
     from playwright.async_api import BrowserContext, ConsoleMessage, Page

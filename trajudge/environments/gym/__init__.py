@@ -7,7 +7,7 @@ Raises MissingExtra without the extra ``gym``.
 
 from importlib.util import find_spec
 
-from trajudge.trajectories.util.errors import MissingExtra
+from trajudge.util.errors import MissingExtra
 
 if find_spec("gymnasium") is None:
     raise MissingExtra("gymnasium", "gym", "the environment")

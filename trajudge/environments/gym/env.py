@@ -23,7 +23,7 @@ from trajudge.environments.model.case import Case, read_cases
 from trajudge.environments.recording.episode import VIEWPORT, Episode, Viewport
 from trajudge.environments.recording.recorder import raise_mistake
 from trajudge.prompts.render import sendable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 MOST_TEXT = 2**22
 """Characters of a page's tree at most."""

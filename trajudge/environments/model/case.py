@@ -13,10 +13,9 @@ from pydantic import ValidationError
 
 from trajudge.environments.model.config import Config
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.validation import first_error
 
 Vector = tuple[int, int, int, int, int, int, int]
 

@@ -14,8 +14,8 @@ import yaml
 
 from trajudge.environments.model.state import AppState
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import NotUtf8, read_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import NotUtf8, read_text
 
 # Where users of each application write freely: table and column.
 USER_CONTENT = {

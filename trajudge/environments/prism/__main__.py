@@ -15,12 +15,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.environments.options import add_seed
-from trajudge.trajectories.util.exits import FAILURES, OK, Parser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, case_count
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    Parser,
+    case_count,
+    command,
+    saved_behind_output,
+)
 
 if TYPE_CHECKING:
     from trajudge.environments.prism.report import Graded
-    from trajudge.trajectories.util.tables import Table
+    from trajudge.util.tables import Table
 
 
 def parser() -> argparse.ArgumentParser:
@@ -35,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _table(name: str, graded: Sequence[Graded]) -> Table:
-    from trajudge.trajectories.util.tables import Table  # noqa: PLC0415
+    from trajudge.util.tables import Table  # noqa: PLC0415
 
     return Table(f"PRISM: {name}", ("principle", "grade", "evidence"), graded, names=3)
 
@@ -51,7 +58,7 @@ def main(options: argparse.Namespace) -> int:
         satisfied,
     )
     from trajudge.environments.saving import save_result  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import print_tables  # noqa: PLC0415
+    from trajudge.util.tables import print_tables  # noqa: PLC0415
 
     read = [report for path in options.reports for report in read_reports(path)]
     reports = read or [own_report(options.checked, options.seed)]

@@ -15,8 +15,8 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import Field, RootModel
 
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.files import read_utf8
+from trajudge.util.validation import read_record
 
 MEND = (
     "name a benchmark's answers to the rubric, such as those that  trajudge env prism  without a "

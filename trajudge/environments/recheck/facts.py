@@ -12,9 +12,9 @@ from pydantic import BaseModel, Field, ValidationError
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import Payload
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
+from trajudge.util.validation import first_error
 
 FACTS = "facts.jsonl"
 RESTORE = "restore the file from a copy, or record again"

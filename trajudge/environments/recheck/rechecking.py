@@ -27,7 +27,7 @@ from trajudge.environments.verify.labels import looping, optimality
 from trajudge.environments.verify.model import Labels
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 LABELS = "labels.jsonl"
 VARIANTS = "variants.jsonl"

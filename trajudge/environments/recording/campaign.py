@@ -25,9 +25,9 @@ from trajudge.environments.recording.recorder import Recorder, run_name
 from trajudge.environments.variants.jobs import variant_jobs
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.progress import progress_bar
-from trajudge.trajectories.util.safe_files import read_regular
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.files import read_regular
+from trajudge.util.tables import Table
+from trajudge.util.terminal import progress_bar
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle

@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 
 from trajudge.environments.agents.protocol import Job
 from trajudge.environments.recording.horizons import horizon_of
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import MOST_PAGE_LOADS
-from trajudge.trajectories.util.safe_files import open_regular
+from trajudge.util.commands import MOST_PAGE_LOADS
+from trajudge.util.errors import UserError
+from trajudge.util.files import open_regular
 
 PATIENCE = 30.0  # seconds for an answer of the control address
 _EXIT_PATIENCE = 10.0

@@ -17,9 +17,8 @@ from trajudge.environments.recording.campaign import CampaignResult, RecordingPl
 from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, write_bytes
 
 CLEAN = "clean"
 ARMS = "resilience.json"

@@ -18,7 +18,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.payload import USER_CONTENT, Payload, drawn
 from trajudge.environments.model.wording import with_answer_form
 from trajudge.environments.serving.noise import noise
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 FEWER: Mapping[Behaviour, str] = {
     Behaviour.NEAR_MISS: "has one for each value of the task that can be mistaken for another",

@@ -23,9 +23,8 @@ from trajudge.annotations.model import Annotation
 from trajudge.environments.recording.episode import Recorded
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, read_regular, write_bytes
 
 ANNOTATOR = "final-state"
 RUNS = "runs.jsonl"

@@ -21,8 +21,8 @@ from typing import Literal, NamedTuple, TypeVar
 from trajudge.environments.agents.protocol import Halted, Job, NotPlayed
 from trajudge.environments.recording.fault_proxy import FaultArm
 from trajudge.environments.recording.recorder import Recorder, open_recorder
-from trajudge.trajectories.util.local.worker_processes import cancelled, follow_parent
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.machine import cancelled, follow_parent
+from trajudge.util.terminal import one_line
 
 T = TypeVar("T")
 TRIES = 2  # of a job that fails for no known reason, the second in a fresh browser

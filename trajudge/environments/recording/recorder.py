@@ -20,7 +20,7 @@ from trajudge.environments.recording.fault_proxy import FaultArm, FaultProxy, op
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
 from trajudge.environments.variants.endings import ending
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.environments.chromium import Browser

@@ -15,13 +15,8 @@ from trajudge.environments.recording.jobs import FEWER
 from trajudge.environments.recording.pool import FailedJob
 from trajudge.environments.recording.recorder import run_name
 from trajudge.environments.recording.settings import RecordConfig, plan_of
-from trajudge.trajectories.util.tables import (
-    Table,
-    first_screen,
-    first_warnings,
-    screen_width,
-)
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.util.tables import Table, first_screen, first_warnings, screen_width
+from trajudge.util.terminal import count_of, one_line
 
 
 def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:

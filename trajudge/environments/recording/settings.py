@@ -13,7 +13,7 @@ from trajudge.environments.recording.jobs import chosen
 from trajudge.environments.variants.jobs import chosen_variants
 from trajudge.trajectories.model import Record, Seed
 from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 # How a model is reached: the fields below that are options of trajudge judge.
 CALLS = (

@@ -18,11 +18,10 @@ from trajudge.environments.checks.guessing import MOST, GuessingFloor, guessing_
 from trajudge.environments.model.case import Case
 from trajudge.environments.recording.pool import for_all
 from trajudge.environments.recording.validation import ALL_CHECKS, CHECKS, Rejection, validate
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.progress import progress_bar
-from trajudge.trajectories.util.safe_files import read_regular
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, read_regular, write_bytes
+from trajudge.util.tables import Table
+from trajudge.util.terminal import progress_bar
 
 CHECKED = "checked.jsonl"
 _GUESSED = 8  # scenarios whose floor of guessing is shown

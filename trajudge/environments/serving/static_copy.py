@@ -26,8 +26,8 @@ from trajudge.environments.model.page import Chart, Page, Paragraph
 from trajudge.environments.model.site import Site
 from trajudge.environments.model.spec import TODAY, App, Bound, Scenario
 from trajudge.environments.serving import PAGES
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 START, BEYOND = "index.html", "beyond.html"
 

@@ -11,9 +11,9 @@ import orjson
 from trajudge.environments.model.case import Case
 from trajudge.environments.serving import PAGES
 from trajudge.environments.serving.static_copy import NotStatic, bundle
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, write_bytes
+from trajudge.util.tables import Table
 
 
 def write_bundle(folder: Path, files: Mapping[str, bytes]) -> None:

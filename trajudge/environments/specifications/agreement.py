@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.environments.specifications.comparing import KINDS, MODES, RunComparison
-from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
+from trajudge.stats.intervals import rates_by_cluster
 
 Test = Callable[[RunComparison], bool]
 

@@ -16,7 +16,7 @@ from trajudge.environments.apps import load_app
 from trajudge.environments.model.operation_codes import operation_code
 from trajudge.environments.specifications.oracle import OracleRun
 from trajudge.environments.specifications.states import asked_rows, changed_rows
-from trajudge.rules.verified.network.jsonpath import find
+from trajudge.rules.verified.network import find
 
 
 def known_codes(run: OracleRun, facts: Mapping[str, Any]) -> tuple[str, ...]:

@@ -22,7 +22,6 @@ from trajudge.environments.specifications.tasks import written_task
 from trajudge.environments.specifications.verifying_again import verified_again
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.backend import State
 from trajudge.rules.verified.dataset import (
     AnswerCheck,
     BackendCheck,
@@ -31,12 +30,11 @@ from trajudge.rules.verified.dataset import (
     placeholder,
 )
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.read import load_trace
-from trajudge.rules.verified.network.sites import Hosts, origin
+from trajudge.rules.verified.network import Hosts, Trace, load_trace, origin
+from trajudge.rules.verified.state import State
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class CheckFamily(NamedTuple):

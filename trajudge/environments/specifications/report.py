@@ -11,7 +11,7 @@ from trajudge.environments.specifications.causes import cause
 from trajudge.environments.specifications.comparing import MODES, RunComparison
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.util.tables import Table, first_screen
 
 _ERRORS = ("kind of check", "mode", "failed", "accepted [95 %]", "succeeded", "rejected [95 %]")
 _RATES = ("kind of check", "mode", "precision [95 %]", "recall [95 %]", "unknown", "left out")

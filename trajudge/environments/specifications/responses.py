@@ -14,8 +14,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from trajudge.rules.verified.answers import ParseFailure, read_response
 from trajudge.rules.verified.dataset import Schema, Task
-from trajudge.rules.verified.response import ParseFailure, read_response
 
 _AMOUNT = re.compile(r"-?\$\s?-?\d[\d,]*(?:\.\d+)?")
 _NUMBER = re.compile(r"(?<![\w.,$/-])-?\d[\d,]*(?:\.\d+)?(?![\w-])")

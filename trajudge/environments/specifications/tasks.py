@@ -22,7 +22,7 @@ from trajudge.rules.verified.dataset import (
     published_record,
     task_record,
 )
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 
 def specification(case: Case) -> Task:

@@ -12,7 +12,7 @@ from trajudge.environments.model.config import Config
 from trajudge.environments.model.state import AppState
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.verify import ExecutedAction, VerificationResult, verify
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def verified_again(

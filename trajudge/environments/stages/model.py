@@ -10,7 +10,7 @@ from pydantic import Field
 
 from trajudge.environments.model.case import Case, Vector
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.options import MOST_CASES
+from trajudge.util.commands import MOST_CASES
 
 Template = tuple[str, str]  # application and scenario
 

@@ -22,7 +22,7 @@ from trajudge.environments.stages.model import (
 )
 from trajudge.environments.stages.refine import refine
 from trajudge.environments.stages.validate import Validate
-from trajudge.trajectories.util.local.worker_processes import worked_on
+from trajudge.util.machine import worked_on
 
 POSTPONED = 12  # tries without a case count like a case: scenarios that have some come first
 MOST_DOUBLED = 3  # tries of another difficulty in a row that count double: most have one alone

@@ -23,8 +23,8 @@ from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, ModelClient, Reply, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.util.errors import UserError, did_you_mean
-from trajudge.trajectories.util.validation import refused_value
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.validation import refused_value
 
 WORDINGS = 4  # accepted for one scenario
 _SHOWN = 80  # characters of a dropped text that are kept

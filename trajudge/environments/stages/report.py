@@ -12,10 +12,10 @@ import orjson
 from trajudge.environments.model.case import Vector, write_cases
 from trajudge.environments.specifications.tasks import write_tasks
 from trajudge.environments.stages import GenerationPlan, Produced, SuiteSpecification
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Table
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import Table
+from trajudge.util.terminal import count_of
 
 _OF_STREAMS = (Path("/dev"), Path("/dev/fd"), Path("/proc/self/fd"))
 NEAREST = 5  # vectors that are named where the wanted one does not exist

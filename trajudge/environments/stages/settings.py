@@ -10,8 +10,8 @@ from trajudge.environments.checks.difficulty import DIMENSIONS
 from trajudge.environments.model.case import Vector
 from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import make_settings
+from trajudge.util.commands import make_settings
+from trajudge.util.errors import UserError
 
 
 class GenerateConfig(Record):

@@ -17,7 +17,7 @@ from trajudge.environments.model.payload import (
 from trajudge.environments.model.variant import RunVariant
 from trajudge.environments.serving.run import open_run
 from trajudge.environments.variants.endings import ENDINGS, ending
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 SUCCESS = "success"  # the goal of the payloads that page variants take
 _PAGES = (RunVariant.PAGE, RunVariant.PAGE_BENIGN)

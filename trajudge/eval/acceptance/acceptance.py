@@ -21,15 +21,14 @@ from trajudge.eval.acceptance.conversations import (
     without_observation,
 )
 from trajudge.eval.acceptance.held_out import HeldOutTasks
-from trajudge.eval.reporting.formatting import threshold_text
+from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select.measures.scores import accepts_score, judge_scores, rule_scores
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import open_regular
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, open_regular
 
 ACCEPTED = "accepted.jsonl"
 REJECTED = "rejected.jsonl"

@@ -23,19 +23,18 @@ from trajudge.eval.acceptance.training.card import TrainingCounts, training_warn
 from trajudge.eval.acceptance.training.export import ExportSource, export_training, guarantee
 from trajudge.eval.acceptance.training.formats import unit
 from trajudge.eval.acceptance.training.runs import RunCollector
-from trajudge.eval.data.inputs import open_recorded, open_spec
-from trajudge.eval.data.manifest import code_version
-from trajudge.eval.data.run_folder import read_manifest
 from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import read_inputs
 from trajudge.eval.select.output import read_decision
 from trajudge.eval.select.plan import Rule
+from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.manifest import code_version
+from trajudge.eval.store.run_folder import read_manifest
 from trajudge.trajectories.loaders import open_source
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_text
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text, save_bytes
+from trajudge.util.terminal import count_of
 
 
 class Acceptance(NamedTuple):

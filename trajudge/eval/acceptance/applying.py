@@ -19,7 +19,7 @@ from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_sco
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _ASSUME = "--assume-same-judge"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Floats
+from trajudge.stats.intervals import Floats
 
 _STAKES = np.linspace(0.05, 0.95, 19)
 _WORLDS = 2000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text
 
 
 class HeldOutTasks(frozenset[tuple[str, str]]):

@@ -7,7 +7,7 @@ from typing import Any
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.judges.registry import find_judge, with_model
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def names_of(judge: JudgeConfiguration) -> frozenset[str]:

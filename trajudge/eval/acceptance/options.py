@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from trajudge.eval.acceptance.training.names import FormatName, Per
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.util.commands import OptionAdder, TextParser, whole
 
 _ACCEPT = """\
 Apply a choice of judge and threshold: write the accepted trajectories as conversations for

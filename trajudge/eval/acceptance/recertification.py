@@ -24,10 +24,9 @@ from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, low
 from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.select.decision import Decision, Recertified
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import open_regular
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.errors import UserError
+from trajudge.util.files import open_regular, save_bytes
+from trajudge.util.validation import read_record
 
 SAMPLE, RECORD = "sample.jsonl", "recertification.json"
 

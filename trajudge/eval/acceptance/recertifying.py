@@ -20,10 +20,10 @@ from trajudge.eval.acceptance.recertification import (
 )
 from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.select.output import decision_json, read_decision
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import first_screen
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import first_screen
+from trajudge.util.terminal import count_of
 
 
 class LabelledSample(NamedTuple):

@@ -8,10 +8,9 @@ from pathlib import Path
 from trajudge.eval.acceptance.acceptance import ACCEPTED, REJECTED, SUMMARY, AcceptanceFilter
 from trajudge.eval.acceptance.accepting import Acceptance
 from trajudge.eval.acceptance.settings import AcceptConfig
-from trajudge.eval.reporting.finding import unfinished
-from trajudge.eval.reporting.formatting import threshold_text
-from trajudge.trajectories.util.tables import Table, first_screen
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.eval.reporting.sentences import threshold_text, unfinished
+from trajudge.util.tables import Table, first_screen
+from trajudge.util.terminal import count_of
 
 
 def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:

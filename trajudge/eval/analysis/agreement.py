@@ -10,13 +10,13 @@ from pydantic import Field
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Role, opinions_by_trajectory
-from trajudge.eval.data.index.labels import weights_of
-from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent
+from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
-from trajudge.eval.stats.interval import Interval
-from trajudge.eval.stats.judging.agreement import Scale, annotator_agreement
+from trajudge.eval.store.labels import weights_of
+from trajudge.stats.agreement import Scale, annotator_agreement
+from trajudge.stats.intervals import Interval
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.tables import Table
 
 AnnotatedLabel = Literal["success", "side_effect", "repetition", "optimality"]
 Coefficient = Literal["raw", "kappa", "alpha"]

@@ -18,10 +18,10 @@ from pydantic import ValidationError
 
 from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
-from trajudge.eval.data.run_folder import MANIFEST, read_manifest
-from trajudge.eval.reporting.formatting import percent, with_limits
+from trajudge.eval.reporting.sentences import percent, with_limits
 from trajudge.eval.scoring.observations import Observations
-from trajudge.eval.stats.judging.calibration import (
+from trajudge.eval.store.run_folder import MANIFEST, read_manifest
+from trajudge.stats.calibration import (
     FittedMap,
     Method,
     Reliability,
@@ -31,10 +31,9 @@ from trajudge.eval.stats.judging.calibration import (
 )
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.tables import Table
 
 AUTO = "auto"
 # Isotonic regression of fewer dev trajectories, or of so few of a class, fits steps to noise.
@@ -74,7 +73,7 @@ class ReliabilityTable(Record):
 
 
 class CalibrationMap(Record):
-    """A fitted map, as ``eval.stats.calibration.FittedMap`` has it."""
+    """A fitted map, as ``stats.calibration.FittedMap`` has it."""
 
     method: Method
     scores: tuple[float, ...] = ()

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.eval.analysis.held_out import FeatureTable
-from trajudge.eval.data.inputs import find_source
-from trajudge.eval.data.manifest import RunManifest, code_version
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.inputs import find_source
+from trajudge.eval.store.manifest import RunManifest, code_version
+from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     write_judgments,
     write_labels,
@@ -21,8 +21,8 @@ from trajudge.eval.data.run_folder import (
 )
 from trajudge.judges.methods.telemetry_training import fit, folds_of
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder
 
 JUDGE = "telemetry-cross-fitted"
 

@@ -16,7 +16,7 @@ from trajudge.judges.calls.handle import ModelHandle
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Message, ModelClient, Text
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.tables import Table
 
 KINDS = {
     "grounding_mismatch": "grounding mismatch",

@@ -15,14 +15,21 @@ from typing import Literal, NamedTuple
 import numpy as np
 from pydantic import Field
 
-from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
-from trajudge.eval.stats.difficulty.hard_subset import HardSubset, SubsetRules, select_hard
-from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
-from trajudge.eval.stats.difficulty.subset_validation import leave_one_out, validate_subset
+from trajudge.stats.difficulty import (
+    Attempts,
+    HardSubset,
+    HazardFit,
+    SubsetRules,
+    attempts,
+    fit_hazard,
+    leave_one_out,
+    select_hard,
+    validate_subset,
+)
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.safe_files import read_text
-from trajudge.trajectories.util.tables import Table, first_screen, render
+from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.files import read_text
+from trajudge.util.tables import Table, first_screen, render
 
 COLUMNS = ("agent", "task_id", "site", "template", "category", "steps", "success")
 OUTCOMES = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False}
@@ -88,11 +95,7 @@ def _fitter(config: HardSubsetConfig) -> Callable[[Attempts], HazardFit]:
     """Choose the function that ``fit`` names. Raises UserError on an impossible number of draws."""
     if config.fit == "laplace":
         return fit_hazard
-    from trajudge.eval.stats.difficulty.hazard_nuts import (  # noqa: PLC0415 - an extra
-        Sampling,
-        fit_hazard_nuts,
-        sampler_packages,
-    )
+    from trajudge.stats.hazard_nuts import Sampling, fit_hazard_nuts, sampler_packages  # noqa: PLC0415 - an extra
 
     try:
         sampling = Sampling(config.chains, config.draws, warmup=config.draws)

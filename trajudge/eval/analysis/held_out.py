@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 
 from trajudge.annotations import LabelsBy, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.eval.data.index.labels import refuse_unequal
-from trajudge.eval.data.inputs import find_source, open_spec
-from trajudge.eval.reporting.formatting import benchmark_name, percent, with_limits
+from trajudge.eval.reporting.sentences import benchmark_name, percent, with_limits
 from trajudge.eval.scoring.records import Limits
-from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
+from trajudge.eval.store.inputs import find_source, open_spec
+from trajudge.eval.store.labels import refuse_unequal
 from trajudge.judges.methods.telemetry_judge import ended_by_environment, features
 from trajudge.judges.methods.telemetry_training import fit, folds_of
+from trajudge.stats.intervals import rates_by_cluster
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import NO_NEEDS
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Table, text
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.tables import Table, text
+from trajudge.util.terminal import count_of
 
 OVERALL_ROW = "Overall"
 ENDED = "ended by environment"

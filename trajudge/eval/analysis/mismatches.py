@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.annotations.model import Annotation, Labels
-from trajudge.eval.data.inputs import open_spec
 from trajudge.eval.scoring.observations import answered, one_per_trajectory
+from trajudge.eval.store.inputs import open_spec
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
 
 LAST_STEPS = 3
 

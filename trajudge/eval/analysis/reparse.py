@@ -8,25 +8,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.data.inputs import open_recorded, open_spec
-from trajudge.eval.data.run_folder import (
-    JUDGMENTS,
-    copy_run,
-    read_manifest,
-    write_judgments,
-)
-from trajudge.eval.data.sources import read_last_judgments
+from trajudge.eval.sources import read_last_judgments
+from trajudge.eval.store.inputs import open_recorded, open_spec
+from trajudge.eval.store.run_folder import JUDGMENTS, copy_run, read_manifest, write_judgments
 from trajudge.judges.calls.handle import cache_path
-from trajudge.judges.client import NotRecorded, ReplayClient, ReplyOf
 from trajudge.judges.engine import Cache
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
 from trajudge.judges.registry import JUDGES, make_judge, needs_of
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of, one_line
 
 
 class ReparseConfig(Record):

@@ -14,11 +14,11 @@ from trajudge.eval.analysis.cross_fit import write_cross_fitted
 from trajudge.eval.analysis.held_out import FeatureTable, evaluate, read_labelled, rendered
 from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
 from trajudge.judges.methods.telemetry_training import fit
-from trajudge.judges.training_set import key_hash
+from trajudge.judges.registry import key_hash
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import saved_behind_output
+from trajudge.util.commands import saved_behind_output
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
 
 
 class TelemetryConfig(Record):

@@ -7,15 +7,55 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.eval.audit.options import parser
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command, saved_behind_output
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import (
+    OK,
+    OptionAdder,
+    TextParser,
+    command,
+    read_settings,
+    saved_behind_output,
+)
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder
 
 if TYPE_CHECKING:
-    from trajudge.eval.audit.report import Audit
+    from trajudge.eval.audit.audit import Audit
     from trajudge.eval.audit.settings import AuditConfig
+
+
+_DESCRIPTION = """\
+Find where a rule-based evaluator is wrong, and what that changes. Compares the official rewards
+(or, with --evaluator, a judge's verdicts) of runs or published judgments with expert labels and
+with the judges.
+
+  trajudge audit runs/*
+  trajudge audit --judgments DIR --split test --templates test.raw.json
+"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Make the command's parser."""
+    made = TextParser(
+        prog="trajudge audit",
+        description=_DESCRIPTION,
+    )
+    add = OptionAdder(made)
+    add.runs()
+    add.folder("--judgments", "judgments in the published layout")
+    add.labels("expert labels (default: those of the run)")
+    add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
+    add.value("--evaluator", "NAME", "audit this judge instead of the official reward")
+    add.value(
+        "--data",
+        "KIND:PATH",
+        "trajectories, for goals and last steps of the cases (default: those of the runs)",
+    )
+    add.folder("--task-tables", "folder with webarena.csv and the like")
+    add.file("--templates", "WebArena's tasks, for their templates")
+    add.switch("--full", "print all tables and sentences instead of one screen")
+    add.output_folder("--out", "default: audit/", default=Path("audit"))
+    return made
 
 
 @command(parser)
@@ -46,13 +86,13 @@ def _write(report: Audit, folder: Path) -> None:
 
 
 def _show(report: Audit, config: AuditConfig) -> None:
-    from trajudge.eval.audit.report import sentences, summary, tables  # noqa: PLC0415
+    from trajudge.eval.audit.audit import sentences, summary, tables  # noqa: PLC0415
 
     if not config.full:
         rest = f"All groups, success rates and agents: --full; cases: {config.out / 'cases.jsonl'}"
         sys.stdout.write(summary(report, rest=rest))
         return
-    from trajudge.trajectories.util.tables import all_folded, render  # noqa: PLC0415
+    from trajudge.util.tables import all_folded, render  # noqa: PLC0415
 
     sys.stdout.write(render(tables(report), "table") + "\n")
     sys.stdout.writelines(line + "\n" for line in all_folded(sentences(report)))

@@ -23,8 +23,8 @@ from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.model import Usage
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
 
 
 class BatchAction(Record):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.trajectories.util.exits import OK, TextParser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, TextParser, command
 
 _DESCRIPTION = """\
 Show the batches that  trajudge judge --batch  submitted, cancel them, or collect those that have
@@ -32,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Do the action and print what is there; return the exit code."""
     from trajudge.eval.batches.actions import BatchAction, carry_out  # noqa: PLC0415 - --help needs none
-    from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
+    from trajudge.util.commands import read_settings  # noqa: PLC0415
 
     sys.stdout.write(carry_out(read_settings(BatchAction, options)))
     return OK

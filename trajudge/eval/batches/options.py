@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OptionAdder
 
 
 def batch_options(group: Any) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trajudge.eval.data.index.call_ledger import PAYMENTS
+from trajudge.eval.store.table import PAYMENTS
 from trajudge.judges.batch.ledger import Ledger
-from trajudge.judges.engine.store.payments import Payments, dollars_by_request, read_attempts
+from trajudge.judges.engine.budget import Payments, dollars_by_request, read_attempts
 
 
 def note_payments(ledger: Ledger, run: str) -> dict[str, float]:

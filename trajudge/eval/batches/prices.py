@@ -9,11 +9,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trajudge.eval.data.run_folder import MANIFEST, read_manifest
+from trajudge.eval.store.run_folder import MANIFEST, read_manifest
 from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.model import Usage
 from trajudge.judges.models.prices import Price, RecordedPrice, listed_price
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class RunPrices:

@@ -18,13 +18,21 @@ from typing import TYPE_CHECKING
 from trajudge.eval.batches.payments import note_payments
 from trajudge.eval.batches.prices import RunPrices
 from trajudge.eval.batches.settings import BatchConfig
-from trajudge.eval.data.call_log import RunDollars, dollars_in_all
-from trajudge.eval.data.effective import EffectiveParameters
-from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_done, jobs_of
+from trajudge.eval.runs.jobs import (
+    JudgmentJob,
+    LoadReport,
+    StopSignal,
+    Waiting,
+    jobs_done,
+    jobs_of,
+    judge_all,
+    workers_for,
+)
+from trajudge.eval.runs.plan import PlannedRun
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.session import Jobs, RunSession, SessionWork
-from trajudge.eval.runs.workers import StopSignal, Waiting, judge_all, workers_for
+from trajudge.eval.store.manifest import EffectiveParameters
+from trajudge.eval.store.run_folder import RunDollars, dollars_in_all
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
 from trajudge.judges.batch.file_batches import output_of
@@ -35,7 +43,7 @@ from trajudge.judges.batch.rounds import BatchDesk
 from trajudge.judges.batch.services import batch_service, batching
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Usage
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.terminal import count_of
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle

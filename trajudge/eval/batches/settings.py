@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class BatchConfig(Record):

@@ -17,13 +17,12 @@ import numpy as np
 import orjson
 
 from trajudge.annotations.agentrewardbench import grouped_tasks
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.stats.interval import Ints
+from trajudge.eval.store.table import KeyColumns
+from trajudge.stats.intervals import Ints
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import UnsafeFile, read_regular, write_bytes
+from trajudge.util.terminal import count_of
 
 FILE = "goals.jsonl"
 _MAX_BYTES = 2**31

@@ -13,12 +13,6 @@ from trajudge.annotations import open_labels
 from trajudge.annotations.labelling.database import create_queue
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem, QueueSettings
 from trajudge.annotations.model import Annotation, Labels, SampleFrame
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.run_index.fields import FilterError
-from trajudge.eval.data.run_index.filters import parse_filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.run_index.trajectories import undescribed
-from trajudge.eval.data.sources import Source, combine, read_runs
 from trajudge.eval.labelling.deciding import read_deciding
 from trajudge.eval.labelling.designs import (
     expected_random_widths,
@@ -30,10 +24,14 @@ from trajudge.eval.labelling.drawing import doubled, draw, round_robin
 from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import read_plan
-from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.eval.sources import Source, combine, read_runs
+from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.queries import FilterError, parse_filter
+from trajudge.eval.store.run_index import RunIndex, undescribed
+from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text
 
 GUIDELINES = "guidelines.md"
 GOLD_READINGS = 8

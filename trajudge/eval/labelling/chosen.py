@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trajudge.eval.data.index.opened_file import OpenedFile
-from trajudge.eval.data.run_folder import JUDGMENTS, read_labels
-from trajudge.eval.data.run_index.filters import Filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.building import QueuePlan, plan_of_frame
 from trajudge.eval.labelling.frame import read_frame
 from trajudge.eval.labelling.settings import BuildConfig
+from trajudge.eval.sources import Source
+from trajudge.eval.store.queries import Filter
+from trajudge.eval.store.run_folder import JUDGMENTS, read_labels
+from trajudge.eval.store.run_index import RunIndex
+from trajudge.eval.store.table import OpenedFile
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 MOST_CHOSEN = 2_000
 """Trajectories of one queue that is made from a table."""

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.frame import Frame, read_frame
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.inputs import as_planned, read_inputs
 from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.eval.stats.interval import Bools
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.sources import Source
+from trajudge.stats.intervals import Bools
+from trajudge.util.errors import UserError
 
 
 def read_deciding(source: Source, config: BuildConfig, plan: SelectionPlan) -> tuple[Frame, Bools]:

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from trajudge.eval.stats.interval import Bools, Floats, Ints, normal_quantile
+from trajudge.stats.intervals import Bools, Floats, Ints, normal_quantile
 
 Strategy = Literal[
     "random", "stratified", "disagreement", "low-confidence", "ppi", "audit", "cascade"

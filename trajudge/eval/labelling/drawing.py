@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.stats.intervals import Bools, Floats, Ints
 
 
 def draw(chances: Floats, strata: Ints, rng: np.random.Generator) -> Ints:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.labelling.prediction import DrawnLabels
-from trajudge.eval.stats.interval import Bools, Floats, Interval, Ints, t_quantile
+from trajudge.stats.intervals import Bools, Floats, Interval, Ints, t_quantile
 
 UNSEEN_LABELS = 2.0
 """The least variance is that of as many labels that are wrong: nearly the upper limit of the errors

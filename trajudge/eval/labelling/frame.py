@@ -15,16 +15,15 @@ import numpy as np
 import orjson
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.data.sources import Source
 from trajudge.eval.labelling.designs import KnownVerdicts
 from trajudge.eval.labelling.prediction import features, fit_logistic, predict, vote_share
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.stats.interval import Floats, Ints
+from trajudge.eval.sources import Source
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.intervals import Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import UnsafeFile, read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import UnsafeFile, read_regular, write_bytes
 
 FILE = "frame.jsonl"
 RULE = "rule-based"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.eval.score import add_format
+from trajudge.util.commands import OptionAdder, TextParser, whole
 
 _DESCRIPTION = """\
 Draw a queue of trajectories to label, each with a known inclusion probability, and show before it

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.stats.intervals import Bools, Floats, Ints
 
 FOLDS = 5
 PENALTY = 2.0

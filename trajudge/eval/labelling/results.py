@@ -13,8 +13,8 @@ from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.estimates import PrecisionEstimates, estimate_precision
 from trajudge.eval.labelling.frame import open_frame, places
 from trajudge.eval.labelling.prediction import DrawnLabels, cross_fitted, vote_share
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.errors import UserError
+from trajudge.util.tables import Table
 
 
 class QueueEstimates(NamedTuple):

@@ -6,9 +6,16 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, TextParser, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.util.commands import (
+    FAILURES,
+    OK,
+    OptionAdder,
+    TextParser,
+    command,
+    read_settings,
+    saved_behind_output,
+)
+from trajudge.util.errors import UserError
 
 _DESCRIPTION = """\
 Compare judges: precision with intervals, recall, F1, kappa with experts, cost per 1,000 judgments,

@@ -30,19 +30,11 @@ from trajudge.annotations.model import Annotation, Labels
 from trajudge.annotations.published import SUFFIX, open_verdicts
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.check_run import check_run
-from trajudge.eval.comparison.versions import mixed_versions
-from trajudge.eval.data.index.judgments import columns_of
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.inputs import find_source
-from trajudge.eval.data.manifest import configuration_of
-from trajudge.eval.data.published.judgments import judgments_folder
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.run_folder import read_manifest
-from trajudge.eval.data.sources import Source, are_parts, read_run
-from trajudge.eval.imported.folders import to_judgments
-from trajudge.eval.reporting.caveats import warnings_of
+from trajudge.eval.imported import to_judgments
+from trajudge.eval.reporting.sentences import warnings_of
 from trajudge.eval.runs.settings import Split
-from trajudge.eval.scoring.compute import WEIGHTED, score
+from trajudge.eval.scoring.comparison import mixed_versions
+from trajudge.eval.scoring.compute import WEIGHTED, judge_usage, score
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -53,19 +45,22 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.eval.scoring.usage import judge_usage
-from trajudge.judges.client import NoModel
-from trajudge.judges.judging import judge_trajectory
+from trajudge.eval.sources import Source, are_parts, read_run
+from trajudge.eval.store.inputs import find_source
+from trajudge.eval.store.manifest import configuration_of
+from trajudge.eval.store.published import judgments_folder, read_published_folder
+from trajudge.eval.store.run_folder import read_manifest
+from trajudge.eval.store.table import KeyColumns, columns_of
+from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.trajectories.loaders import loader
 from trajudge.trajectories.loaders.agentrewardbench_text import KIND as TEXT_KIND
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.folders import refuse_repeated
-from trajudge.trajectories.util.safe_files import read_regular, utf8
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, refuse_repeated, utf8
+from trajudge.util.terminal import count_of
 
 
 @dataclass(frozen=True)

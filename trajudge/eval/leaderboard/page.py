@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.eval.leaderboard.board import METHOD, Board, BoardRow, BoardSuite, RankRange
-from trajudge.eval.reporting.formatting import (
+from trajudge.eval.reporting.sentences import (
     UNDEFINED,
     benchmark_name,
     coefficient_cell,
@@ -22,10 +22,10 @@ from trajudge.eval.reporting.formatting import (
     unit_of,
 )
 from trajudge.eval.scoring.records import OVERALL, Rate
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import Table, first_screen, fitted, screen_width
-from trajudge.trajectories.util.terminal import count_of, listed, one_line
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, write_bytes
+from trajudge.util.tables import Table, first_screen, fitted, screen_width
+from trajudge.util.terminal import count_of, listed, one_line
 
 HEAD = (
     *("rank", "judge", "precision [95 %]", "recall", "F1", "F1 rank", "κ"),

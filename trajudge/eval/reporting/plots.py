@@ -12,15 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.formatting import benchmark_name, evaluator_name
+from trajudge.eval.reporting.sentences import benchmark_name, evaluator_name, is_labelled
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Limits, Score, ScoreReport
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
-from trajudge.eval.stats.suites.profiles import performance_profile
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.stats.intervals import Floats, rates_by_cluster
+from trajudge.stats.suites import performance_profile
+from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.files import make_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

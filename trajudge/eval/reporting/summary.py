@@ -7,19 +7,24 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trajudge.eval.reporting.caveats import is_labelled, shown_benchmarks, warnings_of
-from trajudge.eval.reporting.comparison_tables import fault_tables
-from trajudge.eval.reporting.costs import cost_sentence
-from trajudge.eval.reporting.finding import LABELS_OPTION, finding, ordered_judges, score_rows
-from trajudge.eval.reporting.formatting import (
+from trajudge.eval.reporting.sentences import (
+    LABELS_OPTION,
     UNDEFINED,
     baseline_rows,
     benchmark_name,
+    cost_sentence,
     evaluator_name,
+    finding,
+    is_labelled,
+    ordered_judges,
     percent,
     precision_cell,
     rate_cell,
+    score_rows,
+    shown_benchmarks,
+    warnings_of,
 )
+from trajudge.eval.reporting.tables import fault_tables
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -29,8 +34,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.trajectories.util.layout.screen import LINES
-from trajudge.trajectories.util.tables import (
+from trajudge.util.tables import (
     WARNINGS,
     Table,
     columns,
@@ -39,7 +43,7 @@ from trajudge.trajectories.util.tables import (
     folded,
     screen_width,
 )
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.terminal import LINES, count_of
 
 _HEAD = ("evaluator", "precision [95 %]", "recall", "F1", "n")
 _FAULT_ROWS = 6

@@ -1,59 +1,570 @@
-"""The scores as tables; ``plain`` has them as text.
-
-Precision comes first and never without its interval, but where one task is all there is.
+"""The scores as tables: per judge, several judges on one page, judges compared, and
+AgentRewardBench's Tables 1, 2, 3, 6, 7 and 8.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
-from trajudge.eval.reporting.caveats import is_labelled, notes, shown_benchmarks
-from trajudge.eval.reporting.comparison_tables import (
-    comparison_tables,
-    equal_recall_tables,
-    fault_tables,
-)
-from trajudge.eval.reporting.costs import is_not_told, paid_dollars
-from trajudge.eval.reporting.estimated_rate_table import estimated_rate_tables
-from trajudge.eval.reporting.formatting import (
+from trajudge.eval.reporting.sentences import (
+    NO_LABELS,
     UNDEFINED,
     agent_name,
+    baseline_rows,
     benchmark_name,
     coefficient_cell,
     design_effect_cell,
+    estimated_rate_tables,
+    is_labelled,
+    is_not_told,
+    notes,
+    paid_dollars,
     percent,
     precision_cell,
+    probability,
+    ranking_sentences,
     rate_cell,
+    shown_benchmarks,
     signed_cell,
+    with_limits,
 )
-from trajudge.eval.reporting.overview import overview
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
+    ALPHA,
     LABEL_TITLES,
     LABELS,
+    OVERALL,
+    Comparison,
     Coverage,
+    EqualRecall,
+    FaultRate,
+    FaultScore,
     JudgeUsage,
+    Label,
+    McNemarResult,
     MetricDifference,
+    Ranking,
     Rate,
     Score,
     ScoreRate,
     ScoreReport,
+    SuccessRate,
     UsageTotals,
 )
-from trajudge.trajectories.util.layout.screen import LINES
-from trajudge.trajectories.util.tables import (
+from trajudge.util.errors import UserError
+from trajudge.util.tables import (
     WARNINGS,
     Table,
     all_folded,
+    columns,
     first_screen,
     first_warnings,
+    fitted,
     render,
     screen_width,
     without_limits,
+    wrapped,
 )
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.terminal import LINES, count_of
 
-_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
+_DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
+
+_MCNEMAR_HEAD = (
+    *("first", "second", "only first right", "only second right", "p (Holm)"),
+    *("P(first > second) [95 %]", "n"),
+)
+
+_RANKING_HEAD = ("label", "benchmark", "metric", "ranking", "ties (Holm, α = .05)")
+
+_EQUAL_RECALL_HEAD = (
+    *("judge", "baseline", "recall of both", "judge's precision", "baseline's precision"),
+    *("difference [95 %]", "n"),
+)
+
+_FEW_JUDGES = 4
+
+_BENCHMARK_HEAD = ("benchmark", "ranking by precision", "ties (Holm, α = .05)")
+
+_BENCHMARK_ROWS, _RANKING_LINES, _MOST_NAMES = 8, 2, 6
+
+_REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
+
+_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Differences with intervals for every pair, and the judges in order with their ties.
+
+    Of success over all benchmarks every pair is shown; elsewhere, where there are many, those
+    that are told apart.
+    """
+    sections: list[Table] = []
+    for ranking in comparison.rankings:
+        place = (ranking.benchmark, ranking.label)
+        rows = [
+            _difference_row(d)
+            for d in comparison.differences
+            if (d.benchmark, d.label, d.metric) == (*place, ranking.metric)
+            and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
+        ]
+        title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
+        sections += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
+    for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
+        rows = [
+            _discordance_row(test)
+            for test in comparison.discordances
+            if (test.benchmark, test.label) == place
+            and _shown(*place, comparison, test.p_holm <= ALPHA)
+        ]
+        title = f"Accuracy (McNemar's exact test){_where(*place)}"
+        sections += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
+    ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
+    if ranked:
+        sections.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
+    return sections
+
+
+def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
+    """Lay out the order of the judges by precision on each benchmark, in a few lines: the first of
+    them where all would need more, their names shortened where one does. Nothing where they were
+    not compared there."""
+    rankings = [r for r in comparison.rankings if r.metric == "precision"]
+    first = next((r.label for r in rankings), None)
+    places = [r for r in rankings if r.label == first and r.benchmark != OVERALL]
+    if len({r.benchmark for r in rankings}) < 2 or not places:
+        return []
+    shown, left_out = places[:_BENCHMARK_ROWS], len(places) - _BENCHMARK_ROWS
+    for most in (None, *range(_MOST_NAMES, 0, -1)):
+        rows = [(benchmark_name(r.benchmark), r.order(most), r.tied(most) or "none") for r in shown]
+        lines = wrapped(_BENCHMARK_HEAD, rows, width)
+        if len(lines) <= _RANKING_LINES * (1 + len(shown)):
+            break
+    else:
+        lines = columns(_BENCHMARK_HEAD, rows, width, names=len(_BENCHMARK_HEAD))
+    return [*lines, *([f"and {left_out} more: --full"] if left_out > 0 else [])]
+
+
+def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:
+    """Make the table of every judge's precision beside a trivial baseline's at the judge's recall,
+    where there are any."""
+    rows = [
+        (
+            one.judge,
+            one.baseline,
+            percent(one.recall),
+            percent(one.precision),
+            percent(one.baseline_precision),
+            signed_cell(one.difference, one.low, one.high),
+            str(one.n),
+        )
+        for one in recalls
+    ]
+    title = "Trivial baselines at the judge's recall"
+    return [Table(title, _EQUAL_RECALL_HEAD, rows, names=2)] if rows else []
+
+
+def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option: str) -> str:
+    """Lay out the first screen: the order of the judges, and of the first label every pair's
+    differences over all benchmarks; ``option`` names labels."""
+    if all(ranking.undefined == ranking.judges for ranking in comparison.rankings):
+        return first_screen([NO_LABELS + option], [], warnings=warnings, rest=_REST)
+    first = comparison.rankings[0].label
+    above = fitted(lambda most: _sentences(comparison, first, most), screen_width())
+    whole = Comparison(
+        differences=tuple(d for d in comparison.differences if _is_whole(d, first)),
+        discordances=tuple(d for d in comparison.discordances if _is_whole(d, first)),
+        rankings=tuple(r for r in comparison.rankings if _is_whole(r, first)),
+    )
+    *tables, _ = comparison_tables(whole)
+    return first_screen(above, tables, warnings=warnings, rest=_REST, more="to_frame()")
+
+
+def _sentences(comparison: Comparison, first: Label, most: int | None) -> list[str]:
+    """Write the order by every label, with at most so many names; ``first`` needs no name."""
+    return [
+        line if label == first else f"{LABEL_TITLES[label]}: {line[0].lower()}{line[1:]}"
+        for label in LABELS
+        for line in ranking_sentences(comparison, label, most)
+    ]
+
+
+def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: Label) -> bool:
+    return (one.benchmark, one.label) == (OVERALL, label)
+
+
+def fault_tables(scores: Sequence[FaultScore], *, short: bool = False) -> list[Table]:
+    """Make the table of how judges find and place faults, where there is one to make; ``short``:
+    without the columns of the second rank."""
+    names: dict[FaultRate, str] = {
+        "f1": "F1",
+        "silent_recall": "silent",
+        "loud_recall": "loud",
+        "false_alarms": "false alarms",
+        "step_exact": "step",
+        "step_within_one": "±1",
+    }
+    more: dict[FaultRate, str] = {"precision": "precision", "recall": "recall"}
+    shown = names if short else {**more, **names, "step_found": "found at its step"}
+    rows = [
+        (
+            one.judge,
+            *(
+                percent(getattr(one, name))
+                if short
+                else with_limits(getattr(one, name), one.intervals.get(name))
+                for name in shown
+            ),
+            *(() if short else (percent(one.type_f1), str(one.named))),
+            str(one.n),
+        )
+        for one in scores
+    ]
+    head = ("judge", *shown.values(), *(() if short else ("type F1", "steps named")), "n")
+    return [Table("Faults" if short else "Faults [95 %]", head, rows)] if rows else []
+
+
+def _shown(benchmark: str, label: Label, comparison: Comparison, apart: bool) -> bool:
+    first = comparison.rankings[0]
+    few = len(first.judges) <= _FEW_JUDGES
+    return apart or few or (benchmark, label) == (first.benchmark, first.label)
+
+
+def _where(benchmark: str, label: Label) -> str:
+    place = "" if benchmark == OVERALL else f", {benchmark_name(benchmark)}"
+    return f", {LABEL_TITLES[label].lower()}{place}"
+
+
+def _discordance_row(test: McNemarResult) -> tuple[str, ...]:
+    return (
+        test.first,
+        test.second,
+        str(test.only_first_right),
+        str(test.only_second_right),
+        probability(test.p_holm),
+        _improvement(test),
+        str(test.n),
+    )
+
+
+def _improvement(test: McNemarResult) -> str:
+    if test.improvement is None:
+        return UNDEFINED
+    low, high = test.improvement_low, test.improvement_high
+    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{test.improvement:.2f}{limits}"
+
+
+def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
+    return (
+        LABEL_TITLES[ranking.label],
+        benchmark_name(ranking.benchmark),
+        _METRICS[ranking.metric],
+        ranking.order(),
+        ranking.tied() or "none",
+    )
+
+
+def _difference_row(difference: MetricDifference) -> tuple[str, ...]:
+    return (
+        difference.first,
+        difference.second,
+        signed_cell(difference.difference, difference.low, difference.high),
+        UNDEFINED if difference.p_holm is None else probability(difference.p_holm),
+        str(difference.n),
+    )
+
+
+_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
+
+_AGENTS_HEAD = ("agent", "judge", "precision [95 %]", "recall", "F1", "n")
+
+_AGENT_ROWS = 8
+
+
+def overview(scores: ScoreReport) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Head and rows for success, judges in the order of the scores.
+
+    The rule-based baseline, which is the same beside all judges of the same trajectories, comes
+    once after them, and the trivial baselines at the end.
+    """
+    judges = _by_place(scores.scores)
+    benchmarks = list(dict.fromkeys(name for _, _, name in judges if name != OVERALL))
+    if len(benchmarks) == 1:
+        benchmarks = []
+    places = (f"{benchmark_name(benchmark)} [95 %]" for benchmark in benchmarks)
+    rows = [*_rows(judges, benchmarks), *_rows(_by_place(scores.baselines), benchmarks)]
+    return (*_HEAD, *places), rows
+
+
+def agents(scores: ScoreReport, width: int) -> list[str]:
+    """Lay out the judges agent by agent, over all benchmarks, in a few lines: the agents with the
+    most trajectories. Nothing where they were not scored so."""
+    label = _first_label(scores.scores)
+    rows = [
+        s
+        for s in scores.scores
+        if (s.label, s.benchmark, s.baseline) == (label, OVERALL, False)
+        and s.agent != ALL_AGENTS
+        and s.n
+    ]
+    if not rows:
+        return []
+    rows.sort(key=lambda s: -s.n)
+    cells = [
+        (s.agent, s.judge, precision_cell(s), percent(s.recall), percent(s.f1), str(s.n))
+        for s in rows[:_AGENT_ROWS]
+    ]
+    left_out = len(rows) - _AGENT_ROWS
+    more = [f"and {left_out:,} more: --full"] if left_out > 0 else []
+    return [*columns(_AGENTS_HEAD, cells, width, names=2), *more]
+
+
+def _first_label(scores: Iterable[Score]) -> Label:
+    """Success, or the process where that alone is scored."""
+    return "success" if any(s.label == "success" for s in scores) else "process"
+
+
+def _by_place(scores: Iterable[Score]) -> dict[tuple[str, bool, str], Score]:
+    """Judge, whether it is the rule beside it, and benchmark -> its score of success, or of the
+    process where that alone is scored."""
+    whole = [s for s in scores if s.agent == ALL_AGENTS]
+    label = _first_label(whole)
+    return {(s.judge, s.baseline, s.benchmark): s for s in whole if s.label == label}
+
+
+def _rows(
+    scores: Mapping[tuple[str, bool, str], Score], benchmarks: Sequence[str]
+) -> list[tuple[str, ...]]:
+    cells: dict[bool, dict[str, tuple[str, ...]]] = {False: {}, True: {}}
+    for judge, baseline in dict.fromkeys((j, b) for j, b, _ in scores):
+        places = [scores.get((judge, baseline, benchmark)) for benchmark in benchmarks]
+        whole = _whole(scores[judge, baseline, OVERALL])
+        cells[baseline][judge] = (*whole, *map(_place, places))
+    judges = [(judge, *row) for judge, row in cells[False].items()]
+    return judges + baseline_rows(cells[True], "rule-based baseline")
+
+
+def _whole(score: Score) -> tuple[str, ...]:
+    return precision_cell(score), percent(score.recall), rate_cell(score, "f1"), str(score.n)
+
+
+def _place(score: Score | None) -> str:
+    return UNDEFINED if score is None else precision_cell(score)
+
+
+OFFICIAL, EXISTING, OTHER = "Official", "Existing", "Other"
+
+Representation = tuple[bool, bool]
+
+"""Whether the judge saw the final accessibility tree, and the final screenshot."""
+
+_SIMPLIFIED: dict[Representation, str] = {
+    (True, False): "Simplified (A)",
+    (False, True): "Simplified (S)",
+    (True, True): "Simplified (A+S)",
+    (False, False): "Simplified (neither)",
+}
+
+CATEGORIES = (OFFICIAL, EXISTING, *_SIMPLIFIED.values(), OTHER)
+
+# Judges of other papers by how their ids begin, ours and those of published judgments.
+_EXISTING = re.compile(r"(aer|nnetnav|webvoyager|webjudge|insta)(?![a-z])|aer[cv](?![a-z])", re.I)
+
+_OURS = re.compile(
+    r"(logprob|rubric|claims-first|panel|cascade|heuristic|telemetry)(?![a-z])", re.I
+)
+
+_SHOWN = re.compile(r"simplified-(axtree|screenshot|both|none)(?![a-z])")
+
+_BY_ID: dict[str, Representation] = {
+    "axtree": (True, False),
+    "screenshot": (False, True),
+    "both": (True, True),
+    "none": (False, False),
+}
+
+
+def category(judge: str, representations: Mapping[str, Representation]) -> str:
+    """Which of CATEGORIES a judge's id belongs to.
+
+    The rule-based evaluation is the official one, a judge of another paper an existing one. What
+    is left are simplified judges, as the paper calls its own, told apart by what they saw of the
+    final page; others where that is not known.
+    """
+    if judge.startswith("rule-based"):
+        return OFFICIAL
+    if _EXISTING.match(judge):
+        return EXISTING
+    if _OURS.match(judge):
+        return OTHER
+    shown = _SHOWN.match(judge)
+    representation = _BY_ID[shown[1]] if shown else representations.get(judge)
+    return OTHER if representation is None else _SIMPLIFIED[representation]
+
+
+_RATES = ("precision [95 %]", "recall", "F1")
+
+_LABELS: tuple[Label, ...] = ("success", "side_effect", "repetition")  # what the paper asks
+
+_LABEL_HEAD = tuple(f"{LABEL_TITLES[label].lower()} {rate}" for label in _LABELS for rate in _RATES)
+
+Sides = Literal["expert", "judge_rate", "rule_based"]
+
+_SIDES: dict[Sides, str] = {
+    "expert": "by expert",
+    "judge_rate": "by judge",
+    "rule_based": "by rule",
+}
+
+
+def paper_table(
+    number: int, scores: ScoreReport, representations: Mapping[str, Representation]
+) -> Table:
+    """Table ``number`` of the paper. Raises UserError where there is nothing to put into it."""
+    table = {
+        3: _agents,
+        6: _success_rates,
+        7: _overall,
+        8: _by_benchmark,
+    }
+    if number == 1:
+        return _success(scores, representations)
+    if number == 2:
+        return _by_representation(scores, representations)
+    return table[number](scores)
+
+
+def _success(scores: ScoreReport, representations: Mapping[str, Representation]) -> Table:
+    """Category by category, the official evaluation first, as in the paper."""
+    head, judges = overview(scores)
+    rows = [(category(row[0], representations), *row) for row in judges]
+    rows.sort(key=lambda row: CATEGORIES.index(row[0]))
+    title = "Success: precision, recall, F1, and precision by benchmark"
+    return Table(title, ("category", *head), rows, names=2)
+
+
+def _by_representation(scores: ScoreReport, representations: Mapping[str, Representation]) -> Table:
+    """Judges by what they saw of the final page; both first, as in the paper."""
+    known = [judge for judge in _judges(scores) if judge in representations]
+    if not known:
+        raise UserError(
+            "Table 2 compares what judges saw of the final page, which none of these runs tells: "
+            "score runs made with --representation, or published judgments"
+        )
+    order = [(True, True), (True, False), (False, True), (False, False)]
+    rows = [
+        (*map(_mark, representations[judge]), judge, *_labels(scores, judge, OVERALL))
+        for judge in sorted(known, key=lambda name: (order.index(representations[name]), name))
+    ]
+    head = ("axtree", "screenshot", "judge", *_LABEL_HEAD)
+    return Table("Input representation", head, rows, names=3)
+
+
+def _agents(scores: ScoreReport) -> Table:
+    """Make a row per agent and judge: expert, judge and rule, each by benchmark."""
+    rates = {(r.judge, r.agent, r.benchmark): r for r in scores.success_rates}
+    benchmarks = [b for b in _benchmarks(scores) if b != OVERALL]
+    pairs = dict.fromkeys((j, a) for j, a, _ in rates if a != ALL_AGENTS)
+    rows = [
+        (
+            agent,
+            judge,
+            *(_rate(rates.get((judge, agent, b)), side) for side in _SIDES for b in benchmarks),
+        )
+        for judge, agent in pairs
+    ]
+    head = (f"{name} {benchmark_name(b)} [95 %]" for name in _SIDES.values() for b in benchmarks)
+    return Table("Success rate by agent", ("agent", "judge", *head), rows)
+
+
+def _success_rates(scores: ScoreReport) -> Table:
+    rows = [
+        (
+            benchmark_name(r.benchmark),
+            agent_name(r.agent),
+            r.judge,
+            *(_rate(r, side) for side in _SIDES),
+            str(r.n),
+        )
+        for r in scores.success_rates
+    ]
+    head = (*("benchmark", "agent", "judge"), *(f"{n} [95 %]" for n in _SIDES.values()), "n")
+    return Table("Success rate by benchmark and agent", head, rows, names=3)
+
+
+def _overall(scores: ScoreReport) -> Table:
+    rows = [(judge, *_labels(scores, judge, OVERALL)) for judge in _judges(scores)]
+    rows += _rule_rows(scores, OVERALL)
+    return Table("All labels, overall", ("judge", *_LABEL_HEAD), _unique(rows), names=1)
+
+
+def _by_benchmark(scores: ScoreReport) -> Table:
+    rows: list[tuple[str, ...]] = []
+    for benchmark in _benchmarks(scores):
+        if benchmark == OVERALL:
+            continue
+        judges = [(j, *_labels(scores, j, benchmark)) for j in _judges(scores)]
+        name = benchmark_name(benchmark)
+        both = [*judges, *_rule_rows(scores, benchmark)]
+        rows += [(name, *row) for row in _unique(both)]
+    return Table("All labels, by benchmark", ("benchmark", "judge", *_LABEL_HEAD), rows)
+
+
+def _rule_rows(scores: ScoreReport, benchmark: str) -> list[tuple[str, ...]]:
+    """Make the baseline's rows on the trajectories of every judge, equal ones once."""
+    nothing = (UNDEFINED,) * (len(_LABEL_HEAD) - len(_RATES))
+    cells = {
+        s.judge: _cells(s)
+        for s in scores.scores
+        if s.baseline and s.benchmark == benchmark and s.agent == ALL_AGENTS
+    }
+    return [(*row, *nothing) for row in baseline_rows(cells)]
+
+
+def _labels(scores: ScoreReport, judge: str, benchmark: str) -> tuple[str, ...]:
+    """Precision, recall and F1 of the three labels."""
+    by_label = {
+        s.label: s
+        for s in scores.scores
+        if (s.judge, s.benchmark, s.agent, s.baseline) == (judge, benchmark, ALL_AGENTS, False)
+    }
+    return tuple(
+        text
+        for label in _LABELS
+        for text in (_cells(by_label[label]) if label in by_label else (UNDEFINED,) * len(_RATES))
+    )
+
+
+def _cells(score: Score) -> tuple[str, ...]:
+    return precision_cell(score), percent(score.recall), percent(score.f1)
+
+
+def _rate(rate: SuccessRate | None, side: Sides) -> str:
+    if rate is None:
+        return UNDEFINED
+    return with_limits(getattr(rate, side), rate.intervals.get(side))
+
+
+def _judges(scores: ScoreReport) -> list[str]:
+    return list(dict.fromkeys(c.judge for c in scores.coverage))
+
+
+def _benchmarks(scores: ScoreReport) -> list[str]:
+    return list(dict.fromkeys(c.benchmark for c in scores.coverage))
+
+
+def _unique(rows: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return list(dict.fromkeys(rows))
+
+
+def _mark(yes: bool) -> str:
+    return "yes" if yes else "no"
+
+
+_TABLES_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
+
 _MORE: dict[Rate, str] = {
     "accuracy": "accuracy",
     "npv": "NPV",
@@ -61,22 +572,26 @@ _MORE: dict[Rate, str] = {
     "kappa": "κ",
     "mcc": "MCC",
 }
+
 _ERRORS: dict[Rate, str] = {
     "balanced_accuracy": "balanced accuracy",
     "fpr": "FPR",
     "fnr": "FNR",
     "over_accept_share": "over-accepts among errors",
 }
+
 _OF_SCORES: dict[ScoreRate, str] = {
     "roc_auc": "ROC-AUC",
     "average_precision": "average precision",
     "brier": "Brier",
     "calibration_error": "calibration error",
 }
+
 _COVERAGE_HEAD = (
     *("benchmark", "judge", "judged", "status", "shortened"),
     *("not judged", "unlabelled"),
 )
+
 _SPENDING_HEAD = (
     *("judge", "calls", "input tokens", "cached", "images"),
     *("output tokens", "reasoning", "cost", "seconds"),
@@ -156,8 +671,8 @@ def _label_table(
         cells += [(row[0], agent_name(s.agent), *row[1:]) for row in shown]
     if not by_agent:
         short = [(row[0], *row[2:]) for row in cells]
-        return Table(title, ("benchmark", *_HEAD), short)
-    return Table(title, ("benchmark", "agent", *_HEAD), cells, names=3)
+        return Table(title, ("benchmark", *_TABLES_HEAD), short)
+    return Table(title, ("benchmark", "agent", *_TABLES_HEAD), cells, names=3)
 
 
 def _score_row(score: Score) -> tuple[str, ...]:

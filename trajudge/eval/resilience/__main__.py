@@ -13,8 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trajudge.trajectories.util.exits import OK, Parser, command
-from trajudge.trajectories.util.options import OptionAdder, read_settings
+from trajudge.util.commands import OK, OptionAdder, Parser, command, read_settings
 
 
 def parser() -> argparse.ArgumentParser:
@@ -53,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.resilience.settings import ResilienceConfig  # noqa: PLC0415
     from trajudge.eval.resilience.tables import all_tables, screen  # noqa: PLC0415
     from trajudge.judges.options import named_options  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import folded, print_tables, screen_width  # noqa: PLC0415
+    from trajudge.util.tables import folded, print_tables, screen_width  # noqa: PLC0415
 
     config = read_settings(ResilienceConfig, options)
     given = named_options("--judge-option", config.judge_option)
@@ -68,7 +67,7 @@ def main(options: argparse.Namespace) -> int:
         sys.stdout.write(screen(results, rest=rest))
     write_results(results, config.out)
     if config.plots:
-        from trajudge.eval.resilience.plots import plot_retention  # noqa: PLC0415
+        from trajudge.eval.resilience.results import plot_retention  # noqa: PLC0415
 
         plot_retention(results.measures, config.plots)
     return OK

@@ -1,43 +1,424 @@
-"""Experiments on disk: recordings of our environments, and runs of any agent behind the proxy."""
+"""Experiments with faults on disk: recordings, runs behind the proxy, the user's own outcomes, and
+the pairs of runs with and without faults.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import BaseModel, Field, ValidationError
 
 from trajudge.annotations import store as annotation_store
-from trajudge.eval.resilience.events import PriceOf, TaskFigures, ended_tasks, read_events
-from trajudge.eval.resilience.outcomes import OutcomeFile, OutcomePlace, TaskOutcome
-from trajudge.eval.resilience.records import (
-    CLEAN,
-    ExperimentArm,
-    FaultExperiment,
-    FaultRun,
-    FaultSpan,
-    PairKey,
-    RunFigures,
-    span_of,
-)
 from trajudge.eval.resilience.settings import ResilienceConfig
+from trajudge.judges.model import Usage
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.models.prices import KnownPrice, listed_price
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.folders import refuse_repeated
-from trajudge.trajectories.util.safe_files import open_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import open_regular, read_text, read_utf8, refuse_repeated
+from trajudge.util.validation import first_error
+
+CLEAN = "clean"
+
+LATENCY_PARTS = ("model", "site", "injected", "proxy", "agent")
+
+
+class PairKey(NamedTuple):
+    """What a run shares with its pair. ``attempt`` tells seeds of one task apart."""
+
+    task: str
+    agent: str
+    attempt: int
+
+
+class MetFault(NamedTuple):
+    """A fault in a run: how many page loads it was planned at, fired at and recovered from."""
+
+    fault: str
+    planned: int
+    fired: int
+    recovered: int
+    means: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFigures:
+    """What a run cost and which faults it met. None is what is not known: never 0.
+
+    ``tokens`` are all of prompt and reply, ``latency`` seconds by part.
+    """
+
+    page_loads: int | None
+    model_calls: int | None
+    tokens: int | None
+    dollars: float | None
+    seconds: float | None
+    latency: Mapping[str, float]
+    faults: tuple[MetFault, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class FaultRun(RunFigures):
+    """A run and what it cost; ``success`` None is open. ``stalled``: an action or a page took
+    longer than the browser waits, as on a busy machine."""
+
+    key: PairKey
+    success: bool | None
+    side_effect: bool | None = None
+    steps: int | None = None
+    stalled: bool = False
+
+    @property
+    def fired(self) -> int:
+        """How often a fault of the plan fired."""
+        return sum(met.fired for met in self.faults)
+
+
+@dataclass(frozen=True)
+class FaultSpan:
+    """What a plan says of one fault."""
+
+    id: str
+    kind: str
+    policy: str
+    accessibility: str = ""
+
+    @property
+    def described(self) -> str:
+        return f"{self.kind}, {self.accessibility}" if self.accessibility else self.kind
+
+
+@dataclass(frozen=True)
+class ExperimentArm:
+    """The runs under one plan; their trajectories, if they have any, are in
+    ``folders``."""
+
+    name: str
+    runs: Sequence[FaultRun]
+    faults: tuple[FaultSpan, ...] = ()
+    folders: tuple[str, ...] = ()
+
+    @property
+    def by_key(self) -> Mapping[PairKey, FaultRun]:
+        return {run.key: run for run in self.runs}
+
+
+class FaultPair(NamedTuple):
+    """The same task by the same agent, without faults and with them."""
+
+    clean: FaultRun
+    faulted: FaultRun
+
+
+@dataclass(frozen=True)
+class FaultExperiment:
+    """A clean arm and the faulted ones; ``notes`` say what is missing."""
+
+    clean: ExperimentArm
+    faulted: Sequence[ExperimentArm]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def agents(self) -> list[str]:
+        """Names of the agents that have runs, sorted."""
+        return sorted({run.key.agent for arm in self.arms for run in arm.runs})
+
+    @property
+    def arms(self) -> list[ExperimentArm]:
+        return [self.clean, *self.faulted]
+
+    def pairs(self, arm: ExperimentArm, agent: str | None = None) -> list[FaultPair]:
+        """Return the pairs of an arm whose outcomes are known on both sides."""
+        return list(self._pairs(arm, agent))
+
+    def _pairs(self, arm: ExperimentArm, agent: str | None) -> Iterator[FaultPair]:
+        clean = self.clean.by_key
+        for run in arm.runs:
+            pair = clean.get(run.key)
+            known = pair is not None and pair.success is not None and run.success is not None
+            if known and pair is not None and agent in (None, run.key.agent):
+                yield FaultPair(pair, run)
+
+
+def span_of(fault: Mapping[str, Any]) -> FaultSpan:
+    """Read a fault of a plan's JSON; a policy may be written as text or as an object."""
+    policy = fault.get("policy", "")
+    kind = str(fault.get("kind", ""))
+    shown = policy if isinstance(policy, str) else str(policy)
+    accessible = str(fault.get("accessibility", "full")) if kind == "popup" else ""
+    return FaultSpan(str(fault.get("id", "")), kind, shown, accessible)
+
+
+PriceOf = Callable[[str], KnownPrice]
+
+_COUNTS = ("input", "cache_read", "cache_write", "output")
+
+_Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+_Number = Annotated[int, Field(ge=0)]
+
+
+class _Exposed(BaseModel):
+    fault: str
+    planned: list[_Number]
+    fired: list[_Number]
+
+
+class _TaskEnd(BaseModel):
+    """What the figures take from a ``task_end``, as the two below from their events."""
+
+    task: str
+    seed: int
+    page_loads: _Number
+    seconds: _Amount
+    latency: dict[str, _Amount]
+    exposure: list[_Exposed]
+
+
+class _ModelCall(BaseModel):
+    model: str | None = None
+    usage: dict[str, _Number | None] | None = None
+
+
+class _Recovery(BaseModel):
+    fault: str
+    recovered: bool | None
+    means: str
+
+
+_SHAPES: Mapping[str, type[BaseModel]] = {
+    "task_end": _TaskEnd,
+    "model": _ModelCall,
+    "recovery": _Recovery,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskFigures(RunFigures):
+    """What the proxy measured of one task."""
+
+    task: str
+    seed: int
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """Return the events of a log. Raises UserError that names the file and the line."""
+    events = []
+    try:
+        lines = read_utf8(path).splitlines()
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error})") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            event = json.loads(line)
+        except ValueError:
+            if number == len(lines):  # what a kill cut off
+                break
+            raise UserError(f"{path}, line {number}: no JSON; trajudge proxy writes it") from None
+        if not isinstance(event, dict) or not isinstance(event.get("type"), str):
+            raise UserError(f"{path}, line {number}: no event of trajudge proxy")
+        _check_shape(event, f"{path}, line {number}")
+        events.append(event)
+    return events
+
+
+def _check_shape(event: Mapping[str, Any], place: str) -> None:
+    """Raise UserError for an event that lacks what the figures are made of."""
+    if shape := _SHAPES.get(event["type"]):
+        try:
+            shape.model_validate(event)
+        except ValidationError as error:
+            wrong = first_error(error, "the event")
+            raise UserError(
+                f"{place}: the {event['type']} event is damaged: {wrong}: restore the file from a "
+                "copy, or run the task again"
+            ) from None
+
+
+def ended_tasks(events: Sequence[Mapping[str, Any]], price_of: PriceOf) -> Iterator[TaskFigures]:
+    """Yield the tasks of a log that ended. Tasks may overlap, each under a name of its own."""
+    open_events: dict[str, list[Mapping[str, Any]]] = {}
+    for event in events:
+        name = str(event.get("task", ""))
+        if event["type"] == "task":
+            open_events[name] = []
+        elif name in open_events:
+            open_events[name].append(event)
+            if event["type"] == "task_end":
+                yield _figures(open_events.pop(name), price_of)
+
+
+def _figures(events: Sequence[Mapping[str, Any]], price_of: PriceOf) -> TaskFigures:
+    end = events[-1]
+    calls = [event for event in events if event["type"] == "model"]
+    usages = [call.get("usage") for call in calls]
+    counts = [_tokens(usage) for usage in usages]
+    costs = [_dollars(call, price_of) for call in calls]
+    latency = {part: float(end["latency"].get(part, 0.0)) for part in LATENCY_PARTS}
+    return TaskFigures(
+        task=str(end["task"]),
+        seed=int(end["seed"]),
+        page_loads=int(end["page_loads"]),
+        model_calls=len(calls),
+        tokens=_sum(counts),
+        dollars=_sum(costs),
+        seconds=float(end["seconds"]),
+        latency=latency,
+        faults=tuple(_met(end, events)),
+    )
+
+
+def _met(end: Mapping[str, Any], events: Iterable[Mapping[str, Any]]) -> Iterator[MetFault]:
+    """Yield what came of each fault; the ``recovery`` events say what it was recovered by."""
+    recoveries = [event for event in events if event["type"] == "recovery"]
+    for exposure in end["exposure"]:
+        mine = [event for event in recoveries if event["fault"] == exposure["fault"]]
+        yield MetFault(
+            fault=str(exposure["fault"]),
+            planned=len(exposure["planned"]),
+            fired=len(exposure["fired"]),
+            recovered=sum(event["recovered"] is True for event in mine),
+            means=tuple(str(event["means"]) for event in mine),
+        )
+
+
+def _tokens(usage: Mapping[str, int | None] | None) -> int | None:
+    """Add up what a call states; None where it states neither prompt nor reply."""
+    if not usage or usage.get("input") is None or usage.get("output") is None:
+        return None
+    return sum(usage.get(name) or 0 for name in _COUNTS)
+
+
+def _dollars(call: Mapping[str, Any], price_of: PriceOf) -> float | None:
+    usage = call.get("usage")
+    if _tokens(usage) is None or usage is None:
+        return None
+    counted = Usage(**{name: usage.get(name) or 0 for name in (*_COUNTS, "reasoning")})
+    return price_of(str(call.get("model") or "")).cost(counted)
+
+
+def _sum(values: Sequence[Any]) -> Any:
+    """Add up; None where a value is not known."""
+    return None if any(value is None for value in values) else sum(values)
+
+
+_TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False, "": None}
+
+
+class TaskOutcome(NamedTuple):
+    """How a run of a task ended."""
+
+    success: bool | None
+    agent: str
+    steps: int | None
+
+
+class OutcomePlace(NamedTuple):
+    """Which run an outcome is of; without a seed, each run of the task."""
+
+    arm: str
+    task: str
+    seed: int | None
+
+
+@dataclass(frozen=True)
+class OutcomeFile:
+    """Outcomes by arm, task and seed, which a file may leave out."""
+
+    path: Path
+    outcomes: Mapping[OutcomePlace, TaskOutcome]
+
+    @classmethod
+    def read(cls, path: Path) -> OutcomeFile:
+        """Read a file. Raises UserError that names the line and the value."""
+        outcomes: dict[OutcomePlace, TaskOutcome] = {}
+        for number, row in _rows(path):
+            task = str(row.get("task") or "")
+            arm = str(row.get("arm") or "")
+            if not task or not arm or "success" not in row:
+                raise UserError(f"{path}, line {number}: needs the columns task, arm and success")
+            place = OutcomePlace(arm, task, _number(path, number, row, "seed"))
+            if place in outcomes:
+                raise UserError(f"{path}, line {number}: {task!r} has an outcome already")
+            outcomes[place] = TaskOutcome(
+                _truth(path, number, row["success"]),
+                _word(row, "agent") or "",
+                _number(path, number, row, "steps"),
+            )
+        return cls(path, outcomes)
+
+    def place_of(self, arm: str, task: str, seed: int) -> OutcomePlace | None:
+        """Return where a run's outcome stands: the line that names most of it; None for none."""
+        places = (OutcomePlace(arm, task, seed), OutcomePlace(arm, task, None))
+        return next((place for place in places if place in self.outcomes), None)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    try:
+        text = read_text(path)
+    except OSError as error:
+        raise UserError(f"--outcomes {path}: cannot be read ({error.strerror})") from error
+    if path.suffix != ".jsonl":
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        yield from ((number, row) for number, row in enumerate(reader, 2))
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                row = json.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                raise UserError(f"{path}, line {number}: no JSON object")
+            yield number, row
+
+
+def _truth(path: Path, number: int, value: Any) -> bool | None:
+    word = "" if value is None else str(value).strip().lower()
+    if word not in _TRUTHS:
+        raise UserError(
+            f"{path}, line {number}: success is {value!r:.40}: write true, false, or nothing where "
+            "it is not known"
+        )
+    return _TRUTHS[word]
+
+
+def _word(row: Mapping[str, Any], name: str) -> str | None:
+    value = row.get(name)
+    return str(value) if value not in (None, "") else None
+
+
+def _number(path: Path, line: int, row: Mapping[str, Any], name: str) -> int | None:
+    value = row.get(name)
+    if value in (None, ""):
+        return None
+    try:
+        return int(str(value))
+    except ValueError:
+        raise UserError(f"{path}, line {line}: {name} is {value!r:.40}, no whole number") from None
+
 
 ARMS = "resilience.json"
+
 # Errors of actions that say that the browser was too slow, not what the page did.
 _STALLED = re.compile(r"Timeout \d+ms exceeded|does not answer|did not load within")
+
 _BEHIND = ("clean", "faulted", "outcomes")  # options of runs behind the proxy
+
 _AGENT = "agent"  # of runs that name none
+
 _RESTORE = "restore it from a copy, or record or run again"
+
 _NAMED = 5  # of what is left out
+
 _UNMEASURED: dict[str, Any] = {"model_calls": None, "tokens": None, "dollars": None}
 
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from trajudge.eval.reporting.formatting import UNDEFINED, percent, with_limits
-from trajudge.eval.resilience.efficiency import ArmCost
-from trajudge.eval.resilience.judged import JudgedArm
-from trajudge.eval.resilience.measures import ArmMeasures, IntervalEstimate
-from trajudge.eval.resilience.popups import LEVELS, PopupFactor
-from trajudge.eval.resilience.records import CLEAN, LATENCY_PARTS
-from trajudge.eval.resilience.results import ResilienceResults
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.eval.reporting.sentences import UNDEFINED, percent, with_limits
+from trajudge.eval.resilience.reading import CLEAN, LATENCY_PARTS
+from trajudge.eval.resilience.results import (
+    LEVELS,
+    ArmCost,
+    ArmMeasures,
+    IntervalEstimate,
+    JudgedArm,
+    PopupFactor,
+    ResilienceResults,
+)
+from trajudge.util.tables import Table, first_screen
 
 ALL = "all agents"
 _SMALLEST = 0.001  # a p-value below is shown as such

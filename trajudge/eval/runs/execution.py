@@ -6,22 +6,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
-from trajudge.eval.data.call_log import CALLS, RunDollars, in_all, spent_in
-from trajudge.eval.data.index.judgments import read_run_judgments
-from trajudge.eval.data.run_folder import JUDGMENTS
-from trajudge.eval.data.sources import known_rewards, names_apart
-from trajudge.eval.runs.grid import PlannedRun, labels_of_runs
+from trajudge.eval.runs.jobs import StopSignal, graceful_interrupt
 from trajudge.eval.runs.outputs import missing_policy
+from trajudge.eval.runs.plan import PlannedRun, labels_of_runs
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.eval.runs.workers import StopSignal, graceful_interrupt
-from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.paid_beside import paid_in_all
+from trajudge.eval.scoring.compute import paid_in_all, score
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.sources import known_rewards, names_apart
+from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, RunDollars, in_all, spent_in
+from trajudge.eval.store.table import read_run_judgments
 from trajudge.judges.batch.ledger import Ledger, ledger_path
 from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class RunsFailed(UserError):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from trajudge.eval.batches.options import batch_options
 from trajudge.judges.calls.options import call_options
-from trajudge.trajectories.util.exits import Parser, TextParser
-from trajudge.trajectories.util.options import (
+from trajudge.util.commands import (
     OptionAdder,
+    Parser,
+    TextParser,
     config_words,
     count,
     read_settings,
@@ -224,7 +225,7 @@ def parse(argv: Sequence[str]) -> RunRequest:
 
 def log_as_json() -> None:
     """Write JSON lines to standard error until the command ends."""
-    from trajudge.trajectories.util.terminal import JsonLines  # noqa: PLC0415 - --help needs none of these
+    from trajudge.util.terminal import JsonLines  # noqa: PLC0415 - --help needs none of these
 
     if not isinstance(sys.stderr, JsonLines):
         sys.stderr = JsonLines(sys.stderr)
@@ -234,7 +235,7 @@ def request_of(options: argparse.Namespace) -> RunRequest:
     """Return the typed settings of parsed options, those that a parser has not at their default.
     Raises UserError."""
     from trajudge.eval.batches.settings import BatchConfig  # noqa: PLC0415 - --help needs none
-    from trajudge.eval.runs.members import without_effect  # noqa: PLC0415 - --help needs none
+    from trajudge.eval.runs.plan import without_effect  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
         DataConfig,
         JudgeConfig,

@@ -8,29 +8,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from trajudge.eval.data.index.columns import STATUS_CODE
-from trajudge.eval.data.index.judgments import RunJudgments
-from trajudge.eval.data.run_folder import COST, writing
-from trajudge.eval.data.sources import policy_name, recorded_policies
 from trajudge.eval.data.task_goals import read_goals
-from trajudge.eval.reporting.caveats import is_labelled
-from trajudge.eval.reporting.costs import run_cost
-from trajudge.eval.reporting.finding import unscored
-from trajudge.eval.reporting.goals import goal_notes
 from trajudge.eval.reporting.results import results_csv, results_json
+from trajudge.eval.reporting.sentences import goal_notes, is_labelled, run_cost, unscored
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
-from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import LoadReport
-from trajudge.eval.runs.plan import RunPlan
+from trajudge.eval.runs.plan import PlannedRun, RunPlan
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
-from trajudge.judges.calls.windows import guesses
+from trajudge.eval.sources import policy_name, recorded_policies
+from trajudge.eval.store.run_folder import COST, writing
+from trajudge.eval.store.table import STATUS_CODE, RunJudgments
+from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.tables import WARNINGS, first_warnings, folded, screen_width
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.tables import WARNINGS, first_warnings, folded, screen_width
+from trajudge.util.terminal import count_of
 
 _REST = (
     "Everything else: results.json and results.csv in the run; all tables: --full; one page to "
@@ -190,7 +185,7 @@ def show(
 
 
 def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:
-    from trajudge.eval.data.export import ExportSettings, export  # noqa: PLC0415
+    from trajudge.eval.store.export import ExportSettings, export  # noqa: PLC0415
     from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
     from trajudge.trajectories.needs import NO_NEEDS  # noqa: PLC0415
 

@@ -13,22 +13,18 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.eval.batches.settings import BatchConfig
-from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
-from trajudge.eval.runs.plan import RunPlan
+from trajudge.eval.runs.plan import PlannedRun, RunPlan
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.calls.known_facts import known_facts
-from trajudge.judges.calls.windows import guesses
+from trajudge.judges.calls.handle import ModelHandle, guesses, known_facts
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Status, Usage
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK
-from trajudge.trajectories.util.layout.cells import hanging
-from trajudge.trajectories.util.tables import screen_width
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.util.commands import OK
+from trajudge.util.errors import UserError
+from trajudge.util.tables import screen_width
+from trajudge.util.terminal import count_of, hanging, one_line
 
 ASK_ABOVE = 1.0
 SAMPLED = 40

@@ -17,13 +17,8 @@ from rich.live import Live
 from rich.text import Text
 
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.util.tables import all_folded
-from trajudge.trajectories.util.terminal import (
-    JsonLines,
-    count_of,
-    one_line,
-    terminal_console,
-)
+from trajudge.util.tables import all_folded
+from trajudge.util.terminal import JsonLines, count_of, one_line, terminal_console
 
 log = logging.getLogger(__name__)
 

@@ -26,22 +26,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from trajudge.eval.data.call_log import RunDollars
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.manifest import RunManifest, code_version
-from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import (
+    MOMENT,
+    MOST_DRAWN,
     JudgmentJob,
     LoadReport,
+    StopSignal,
     first_samples_ahead,
     jobs_of,
     places_to_read,
+    rare_collections,
+    some_of,
 )
-from trajudge.eval.runs.judge_options import judge_options
-from trajudge.eval.runs.members import make_model_handle
-from trajudge.eval.runs.plan import made_judge
+from trajudge.eval.runs.plan import PlannedRun, judge_options, made_judge, make_model_handle
 from trajudge.eval.runs.session import MOST_AHEAD, RunSession, judge_job
-from trajudge.eval.runs.workers import MOMENT, MOST_DRAWN, StopSignal, rare_collections, some_of
+from trajudge.eval.store.manifest import RunManifest, code_version
+from trajudge.eval.store.run_folder import RunDollars
+from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.adapters.base import Adapter, AdapterResponse, MarksPrompts
 from trajudge.judges.adapters.errors import causes
 from trajudge.judges.calls.handle import ModelHandle
@@ -49,12 +50,12 @@ from trajudge.judges.engine import Budget, Engine, EngineReply, Estimate, Limite
 from trajudge.judges.model import Judge, Judgment, Request, Usage
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError
 
 if TYPE_CHECKING:
-    from trajudge.eval.data.journal import JudgmentJournal
-    from trajudge.eval.stats.interval import Bools, Ints
+    from trajudge.eval.store.run_folder import JudgmentJournal
     from trajudge.judges.engine import EngineLookup, Engines, Payments
+    from trajudge.stats.intervals import Bools, Ints
 
 log = logging.getLogger(__name__)
 

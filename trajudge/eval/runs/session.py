@@ -9,34 +9,21 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.annotations import frame_of
-from trajudge.eval.data.call_log import RunDollars, dollars_in_all, in_all, paid, spent_in
-from trajudge.eval.data.effective import EffectiveParameters, earlier_sent, merged
-from trajudge.eval.data.folder_lock import locked_folder
-from trajudge.eval.data.index.call_ledger import PAYMENTS
-from trajudge.eval.data.index.judgments import RunJudgments
-from trajudge.eval.data.index.labels import RewardColumns, Rewards
-from trajudge.eval.data.journal import JudgmentJournal
-from trajudge.eval.data.manifest import open_folder
-from trajudge.eval.data.run_folder import (
-    REWARDS,
-    read_rewards,
-    write_labels,
-    write_rewards,
-    write_unreadable,
-)
-from trajudge.eval.data.run_log import run_log
 from trajudge.eval.data.task_goals import write_goals
-from trajudge.eval.runs.grid import PlannedRun
 from trajudge.eval.runs.jobs import (
+    Interrupted,
     JudgmentJob,
     LoadReport,
+    StopSignal,
     first_samples_ahead,
     jobs_done,
     jobs_of,
+    judge_all,
     skipped,
     to_refresh,
     with_unreached,
     without_unreached,
+    workers_for,
 )
 from trajudge.eval.runs.outputs import (
     are_too_many,
@@ -45,29 +32,41 @@ from trajudge.eval.runs.outputs import (
     warnings_of,
     write_results,
 )
+from trajudge.eval.runs.plan import PlannedRun
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.workers import (
-    Interrupted,
-    StopSignal,
-    judge_all,
-    workers_for,
+from trajudge.eval.scoring.compute import paid_beside
+from trajudge.eval.store.labels import RewardColumns, Rewards
+from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
+from trajudge.eval.store.run_folder import (
+    REWARDS,
+    JudgmentJournal,
+    RunDollars,
+    dollars_in_all,
+    in_all,
+    locked_folder,
+    paid,
+    read_rewards,
+    run_log,
+    spent_in,
+    write_labels,
+    write_rewards,
+    write_unreadable,
 )
-from trajudge.eval.scoring.paid_beside import paid_beside
-from trajudge.judges.client import NoModel
+from trajudge.eval.store.table import PAYMENTS, RunJudgments
 from trajudge.judges.engine import Payments
-from trajudge.judges.engine.store.payments import read_payments
-from trajudge.judges.judging import RecordedClient, judge_trajectory
+from trajudge.judges.engine.budget import read_payments
+from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.exits import FAILURES, INTERRUPTED, OK
+from trajudge.util.commands import FAILURES, INTERRUPTED, OK
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.plan import RunPlan
     from trajudge.eval.scoring.records import ScoreReport
-    from trajudge.eval.stats.interval import Bools
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import EngineLookup, Engines, Payments
+    from trajudge.stats.intervals import Bools
 
 log = logging.getLogger(__name__)
 

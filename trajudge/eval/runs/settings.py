@@ -16,9 +16,9 @@ from trajudge.eval.batches.settings import BatchConfig, check_batch
 from trajudge.eval.data.task_goals import TaskId
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import check_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import MOST_SAMPLES
+from trajudge.util.commands import MOST_SAMPLES
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_folder
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 Split = Literal["dev", "test", "all"]

@@ -1,65 +1,371 @@
-"""Score judgments against expert labels, per benchmark, agent and label.
-
-``score`` is the whole of it; it returns the records of ``eval.scoring.records``.
+"""Score judgments against expert labels, per benchmark, agent and label: metrics, coverage,
+stability, usage and cost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf, nan
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.comparison.against_baseline import against_baseline
-from trajudge.eval.comparison.judges import compare
-from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.judgments import columns_of, let_go
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
-from trajudge.eval.scoring.coverage import coverage_of, unsure
-from trajudge.eval.scoring.estimated_rates import estimated_rates
-from trajudge.eval.scoring.groups import TrajectoryGroup, groups
+from trajudge.eval.rungs import RUNGS, WHOLE
+from trajudge.eval.scoring.comparison import against_baseline, compare
 from trajudge.eval.scoring.intervals import Bootstrap, ScoredObservations, with_intervals
-from trajudge.eval.scoring.metrics import (
-    Counts,
-    VerdictRates,
-    WeightedCounts,
-    rates,
-    weighted_counts,
+from trajudge.eval.scoring.observations import (
+    Observations,
+    Predictions,
+    ProtocolCounts,
+    ReferenceLabels,
+    TrajectoryGroup,
+    groups,
+    on_training_set,
+    protocol_counts,
+    protocol_rates,
+    reward_notes,
 )
-from trajudge.eval.scoring.observations import Observations, Predictions, one_per_trajectory
-from trajudge.eval.scoring.protocol import ProtocolCounts, protocol_counts, protocol_rates
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
-    OVERALL,
     RULE_BASED,
+    Counts,
     Coverage,
     EstimatedRate,
     JudgeUsage,
     Label,
     Missing,
+    PaidBeside,
     Score,
     ScoreReport,
+    StageUsage,
+    VerdictRates,
+    WeightedCounts,
+    rates,
+    weighted_counts,
 )
-from trajudge.eval.scoring.reference import ReferenceLabels, reward_notes
-from trajudge.eval.scoring.stability import stability_notes
-from trajudge.eval.scoring.success_rates import RateCells, success_rates
-from trajudge.eval.scoring.training import on_training_set
-from trajudge.eval.scoring.usage import judge_usage
-from trajudge.eval.stats.interval import Bools
-from trajudge.judges.model import Judgment
+from trajudge.eval.scoring.success_rates import RateCells, estimated_rates, success_rates
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.table import (
+    NO_REQUEST,
+    STATUSES,
+    UNKNOWN,
+    CallColumns,
+    JudgmentColumns,
+    KeyColumns,
+    columns_of,
+    distinct,
+    let_go,
+    request_number,
+)
+from trajudge.judges.model import USAGE_FIELDS, Judgment, Usage
+from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.gc_pause import collection_paused
+from trajudge.util.errors import UserError
+from trajudge.util.machine import collection_paused
+from trajudge.util.terminal import count_of
+
+
+def coverage_of(
+    judge: str,
+    group: TrajectoryGroup,
+    predictions: Predictions,
+    expected: Bools,
+    members: Bools,
+    *,
+    training: Bools,
+    answers: Mapping[Label, Bools],
+) -> Coverage:
+    """Count how the judgments of a group ended.
+
+    ``expected`` (T,) are the trajectories that the judge had to judge, ``members`` (T,) those of
+    the group, ``training`` (T,) those that are left out because the judge was trained on them;
+    ``answers`` (N,) tell of every label that was predicted which judgments gave it.
+    """
+    inside = members[predictions.index]
+    ended = np.bincount(predictions.status[inside], minlength=len(STATUSES)).tolist()
+    cut = np.bincount(predictions.rung[inside], minlength=len(RUNGS)).tolist()
+    judged, trained = int(inside.sum()), int((training & members).sum())
+    annotated = predictions.reference.annotated[predictions.index]
+    answered_by = {label: inside & answered for label, answered in answers.items()}
+    return Coverage(
+        judge=judge,
+        benchmark=group.benchmark,
+        agent=group.agent,
+        judged=judged,
+        statuses={status: n for status, n in zip(STATUSES, ended, strict=True) if n},
+        shortened={rung: n for rung, n in zip(RUNGS, cut, strict=True) if n and rung != WHOLE},
+        unjudged=int((expected & members & ~training).sum()) - judged,
+        unlabelled=int((inside & ~annotated).sum()),
+        training=trained,
+        verdicts={label: int(answered.sum()) for label, answered in answered_by.items()},
+        positive={
+            label: int((answered & (predictions.values[label] == 1)).sum())
+            for label, answered in answered_by.items()
+        },
+    )
+
+
+def unsure(predictions: Predictions, label: Label) -> Bools:
+    """Tell which judged trajectories (N,) have an annotation that lacks this label."""
+    reference = predictions.reference
+    unknown = reference.annotated & (reference.labels[label] == UNKNOWN)
+    return np.asarray(unknown[predictions.index])
+
+
+def stability_notes(judgments: JudgmentColumns, trajectories: int) -> list[str]:
+    """Sentences about one judge of so many trajectories for the notes below the tables."""
+    several = len(judgments) > trajectories
+    samples = [*_flips(judgments), *_failed_samples(judgments)] if several else []
+    return [*samples, *_cascade(judgments)]
+
+
+def flip_rate(judgments: JudgmentColumns) -> tuple[int, int]:
+    """(trajectories whose samples disagree on success, trajectories with two verdicts or more);
+    failed samples are left out."""
+    success = judgments.verdict("success")
+    decided = judgments.ok() & (success != UNKNOWN)
+    _, place = distinct(judgments.keys.at(decided))
+    verdicts = np.bincount(place)
+    accepted = np.bincount(place, weights=success[decided])
+    flipped = (accepted > 0) & (accepted < verdicts)
+    return int(flipped.sum()), int((verdicts > 1).sum())
+
+
+def repeated_note(judgments: JudgmentColumns, last: Ints) -> str:
+    """Say how many judgments come more than once, of which ``last`` are the rows that count, and
+    how many with another verdict; a failed one that was asked for again contradicts nothing."""
+    places = distinct(judgments.keys)[1]
+    each = np.stack((judgments.judge, places, judgments.sample))
+    one = np.unique(each, axis=1, return_inverse=True)[1].ravel()
+    counted = np.empty(len(last), dtype=np.int64)
+    counted[one[last]] = last
+    earlier = np.setdiff1d(np.arange(len(judgments)), last)
+    now, verdicts, ok = counted[one[earlier]], judgments.verdicts, judgments.ok()
+    other = (verdicts[:, earlier] != verdicts[:, now]).any(axis=0) & ok[earlier] & ok[now]
+    repeated, different = len(np.unique(now)), len(np.unique(now[other]))
+    return (
+        f"holds {count_of(repeated, 'judgment')} more than once, {different} of them with another "
+        "verdict: the last of each counts"
+    )
+
+
+def _flips(judgments: JudgmentColumns) -> list[str]:
+    flipped, repeated = flip_rate(judgments)
+    if not repeated:
+        return []
+    rate = f"{100 * flipped / repeated:.1f} %"
+    return [
+        f"{_name(judgments)}: samples disagree on {flipped} of {repeated} trajectories "
+        f"(flip rate {rate})"
+    ]
+
+
+def _failed_samples(judgments: JudgmentColumns) -> list[str]:
+    """Those beside which another sample decides: coverage counts trajectories alone."""
+    known, place = distinct(judgments.keys)
+    ok = judgments.ok()
+    decided = np.bincount(place[ok], minlength=len(known)) > 0
+    failed = judgments.status[~ok & decided[place]]
+    if not len(failed):
+        return []
+    counts = np.bincount(failed, minlength=len(STATUSES)).tolist()
+    each = ", ".join(f"{status} {n}" for status, n in zip(STATUSES, counts, strict=True) if n)
+    return [
+        f"{_name(judgments)}: {len(failed):,} of {len(judgments):,} samples failed ({each}); the "
+        "others of their trajectories count"
+    ]
+
+
+def _cascade(judgments: JudgmentColumns) -> list[str]:
+    """Asked and spared; what was spared is priced by the mean of what was asked."""
+    settled = ~np.isnan(judgments.second_asked)
+    if not settled.any():
+        return []
+    reached = settled & (judgments.second_asked != 0)
+    count, spared = int(reached.sum()), int((settled & ~reached).sum())
+    shares = f"{count} of {count + spared} trajectories"
+    line = f"{_name(judgments)}: the second member was asked on {shares}"
+    calls = judgments.calls
+    # The ledger names the member before the stage: what the first one did not ask is the second's.
+    members = np.array([name.split(" ")[0] for name in calls.stages], dtype=object)
+    member = members[calls.stage]
+    first = set(member[(settled & ~reached)[calls.judgment]].tolist())
+    of_second = reached[calls.judgment] & np.array([one not in first for one in member], dtype=bool)
+    costs = calls.cost[of_second]
+    if count and spared and len(costs) and not np.isnan(costs).any():
+        spent = sum(costs.tolist())
+        line += f"; it cost ${spent:.4f}, sparing the others about ${spent / count * spared:.4f}"
+    return [line]
+
+
+def _name(judgments: JudgmentColumns) -> str:
+    return judgments.judges[int(judgments.judge[0])]
+
+
+class _Requests(NamedTuple):
+    """Distinct requests, (R,), in the order of their first calls. ``cached`` if no call was paid;
+    ``seconds`` of the call that took longest, for the others waited for it."""
+
+    stage: Ints
+    cost: Floats
+    cached: Bools
+    seconds: Floats
+    usage: Ints
+
+
+def judge_usage(judge: str, judgments: JudgmentColumns) -> JudgeUsage:
+    """Add up what one judge used over all of its judgments, samples and failures included. A
+    request that several judgments have in common was made once and counts once."""
+    calls = judgments.calls
+    requests = _requests(calls)
+    codes, first = np.unique(requests.stage, return_index=True)
+    stages = [
+        _stage(calls.stages[code], requests, requests.stage == code)
+        for code in codes[np.argsort(first)].tolist()
+    ]
+    priced = [stage.cost for stage in stages if stage.cost is not None]
+    return JudgeUsage(
+        judge=judge,
+        stages=tuple(stages),
+        calls=sum(stage.calls for stage in stages),
+        usage=sum((stage.usage for stage in stages), Usage()),
+        cost=sum(priced) if priced else None,
+        unpriced=sum(stage.unpriced for stage in stages),
+        cached=sum(stage.cached for stage in stages),
+        cached_cost=sum(stage.cached_cost for stage in stages),
+        cached_unpriced=sum(stage.cached_unpriced for stage in stages),
+        seconds=sum(stage.seconds for stage in stages),
+        unreported=sum(stage.unreported for stage in stages),
+    )
+
+
+def _requests(calls: CallColumns) -> _Requests:
+    """Put the calls of a request together; one whose request is not known is like no other."""
+    alone = -1 - np.arange(len(calls))
+    numbers = np.where(calls.request == NO_REQUEST, alone, calls.request)
+    _, first, which = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    paid = np.bincount(which, weights=~calls.cached, minlength=len(first))
+    seconds = np.zeros(len(first))
+    np.maximum.at(seconds, which, calls.seconds)
+    rows = first[order]
+    return _Requests(
+        stage=calls.stage[rows],
+        cost=calls.cost[rows],
+        cached=paid[order] == 0,
+        seconds=seconds[order],
+        usage=calls.usage[:, rows],
+    )
+
+
+def _stage(name: str, requests: _Requests, mine: Bools) -> StageUsage:
+    cost, cached = requests.cost[mine], requests.cached[mine]
+    is_priced = ~np.isnan(cost)
+    tokens = [int(column[mine].sum()) for column in requests.usage]
+    return StageUsage(
+        stage=name,
+        calls=len(cost),
+        usage=Usage(**dict(zip(USAGE_FIELDS, tokens, strict=True))),
+        unreported=int((~is_priced & ~requests.usage[:, mine].any(axis=0)).sum()),
+        cost=_sum(cost[is_priced]) if is_priced.any() else None,
+        unpriced=int((~is_priced).sum()),
+        cached=int(cached.sum()),
+        cached_cost=_sum(cost[is_priced & cached]),
+        cached_unpriced=int((~is_priced & cached).sum()),
+        seconds=_sum(requests.seconds[mine]),
+    )
+
+
+def _sum(values: Floats) -> float:
+    """Add up one after the other, as ever: another order of additions has other last digits."""
+    return float(np.cumsum(values)[-1]) if len(values) else 0.0
+
+
+class _paid_beside_Requests(NamedTuple):
+    """What was paid for requests (R,): ``dollars``, and for ``unpriced`` attempts nobody knows."""
+
+    numbers: Ints
+    dollars: Floats
+    unpriced: Ints
+
+
+def paid_beside(
+    payments: Path, calls: CallColumns, waiting: Mapping[str, float] | None = None
+) -> PaidBeside:
+    """Compare what a run has paid in all of its sessions with what the ``calls`` of its judgments
+    state. ``waiting`` are the dollars by request (nan: unknown) of replies whose judgments are
+    still to come.
+
+    An attempt that was under way when its process was killed counts with its worst case where
+    --max-cost was given, else not.
+    """
+    paid = _by_request(payments)
+    if paid is None:
+        return PaidBeside()
+    held = _held(paid.numbers, calls, waiting or {})
+    is_held, is_unknown = ~np.isinf(held), np.isnan(held)
+    # The reply is one of the attempts: of those of unknown price where it has none itself, or where
+    # nothing else was paid.
+    among_unpriced = is_unknown | (is_held & (paid.dollars == 0))
+    unpriced = np.maximum(paid.unpriced - among_unpriced, 0)
+    reply = np.where(is_held & ~among_unpriced, held, 0.0)
+    # What was reserved for it counts, or its price was known when it was paid.
+    is_presumed = is_unknown & (paid.unpriced == 0)
+    reply = np.where(is_presumed, paid.dollars, reply)
+    more = paid.dollars - reply
+    return PaidBeside(
+        dollars=float(np.maximum(more, 0.0).sum()),
+        unpriced=int(unpriced.sum()),
+        rebate=float(np.maximum(-more, 0.0).sum()),
+        presumed=float(paid.dollars[is_presumed].sum()),
+    )
+
+
+def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
+    """Add up what several runs paid beside."""
+    dollars = rebate = presumed = 0.0
+    unpriced = 0
+    for part in parts:
+        dollars, rebate = dollars + part.dollars, rebate + part.rebate
+        unpriced, presumed = unpriced + part.unpriced, presumed + part.presumed
+    return PaidBeside(dollars=dollars, unpriced=unpriced, rebate=rebate, presumed=presumed)
+
+
+def _by_request(payments: Path) -> _paid_beside_Requests | None:
+    from trajudge.judges.engine.budget import read_attempts  # noqa: PLC0415 - scores need no engine
+
+    attempts = read_attempts(payments).values()
+    if not attempts:
+        return None
+    costs = np.array([nan if cost is None else cost for _, cost in attempts])
+    numbers = np.array([request_number(request) for request, _ in attempts], dtype=np.int64)
+    numbers, which = np.unique(numbers, return_inverse=True)
+    dollars = np.bincount(which, weights=np.nan_to_num(costs)).astype(float)
+    return _paid_beside_Requests(
+        numbers, dollars, np.bincount(which[np.isnan(costs)], minlength=len(numbers))
+    )
+
+
+def _held(requests: Ints, calls: CallColumns, waiting: Mapping[str, float]) -> Floats:
+    """Return what the replies to requests (R,) cost by their first call, or by ``waiting`` (nan:
+    unknown); inf of one whose reply neither has."""
+    awaited = np.array([*map(request_number, waiting)], dtype=np.int64)
+    # Of several of a request the first counts.
+    numbers, first = np.unique(np.concatenate([calls.request, awaited]), return_index=True)
+    costs = np.concatenate([calls.cost, np.array([*waiting.values()])])[first]
+    if not len(numbers):
+        return np.full(len(requests), inf)
+    place = np.minimum(np.searchsorted(numbers, requests), len(numbers) - 1)
+    return np.where(numbers[place] == requests, costs[place], inf)
+
 
 WEIGHTED = (
     "labels: drawn with unequal probabilities: every rate weights a label by one over its "
     "inclusion probability, while n counts labels"
 )
-
-__all__ = ["OVERALL", "Label", "Missing", "Score", "ScoreReport", "one_per_trajectory", "score"]
 
 
 def score(
@@ -84,7 +390,7 @@ def score(
 
     What a failed judgment counts as: ``negative``, as not accepted (a reward model would not have
     taken it); ``exclude``, not at all; ``agentrewardbench``, as the paper has it: a reply without
-    the tag is 0, no valid reply is -1, and its arithmetic (``eval.scoring.protocol``) gives the
+    the tag is 0, no valid reply is -1, and its arithmetic (``eval.scoring.observations``) gives the
     rates.
     """
     bootstrap = bootstrap or Bootstrap()
@@ -275,6 +581,7 @@ class _Counted(NamedTuple):
 
 
 MORE_RATES = ("kappa", "mcc", "balanced_accuracy", "fpr", "fnr", "over_accept_share")
+
 """Beside those of VerdictRates, in every protocol."""
 
 

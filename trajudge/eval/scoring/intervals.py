@@ -16,15 +16,16 @@ import numpy as np
 
 from trajudge.eval.scoring.observations import Observations
 from trajudge.eval.scoring.records import RATES, SCORE_RATES, Limits, Rate, Score, ScoreRate
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.intervals.clustered_rates import ONE_TASK
-from trajudge.eval.stats.intervals.clustered_scores import BIASED, clustered_scores
-from trajudge.eval.stats.intervals.verdict_intervals import (
+from trajudge.stats.intervals import (
+    BIASED,
     NOTHING_VARIES,
+    ONE_TASK,
+    clustered_scores,
+    score_columns,
+    sum_clusters,
     verdict_columns,
     verdict_intervals,
 )
-from trajudge.eval.stats.judging.score_metrics import score_columns
 
 
 class ScoredObservations(NamedTuple):

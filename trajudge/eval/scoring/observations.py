@@ -1,35 +1,238 @@
-"""Predictions of one judge beside the experts' labels, as arrays.
-
-A failed judgment is never dropped in silence: ``missing`` states what it counts as.
+"""Predictions of judges and the experts' labels as arrays, the groups that tables have rows for,
+what a judge was trained on, and AgentRewardBench's own arithmetic.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Labels
-from trajudge.eval.data.index.columns import STATUS_CODE, STATUSES, VERDICTS, JudgmentColumns
-from trajudge.eval.data.index.judgments import columns_of
-from trajudge.eval.data.index.keys import Codes
-from trajudge.eval.data.index.labels import LabelColumns, RewardColumns
-from trajudge.eval.scoring.protocol import MISSING
-from trajudge.eval.scoring.records import LABELS, Label, Missing
-from trajudge.eval.scoring.reference import UNKNOWN, ReferenceLabels
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
+from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, Counts, Label, Missing
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.table import (
+    STATUS_CODE,
+    STATUSES,
+    UNKNOWN,
+    VERDICTS,
+    Codes,
+    JudgmentColumns,
+    KeyColumns,
+    columns_of,
+    distinct,
+    joined,
+    marked,
+    places_among,
+)
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.judges.registry import key_hash
+from trajudge.stats.intervals import Bools, Floats, Ints, sum_clusters
+from trajudge.trajectories.model import Record, TrajectoryKey, checked
+from trajudge.util.terminal import count_of
+
+Name = TypeVar("Name", str, tuple[str, str])
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceLabels:
+    """Arrays of one shape (T,), one entry a trajectory in the order of ``keys``.
+
+    ``benchmark`` and ``agent`` index the names in ``benchmarks`` and ``agents``; ``task`` is a
+    number of its own for every task of a benchmark, or every family of them. ``labels`` are the
+    expert's, 1, 0 or UNKNOWN by name, which is all that a trajectory that is not ``annotated`` has;
+    ``reward`` is nan where unknown; ``in_run`` tells which have one, or are said to have none.
+    ``judged`` (N,) are the places of the keys that it was made of. ``weight`` is one over the
+    probability with which a label's trajectory was drawn, in proportion to their mean; 1 where all
+    were drawn alike.
+    """
+
+    keys: KeyColumns
+    benchmarks: tuple[str, ...]
+    agents: tuple[str, ...]
+    benchmark: Codes
+    agent: Codes
+    task: Codes
+    annotated: Bools
+    labels: Mapping[Label, NDArray[np.int8]]
+    reward: Floats
+    in_run: Bools
+    judged: Codes
+    weight: Floats
+
+    @classmethod
+    def of(
+        cls, judged: KeyColumns, labels: LabelColumns, rewards: RewardColumns
+    ) -> ReferenceLabels:
+        """Look up the labels and the official rewards of the trajectories that were judged, and
+        of those that have a reward. Raises UserError where only some of the labels tell how
+        they were drawn."""
+        keys, place = distinct(joined([judged, rewards.keys, labels.keys]))
+        size, known = len(keys), len(judged) + len(rewards.keys)
+        expert = np.full((len(VERDICTS), size), UNKNOWN, dtype=np.int8)
+        expert[:, place[known:]] = labels.verdicts
+        reward = np.full(size, np.nan)
+        reward[place[len(judged) : known]] = rewards.reward
+        weight = np.ones(size)
+        weight[place[known:]] = labels.weights()
+        annotated = marked(size, place[known:])
+        in_run = marked(size, place[len(judged) : known])
+        wanted = marked(size, place[:known])
+        number = np.cumsum(wanted, dtype=np.int32) - 1
+        where = number[place[: len(judged)]]
+        del place, number
+        keys = keys.at(wanted)
+        benchmarks, benchmark, task = _groups(keys)
+        return cls(
+            keys=keys,
+            benchmarks=benchmarks,
+            agents=keys.agents,
+            benchmark=benchmark,
+            agent=keys.agent,
+            task=task,
+            annotated=annotated[wanted],
+            labels={label: expert[VERDICTS.index(label)][wanted] for label in LABELS},
+            reward=reward[wanted],
+            in_run=in_run[wanted],
+            judged=where,
+            weight=weight[wanted],
+        )
+
+    @cached_property
+    def index(self) -> Mapping[TrajectoryKey, int]:
+        """Find a trajectory's place by its key, in the order of keys."""
+        return {key: place for place, key in enumerate(self.keys)}
+
+    @cached_property
+    def is_weighted(self) -> bool:
+        """Tell whether some labels were more likely to be drawn than others."""
+        return bool((self.weight != 1).any())
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def places(self, keys: KeyColumns) -> Ints:
+        """Find the trajectories of ``keys`` (N,); -1 for one that is not here."""
+        return places_among(keys, self.keys)
+
+
+def _groups(keys: KeyColumns) -> tuple[tuple[str, ...], Codes, Codes]:
+    """Return the names of the benchmarks to report under, the benchmark of every trajectory among
+    them, and its task's number; looked up once a task."""
+    pair = keys.benchmark.astype(np.int64) * len(keys.tasks) + keys.task
+    _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+    families = [(benchmark_of(key), family_of(key)) for key in map(keys.key, first.tolist())]
+    benchmarks, benchmark = _codes([name for name, _ in families])
+    _, task = _codes(families)
+    return benchmarks, benchmark[which], task[which]
+
+
+def _codes(names: list[Name]) -> tuple[tuple[Name, ...], Codes]:
+    """Return the distinct names in order, and the index of each among them."""
+    distinct_names = sorted(set(names))
+    code = {name: number for number, name in enumerate(distinct_names)}
+    return tuple(distinct_names), np.array([code[name] for name in names], dtype=np.int32)
+
+
+def reward_notes(rewards: Floats) -> list[str]:
+    """Say how many of the official rewards (T,), nan where unknown, are on another scale than the
+    rule-based baseline reads."""
+    outside = rewards[(rewards < 0) | (rewards > 1)]
+    if not len(outside):
+        return []
+    known = count_of(int((~np.isnan(rewards)).sum()), "official reward")
+    return [
+        f"warning: rule-based: {len(outside)} of {known} not between 0 and 1, such as "
+        f"{outside[0]:g}: above 0.5 counts as success, therefore scale them in the data"
+    ]
+
+
+MISSING = -1
+
+
+class ProtocolCounts(Record):
+    """Confusion counts, with the trajectories whose judgment is missing set apart by label."""
+
+    counts: Counts
+    missing_positive: int = 0
+    missing_negative: int = 0
+
+    @property
+    def n(self) -> int:
+        """Trajectories counted, missing judgments included."""
+        return self.counts.n + self.missing_positive + self.missing_negative
+
+
+class ProtocolRates(Record):
+    """Fractions; ``percent`` gives what the paper's tables show. Accuracy is rounded to four
+    digits, F1 follows from precision and recall rounded to four; the published digits of the
+    others come from unrounded fractions (14 of 17 is shown as 82.4)."""
+
+    accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    npv: float
+    tnr: float
+
+
+def protocol_counts(labels: ArrayLike, predictions: ArrayLike) -> ProtocolCounts:
+    """Count over labels in {0, 1} and predictions in {0, 1, -1 = missing}, both of shape (n,)."""
+    label, predicted = (np.asarray(array, dtype=np.int8) for array in (labels, predictions))
+    if label.shape != predicted.shape:
+        raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
+    cells = np.bincount(3 * label + predicted + 1, minlength=6).tolist()
+    missing_negative, tn, fp, missing_positive, fn, tp = cells
+    fields = {
+        "counts": checked(Counts, {"tp": tp, "fp": fp, "fn": fn, "tn": tn}),
+        "missing_positive": missing_positive,
+        "missing_negative": missing_negative,
+    }
+    return checked(ProtocolCounts, fields)
+
+
+def protocol_rates(protocol: ProtocolCounts) -> ProtocolRates:
+    """Missing judgments leave precision, recall and NPV, and stay in accuracy and TNR."""
+    tp, fp, fn, tn = protocol.counts.tp, protocol.counts.fp, protocol.counts.fn, protocol.counts.tn
+    precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
+    rounded = round(precision, 4), round(recall, 4)
+    both = sum(rounded)
+    return ProtocolRates(
+        accuracy=round(_share(tp + tn, protocol.n), 4),
+        precision=precision,
+        recall=recall,
+        f1=2 * rounded[0] * rounded[1] / both if both else 0.0,
+        npv=_share(tn, tn + fn),
+        tnr=_share(tn, tn + fp + protocol.missing_negative),
+    )
+
+
+def percent(rate: float) -> float:
+    """As the paper's tables show a fraction: percent with one digit."""
+    return round(100 * rate, 1)
+
+
+def success_rate(values: Sequence[float]) -> float:
+    """Mean to four digits, 0 of nothing: over labels (expert), verdicts (judge) or the raw
+    ``cum_reward`` (rule-based, not thresholded)."""
+    return round(_share(sum(values), len(values)), 4)
+
+
+def _share(part: float, whole: int) -> float:
+    return part / whole if whole else 0.0
+
 
 # There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.
 _REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
+
 _REPLIED = np.array([status in _REPLY_WITHOUT_VERDICT for status in STATUSES])
+
 _ARRAYS = ("index", "labels", "predictions", "answered", "scores")
 
 
@@ -288,3 +491,81 @@ def _majorities(
         means = mine[~np.isnan(mine)].tolist()
         scores[place] = sum(means) / len(means) if means else np.nan
     return values, scores, chosen
+
+
+class TrajectoryGroup(NamedTuple):
+    """A benchmark or OVERALL, an agent or ALL_AGENTS."""
+
+    benchmark: str
+    agent: str
+
+    def members(self, reference: ReferenceLabels) -> Bools:
+        """Which trajectories of the reference belong to it, (T,)."""
+        chosen = np.ones(len(reference.benchmark), dtype=bool)
+        if self.benchmark != OVERALL:
+            chosen &= reference.benchmark == reference.benchmarks.index(self.benchmark)
+        if self.agent != ALL_AGENTS:
+            chosen &= reference.agent == reference.agents.index(self.agent)
+        return chosen
+
+
+def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[TrajectoryGroup]:
+    """Of the trajectories ``among`` (T,) the reference's, all without it: known benchmarks in the
+    paper's order, others by name, then all of them; of each first all agents, then one by one."""
+    chosen = slice(None) if among is None else among
+    pairs = set(
+        zip(reference.benchmark[chosen].tolist(), reference.agent[chosen].tolist(), strict=True)
+    )
+    agents: dict[str, set[str]] = {}
+    for benchmark, agent in pairs:
+        agents.setdefault(reference.benchmarks[benchmark], set()).add(reference.agents[agent])
+    known = [benchmark for benchmark in BENCHMARKS if benchmark in agents]
+    ordered = [*known, *sorted(set(agents) - set(known)), OVERALL]
+    agents[OVERALL] = set().union(*agents.values())
+    return [
+        TrajectoryGroup(benchmark, agent)
+        for benchmark in ordered
+        for agent in (ALL_AGENTS, *sorted(agents[benchmark]))
+    ]
+
+
+Training = Mapping[str, Collection[TrajectoryKey]]
+
+"""Judge -> the trajectories that it was trained on."""
+
+
+def trained_on(
+    manifest: Mapping[str, Any], judgments: Iterable[Judgment]
+) -> dict[str, set[TrajectoryKey]]:
+    """Find those of a run's judgments that its manifest names as training data."""
+    hashes = set(manifest.get("training_keys") or ())
+    keys: dict[str, set[TrajectoryKey]] = {}
+    for judgment in judgments if hashes else ():
+        if key_hash(judgment.key) in hashes:
+            keys.setdefault(judgment.judge, set()).add(judgment.key)
+    return keys
+
+
+def without_training(judgments: Sequence[Judgment], training: Training) -> list[Judgment]:
+    """Leave out the judgments on training data."""
+    if not training:
+        return list(judgments)
+    return [j for j in judgments if j.key not in training.get(j.judge, ())]
+
+
+def on_training_set(judge: str, count: int) -> Iterator[str]:
+    """Say that they were left out."""
+    if count:
+        yield (
+            f"{judge}: {count_of(count, 'trajectory')} left out, because it was trained on them; "
+            "trajudge run telemetry --cross-fit DIR judges each by a model that was not"
+        )
+
+
+def included(training: Training) -> Iterator[str]:
+    """Warn that they were not."""
+    for judge, keys in training.items():
+        yield (
+            f"warning: {judge} was trained on {len(keys)} of the trajectories that it is scored "
+            "on: its metrics are not those of new trajectories"
+        )

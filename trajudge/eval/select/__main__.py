@@ -6,8 +6,7 @@ import argparse
 import sys
 
 from trajudge.eval.select.options import parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import read_settings
+from trajudge.util.commands import FAILURES, OK, command, read_settings
 
 _STALE = "the judgments are not those that the plan was made from\n"
 

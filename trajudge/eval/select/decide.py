@@ -28,7 +28,7 @@ from trajudge.eval.select.measures.transport import transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.measures.yield_rates import Ratio, dollars, indistinguishable, spending
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.trajectories.util.terminal import count_of, listed
+from trajudge.util.terminal import count_of, listed
 
 FEW_POSITIVES = 20
 LARGE_SHARE = 0.2

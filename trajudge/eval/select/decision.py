@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from trajudge.eval.acceptance.binding import DecisionScope
-from trajudge.eval.reporting.formatting import threshold_text
+from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.plan import Rule, SelectionPlan

@@ -18,10 +18,10 @@ from trajudge.annotations import (
 )
 from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.acceptance.names import current_names
-from trajudge.eval.data.label_conflicts import refuse_conflicts
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.run_folder import MANIFEST, read_labels, read_manifest
-from trajudge.eval.data.sources import (
+from trajudge.eval.scoring.observations import trained_on, without_training
+from trajudge.eval.scoring.records import UnfinishedRun
+from trajudge.eval.select.plan import SelectionPlan
+from trajudge.eval.sources import (
     Source,
     combine,
     judge_names,
@@ -29,13 +29,13 @@ from trajudge.eval.data.sources import (
     representation_name,
     unfinished_runs,
 )
-from trajudge.eval.scoring.records import UnfinishedRun
-from trajudge.eval.scoring.training import trained_on, without_training
-from trajudge.eval.select.plan import SelectionPlan
+from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.run_folder import MANIFEST, read_labels, read_manifest
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.folders import refuse_repeated
-from trajudge.trajectories.util.terminal import count_of, one_line
+from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
+from trajudge.util.terminal import count_of, one_line
 
 
 class Inputs(NamedTuple):

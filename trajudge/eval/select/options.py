@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from trajudge.trajectories.util.exits import TextParser
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.util.commands import OptionAdder, TextParser, whole
 
 _DESCRIPTION = """\
 Choose the judge, and the threshold on its score, that filters trajectories for fine-tuning: those

@@ -10,9 +10,9 @@ from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.plan import FILE
 from trajudge.eval.select.screen import screen
 from trajudge.eval.select.text import text
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.tables import all_folded, screen_width
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import all_folded, screen_width
+from trajudge.util.validation import read_record
 
 FILES = ("decision.json", "decision.txt")
 

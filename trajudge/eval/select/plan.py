@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.errors import UserError
+from trajudge.util.files import save_bytes
+from trajudge.util.validation import read_record
 
 FORMAT: Literal[1] = 1
 FILE = "candidates.json"

@@ -22,7 +22,7 @@ from trajudge.eval.select.plan import (
 )
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def open_plan(config: SelectConfig) -> SelectionPlan:

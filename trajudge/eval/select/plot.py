@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError
 
 SUFFIXES = (".png", ".svg", ".pdf")
 

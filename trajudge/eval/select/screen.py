@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trajudge.eval.reporting.formatting import threshold_text
+from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.sentences import headline, leading, next_step, notes, transfer
 from trajudge.eval.select.text import attacked_cell, cell, facts
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.util.tables import Table, first_screen
 
 _HEAD = ("candidate", "verdict", "threshold", "accepted", "precision [≥]", "recall [≥]")
 _ATTACKED = "under attack [≥]"

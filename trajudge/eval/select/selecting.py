@@ -13,7 +13,7 @@ from trajudge.eval.data.task_goals import (
     shared_sentence,
     task_units,
 )
-from trajudge.eval.reporting.finding import unfinished
+from trajudge.eval.reporting.sentences import unfinished
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import as_planned, read_all_labels, read_inputs
@@ -25,9 +25,9 @@ from trajudge.eval.select.plan import FILE, SelectionPlan, freeze
 from trajudge.eval.select.planning import make_plan, open_plan
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.atomic import check_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_folder
+from trajudge.util.terminal import one_line
 
 
 class FrozenPlan(NamedTuple):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from trajudge.eval.reporting.formatting import benchmark_name, percent
+from trajudge.eval.reporting.sentences import benchmark_name, percent
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.measures.selection_data import required_rate
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import THREATS
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.trajectories.util.terminal import count_of, listed
+from trajudge.util.terminal import count_of, listed
 
 _CORRECTIONS = {
     "fixed-sequence": "fixed-sequence Learn-then-Test",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from trajudge.eval.reporting.formatting import UNDEFINED, benchmark_name, percent, threshold_text
+from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent, threshold_text
 from trajudge.eval.select.decision import CandidateRate, CandidateResult, Decision
 from trajudge.eval.select.sentences import (
     headline,
@@ -15,9 +15,8 @@ from trajudge.eval.select.sentences import (
     ties,
     transfer,
 )
-from trajudge.trajectories.util.layout.cells import broken, loosened, stiff
-from trajudge.trajectories.util.layout.lines import aligned, length_of, stacked, widths_of
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.tables import aligned, length_of, stacked, widths_of
+from trajudge.util.terminal import broken, loosened, one_line, stiff
 
 _HEAD = (
     "judge",

@@ -8,10 +8,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import BadReply
-from trajudge.judges.adapters.protocols.chat import count
-from trajudge.judges.adapters.protocols.finish import finish_of
-from trajudge.judges.adapters.protocols.reasoning import messages_fields, thoughts_in
 from trajudge.judges.adapters.provider import ProviderAdapter
+from trajudge.judges.adapters.wire import count, finish_of, messages_fields, thoughts_in
 from trajudge.judges.model import Message, Part, Picture, Reply, Request, Text, Usage
 from trajudge.trajectories.tokens import count_tokens
 

@@ -9,10 +9,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.protocols.headers import RateHeaders
+from trajudge.judges.adapters.errors import RateHeaders
 from trajudge.judges.model import Reply, Request
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.secrets import remember_url
+from trajudge.util.errors import UserError
+from trajudge.util.masking import remember_url
 
 if TYPE_CHECKING:
     from trajudge.judges.adapters.context_windows import ContextWindow

@@ -1,34 +1,99 @@
-"""Errors of a call to a model, the same for every SDK.
-
-::
-
-    CallFailed
-    ├── Retryable              the same request may succeed later
-    │   ├── RateLimited        429, with the provider's Retry-After
-    │   ├── Overloaded         5xx, 529: the server said that it cannot now
-    │   ├── ServerFailed       500: the server failed, at this request or at all
-    │   ├── Unreachable        no connection, or no answer in time
-    │   └── BadReply           an answer that is cut or is not the protocol's JSON
-    └── Final                  the same request will fail again
-        ├── ContextOverflow    the prompt is longer than the model's window
-        ├── Refused            the provider's filter or the model declined
-        │   └── Blocked        a firewall before the provider took offence at the request
-        ├── BadRequest         400 and the like, image refused among them
-        ├── Forbidden          403 without a word about the prompt
-        └── NoAccess           no request of this run can succeed
-            ├── AuthFailed     401, a missing or wrong key
-            ├── NoCredit       402, an account that cannot pay
-            ├── AccountClosed  an organisation or a country that is not served
-            └── UnknownModel   404, a model that the server does not serve
-"""
+"""Errors of a call to a model, the same for every SDK, and the rate limits in response headers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
 
-from trajudge.judges.adapters.protocols.headers import RateHeaders
 from trajudge.judges.model import Usage
-from trajudge.trajectories.util.secrets import masked
+from trajudge.util.masking import masked
+
+_LONGEST_WAIT = 24 * 3600.0
+
+
+class RateHeaders(NamedTuple):
+    """Requests and tokens allowed per minute and what is left of them; None where not reported."""
+
+    requests: float | None = None
+    requests_left: float | None = None
+    tokens: float | None = None
+    tokens_left: float | None = None
+
+
+_NAMES = {
+    "requests": ("x-ratelimit-limit-requests", "anthropic-ratelimit-requests-limit"),
+    "requests_left": ("x-ratelimit-remaining-requests", "anthropic-ratelimit-requests-remaining"),
+    "tokens": (
+        "x-ratelimit-limit-tokens",
+        "anthropic-ratelimit-tokens-limit",
+        "anthropic-ratelimit-input-tokens-limit",
+    ),
+    "tokens_left": (
+        "x-ratelimit-remaining-tokens",
+        "anthropic-ratelimit-tokens-remaining",
+        "anthropic-ratelimit-input-tokens-remaining",
+    ),
+}
+
+
+_ALL_NAMES = frozenset(name for names in _NAMES.values() for name in names)
+
+
+def rate_headers(headers: Mapping[str, str]) -> RateHeaders | None:
+    """Parse the limits in the headers of either protocol (names in lower case); None if none.
+
+    Values that are not numbers count as not reported, and so does a limit of 0 with what is left of
+    it: some servers write 0 for a limit that they do not have.
+    """
+    if _ALL_NAMES.isdisjoint(headers):  # as from most servers of one's own
+        return None
+    limits = {field: _first_number(headers, names) for field, names in _NAMES.items()}
+    for limit in ("requests", "tokens"):
+        if limits[limit] == 0:
+            limits[limit] = limits[limit + "_left"] = None
+    return RateHeaders(**limits) if any(value is not None for value in limits.values()) else None
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds until the server wants to be asked again, at most a day.
+
+    ``retry-after-ms`` goes before ``retry-after``, which is a number of seconds or an HTTP date
+    (RFC 9110, section 10.2.3).
+    """
+    milliseconds = _number(headers.get("retry-after-ms"))
+    if milliseconds is not None:
+        return min(milliseconds / 1000, _LONGEST_WAIT)
+    value = headers.get("retry-after")
+    seconds = _number(value)
+    if seconds is None and value:
+        seconds = _seconds_until(value)
+    return None if seconds is None else min(seconds, _LONGEST_WAIT)
+
+
+def _seconds_until(date: str) -> float | None:
+    try:
+        moment = parsedate_to_datetime(date)
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _first_number(headers: Mapping[str, str], names: Iterable[str]) -> float | None:
+    numbers = (_number(headers.get(name)) for name in names)
+    return next((number for number in numbers if number is not None), None)
+
+
+def _number(value: str | None) -> float | None:
+    """Parse a finite number that is not negative, or None."""
+    try:
+        number = float(value) if value is not None else math.nan
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 class CallFailed(Exception):

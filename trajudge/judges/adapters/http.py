@@ -6,11 +6,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from trajudge.judges.adapters.failures import ErrorBody, read_error
 from trajudge.judges.adapters.openai import OpenAIAdapter
-from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
-from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
-from trajudge.judges.adapters.protocols.proxies import proxy_for
 from trajudge.judges.adapters.sdk import HttpResult, no_answer
+from trajudge.judges.adapters.wire import json_bytes, json_object, proxy_for
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession

@@ -17,10 +17,9 @@ from trajudge.judges.adapters.context_windows import (
     ask_server,
     served_models,
 )
-from trajudge.judges.adapters.protocols.chat import read_chat, turn
-from trajudge.judges.adapters.protocols.reasoning import chat_fields
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.sdk import host_of
+from trajudge.judges.adapters.wire import chat_fields, read_chat, turn
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.prices import Price
 

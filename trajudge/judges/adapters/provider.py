@@ -18,17 +18,14 @@ from pydantic import JsonValue
 
 from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
-from trajudge.judges.adapters.errors import CallFailed, UnknownModel
-from trajudge.judges.adapters.protocols.error_body import ErrorBody
-from trajudge.judges.adapters.protocols.extras import merged, split
-from trajudge.judges.adapters.protocols.failures import CHECK_MODEL, failure
-from trajudge.judges.adapters.protocols.headers import rate_headers
-from trajudge.judges.adapters.protocols.seeds import of_sample
+from trajudge.judges.adapters.errors import CallFailed, UnknownModel, rate_headers
+from trajudge.judges.adapters.failures import CHECK_MODEL, ErrorBody, failure
+from trajudge.judges.adapters.wire import merged, of_sample, split
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.table import model_names
 from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
-from trajudge.trajectories.util.errors import did_you_mean
+from trajudge.util.errors import did_you_mean
 
 
 class _Translated(NamedTuple):

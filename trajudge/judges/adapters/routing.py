@@ -1,32 +1,108 @@
-"""Choice of the adapter for ``--model``."""
+"""Choice of the adapter for ``--model``: by its name, by ``--base-url``, or the user's own."""
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from hashlib import sha256
 from importlib import import_module
 from ipaddress import ip_address
+from types import ModuleType
 from urllib.parse import urlsplit
 
-from trajudge.judges.adapters import plugins
-from trajudge.judges.adapters.base import Adapter
+from trajudge.judges.adapters.base import Adapter, AdapterResponse
+from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability
 from trajudge.judges.models.table import model_names
-from trajudge.trajectories.util.errors import UserError, did_you_mean
+from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.files import read_regular
+
+Send = Callable[[Request], Awaitable[AdapterResponse]]
+
+DOOR = Door(group="trajudge.adapters", option="--adapter")
+
+
+def adapter_factory(name: str) -> Callable[..., Adapter]:
+    """Return what makes a user's adapter. Raises UserError if there is none of that name."""
+    module = DOOR.module(name)
+    make = getattr(module, "adapter", None)
+    if not callable(make):
+        raise UserError(
+            f"--adapter {name}: defines no adapter: write  def adapter(model, *, base_url, "
+            "timeout, max_connections, dry_run)"
+        )
+    refuse_async(f"--adapter {name}", make, "def adapter(model, *, base_url, ...)")
+
+    def checked(model: str, **settings: object) -> Adapter:
+        with mistakes_said(f"--adapter {name}: adapter() failed", make, "correct it"):
+            made = make(model, **settings)
+        if isinstance(made, type):
+            raise UserError(
+                f"--adapter {name}: adapter() gave the class {made.__name__}: end it with  return "
+                f"{made.__name__}(...)"
+            )
+        for part in ("send", "close"):
+            if not inspect.iscoroutinefunction(getattr(made, part, None)):
+                raise UserError(f"--adapter {name}: has no  async def {part}: see Adapter")
+        for part in ("name", "endpoint"):
+            if not isinstance(getattr(made, part, None), str):
+                raise UserError(f"--adapter {name}: has no {part}, a str: see Adapter")
+        made.endpoint = f"{made.endpoint}#{_digest(module)}"
+        made.send = _explained(name, made.send)
+        adapter: Adapter = made
+        return adapter
+
+    return checked
+
+
+def _digest(module: ModuleType | None) -> str:
+    """Return a hash of the file in which a module stands."""
+    known: str | None = getattr(module, "__digest__", None)
+    file = getattr(module, "__file__", None)
+    if known is None and file:
+        known = sha256(read_regular(file)).hexdigest()
+    return (known or "")[:16]
+
+
+def _explained(name: str, send: Callable[[Request], Awaitable[object]]) -> Send:
+    """Return ``send`` as it ends a run in one sentence where the user's code has a mistake: an
+    exception that is none of ``judges.adapters.errors``, or something else than a response."""
+    mend = "raise an error of judges/adapters/errors.py; what was judged before is kept"
+    logged: set[str] = set()  # of calls that are under way at once every one fails
+
+    @wraps(send)
+    async def guarded(request: Request) -> AdapterResponse:
+        with mistakes_said(f"--adapter {name}: send failed", send, mend, logged):
+            sent = await send(request)
+        if not isinstance(sent, AdapterResponse) or not isinstance(sent.reply, Reply):
+            raise UserError(
+                f"--adapter {name}: send gave {type(sent).__name__} where a response belongs: end "
+                "it with  return AdapterResponse(Reply(text=..., model=...))"
+            )
+        return sent
+
+    return guarded
+
 
 _OPENAI = re.compile(r"(gpt-|chatgpt-|o\d)")
+
 _CLASSES = {
     "openai": "openai.OpenAIAdapter",
     "anthropic": "anthropic.AnthropicAdapter",
     "litellm": "litellm.LiteLLMAdapter",
     "http": "http.HttpAdapter",
-    "azure": "clouds.azure.AzureAdapter",
-    "bedrock": "clouds.bedrock.BedrockAdapter",
-    "vertex": "clouds.vertex.VertexAdapter",
-    "gemini": "clouds.gemini.GeminiAdapter",
+    "azure": "clouds.AzureAdapter",
+    "bedrock": "clouds.BedrockAdapter",
+    "vertex": "clouds.VertexAdapter",
+    "gemini": "clouds.GeminiAdapter",
 }
+
 # What names these adapters before a slash is no provider of litellm's.
 CLOUDS = ("azure", "bedrock", "vertex", "gemini")
+
 NAMES = (*_CLASSES, "scripted")
 
 
@@ -87,9 +163,9 @@ def check_adapter(name: str) -> None:
     """Raise UserError for a name that is none of ours, no installed adapter and no file's, and for
     one of ours that a package brings, too."""
     if name in NAMES:
-        plugins.DOOR.refuse_namesake(name)
-    elif not plugins.DOOR.knows(name):
-        known = plugins.DOOR.names(NAMES)
+        DOOR.refuse_namesake(name)
+    elif not DOOR.knows(name):
+        known = DOOR.names(NAMES)
         close = did_you_mean(name, known)
         raise UserError(
             f"--adapter {name!r} is unknown{close or ':'} choose from {', '.join(known)}, or name "
@@ -137,7 +213,7 @@ def make_adapter(
 
 def _class(name: str) -> Callable[..., Adapter]:
     if name not in _CLASSES:
-        return plugins.adapter_factory(name)
+        return adapter_factory(name)
     module, _, kind = _CLASSES[name].rpartition(".")
     made: Callable[..., Adapter] = getattr(
         import_module(f"trajudge.judges.adapters.{module}"), kind

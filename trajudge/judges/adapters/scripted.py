@@ -11,11 +11,11 @@ from pydantic import Field, ValidationError
 
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import AdapterResponse
-from trajudge.judges.adapters.protocols.finish import Finish
+from trajudge.judges.adapters.wire import Finish
 from trajudge.judges.model import Reply, Request, Text, Usage
 from trajudge.trajectories.model import Record, checked, defaults_of
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
 
 
 class ScriptedReply(Record):

@@ -19,9 +19,10 @@ from urllib.parse import urlsplit
 import orjson
 
 from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable, causes
-from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
-from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
-from trajudge.judges.adapters.protocols.proxies import (
+from trajudge.judges.adapters.failures import ErrorBody, read_error
+from trajudge.judges.adapters.wire import (
+    json_bytes,
+    json_object,
     refused_tunnel,
     through_proxy,
     without_credentials,

@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from trajudge.judges.adapters.protocols.error_body import read_error
-from trajudge.judges.adapters.protocols.json_body import json_bytes, json_object
+from trajudge.judges.adapters.failures import read_error
 from trajudge.judges.adapters.sdk import http_library
+from trajudge.judges.adapters.wire import json_bytes, json_object
 from trajudge.judges.batch.records import (
     BatchLine,
     BatchResults,

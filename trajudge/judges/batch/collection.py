@@ -21,8 +21,7 @@ from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.batch.ledger import UNPRICED, Ledger, LineOutcome
 from trajudge.judges.batch.records import BatchRow, LineResult, OpenLine, RequestRef
 from trajudge.judges.batch.service import BatchService
-from trajudge.judges.engine.store.cache import Cache
-from trajudge.judges.engine.store.rows import Outcome
+from trajudge.judges.engine.cache import Cache, Outcome
 from trajudge.judges.model import Reply, Usage
 
 log = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from trajudge.judges.batch.records import BatchLimits, BatchLine
 from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.services import batching
 from trajudge.judges.engine import Engine, EngineReply, Engines, Estimate
-from trajudge.judges.engine.expected import tokens_of
+from trajudge.judges.engine.budget import tokens_of
 from trajudge.judges.model import Request, Usage
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from trajudge.judges.adapters.protocols.json_body import json_bytes
+from trajudge.judges.adapters.wire import json_bytes
 from trajudge.judges.batch.ledger import file_bytes
 from trajudge.judges.batch.records import (
     BatchLine,
@@ -19,10 +19,9 @@ from trajudge.judges.batch.records import (
     ProviderState,
 )
 from trajudge.judges.batch.service import BatchMatch, chat_result
-from trajudge.trajectories.util.atomic import make_folder, write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.jsonl import read_lines
-from trajudge.trajectories.util.safe_files import open_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, open_regular, write_bytes
+from trajudge.util.jsonl import read_lines
 
 WAITING = "waiting for its output"
 UNSERVED = "start the same command again, and run the file that it writes with the lines' --model"

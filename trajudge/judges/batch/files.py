@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
 
 from trajudge.judges.batch.records import BatchLimits, BatchLine
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class _Place(NamedTuple):

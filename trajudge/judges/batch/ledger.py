@@ -18,8 +18,8 @@ from typing import NamedTuple
 import orjson
 
 from trajudge.judges.batch.records import BatchLine, BatchRow, OpenLine, PaidLine
-from trajudge.judges.engine.store.sqlite_files import connect, explained
-from trajudge.trajectories.util.errors import UserError
+from trajudge.judges.engine.cache import connect, explained
+from trajudge.util.errors import UserError
 
 VERSION = 1
 SCHEMA = """

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from trajudge.judges.batch.records import BatchLimits
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _FLAG = "--batch-options"
 

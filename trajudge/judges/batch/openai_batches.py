@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from trajudge.judges.adapters.protocols.json_body import json_bytes
+from trajudge.judges.adapters.wire import json_bytes
 from trajudge.judges.batch.ledger import file_bytes, file_sha
 from trajudge.judges.batch.records import BatchLine, BatchResults, BatchRow, ProviderState
 from trajudge.judges.batch.service import BatchMatch, SdkBatches, chat_result, json_lines

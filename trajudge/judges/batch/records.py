@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.adapters.protocols.error_body import ErrorBody
+from trajudge.judges.adapters.failures import ErrorBody
 from trajudge.trajectories.model import Record
 
 BatchState = Literal["intent", "submitted", "collected", "released"]

@@ -15,9 +15,9 @@ from trajudge.judges.batch.limits import BatchTimes
 from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.submission import BatchPlace, reconcile, submit
-from trajudge.judges.engine.store.cache import Cache
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.judges.engine.cache import Cache
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
 
 log = logging.getLogger(__name__)
 

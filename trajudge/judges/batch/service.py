@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 import orjson
 
 from trajudge.judges.adapters.errors import BadReply, CallFailed
-from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
-from trajudge.judges.adapters.protocols.failures import failure
+from trajudge.judges.adapters.failures import ErrorBody, failure, read_error
 from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.sdk import no_answer
 from trajudge.judges.batch.records import (

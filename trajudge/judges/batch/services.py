@@ -12,7 +12,7 @@ from trajudge.judges.batch.anthropic_batches import AnthropicBatches
 from trajudge.judges.batch.file_batches import FileBatches
 from trajudge.judges.batch.openai_batches import OpenAIBatches
 from trajudge.judges.batch.service import BatchService
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _CHAT = {"openai", "http", "azure"}
 

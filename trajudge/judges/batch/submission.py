@@ -11,7 +11,7 @@ from trajudge.judges.adapters.errors import CallFailed, Retryable
 from trajudge.judges.batch.ledger import Ledger, new_batch_id
 from trajudge.judges.batch.records import BatchLine, BatchRow, MaybeAccepted
 from trajudge.judges.batch.service import BatchService
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 log = logging.getLogger(__name__)
 

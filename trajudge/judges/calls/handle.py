@@ -1,29 +1,43 @@
-"""A model ready to be asked: adapter, engine, prices, and what calls would cost."""
+"""A model ready to be asked: its adapter, engine, window, prices and parameters, and what calls
+would cost.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Container, Mapping
+import sys
+import time
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf
+from http.client import HTTPException
+from math import ceil, inf
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.request import Request as request_Request
+from urllib.request import build_opener
 
 import numpy as np
+import orjson
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.base import Adapter, MarksPrompts, TakesReasoning
+from trajudge.judges.adapters.base import (
+    Adapter,
+    MarksPrompts,
+    ReportsContextWindow,
+    ReportsPrice,
+    TakesReasoning,
+)
 from trajudge.judges.adapters.context_windows import ContextWindow
-from trajudge.judges.adapters.protocols.reasoning import NAMES
+from trajudge.judges.adapters.errors import Unreachable
+from trajudge.judges.adapters.failures import read_error, shown
 from trajudge.judges.adapters.routing import make_adapter
-from trajudge.judges.calls.estimates import expected_usage, most_usage
-from trajudge.judges.calls.image_limits import image_limits
-from trajudge.judges.calls.parameters import read_parameters
-from trajudge.judges.calls.prices import find_price
-from trajudge.judges.calls.readiness import wait_until_ready
+from trajudge.judges.adapters.sdk import no_answer, place_of
+from trajudge.judges.adapters.wire import BODY, HEADERS, NAMES, without_secrets
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.calls.windows import find_window
 from trajudge.judges.engine import (
     Budget,
     Cache,
@@ -38,15 +52,340 @@ from trajudge.judges.engine import (
     Payments,
     Retry,
 )
-from trajudge.judges.model import Request, Usage
-from trajudge.judges.models.capabilities import Capability, capability
+from trajudge.judges.model import Picture, Request, Text, Usage
+from trajudge.judges.models.capabilities import Capability, capability, is_known
 from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import KnownPrice
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
-from trajudge.judges.prompting.pictures import ImageLimits
-from trajudge.trajectories.tokens import ImagePricing
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.cache import cache_folder
+from trajudge.judges.models.prices import KnownPrice, Price, PriceSource, listed_price
+from trajudge.judges.models.table import model_names
+from trajudge.judges.prompting import AuxiliaryModel, ImageLimits
+from trajudge.trajectories.tokens import (
+    ImagePricing,
+    count_tokens,
+    counting_for,
+    encoding_of,
+    image_tokens,
+    likely_tokens,
+)
+from trajudge.util.errors import UserError, did_you_mean
+from trajudge.util.files import read_regular, write_bytes
+from trajudge.util.machine import cache_folder
+from trajudge.util.masking import remember_headers
+
+# What a judgment's reply was seen to take, with room: for predictions and the token limit.
+EXPECTED_OUTPUT = 400
+
+MESSAGE_OVERHEAD = 4
+
+# Factors of the worst case: a text of 20 kB takes up to 1.09 times our count
+# (benchmarks.token_estimates), and other tokenizers than OpenAI's may take half as much again.
+COUNT_MARGIN = 1.2
+
+GUESS_MARGIN = 1.6
+
+
+def expected_usage(request: Request, pricing: ImagePricing, max_tokens: int) -> Usage:
+    """Return the usage to expect of a request: its tokens, and an assumed reply of at most
+    ``max_tokens``."""
+    texts, pictures = _parts(request)
+    with counting_for(encoding_of(request.model)):
+        tokens = sum(map(likely_tokens, texts))
+    tokens += MESSAGE_OVERHEAD * len(request.messages) + _image_tokens(pictures, pricing)
+    return Usage(input=tokens, output=min(EXPECTED_OUTPUT, max_tokens))
+
+
+def most_usage(request: Request, pricing: ImagePricing, longest_reply: int) -> Usage:
+    """Return the most that a request can take: its prompt and a margin (of a tokenizer that is not
+    public a wide one), and an answer as long as the request allows, else of ``longest_reply``
+    tokens."""
+    encoding = encoding_of(request.model)
+    texts, pictures = _parts(request)
+    if schema := request.parameters.get("response_format"):
+        texts.append(json.dumps(schema))
+    with counting_for(encoding):
+        counted = sum(map(count_tokens, texts))
+    tokens = (
+        MESSAGE_OVERHEAD * (1 + len(request.messages))
+        + ceil(counted * (COUNT_MARGIN if encoding else GUESS_MARGIN))
+        + _image_tokens(pictures, pricing)
+    )
+    limit = request.parameters.get("max_tokens")
+    return Usage(input=tokens, output=limit if isinstance(limit, int) else longest_reply)
+
+
+def _parts(request: Request) -> tuple[list[str], list[Picture]]:
+    """Return the texts and the pictures of a prompt."""
+    parts = [part for message in request.messages for part in message.parts]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    return texts, [part for part in parts if isinstance(part, Picture)]
+
+
+def _image_tokens(pictures: Iterable[Picture], pricing: ImagePricing) -> int:
+    return sum(image_tokens(one.width, one.height, pricing) for one in pictures)
+
+
+def image_limits(known: Capability) -> ImageLimits:
+    """Return the limits of the pictures that a model is shown."""
+    return ImageLimits(
+        max_side=known.image_max_side,
+        max_pixels=known.image_max_pixels,
+        max_bytes=known.image_max_bytes,
+        media_types=known.image_media_types,
+        pricing=known.image_pricing,
+    )
+
+
+# What an adapter makes of the request itself.
+_OURS = {"model", "messages", "system", "stream"}
+
+
+class CallParameters(NamedTuple):
+    """``parameters`` go into requests, manifests and cache keys; ``headers`` are those that are
+    sent, of which ``parameters`` hold what is no secret."""
+
+    parameters: dict[str, JsonValue]
+    headers: dict[str, str]
+
+
+def read_parameters(
+    calls: CallConfig, known: Capability, entry: Mapping[str, JsonValue]
+) -> CallParameters:
+    """Return the parameters of every call: those of the options, and before them the model's own
+    (``entry``). Raises UserError for extras that cannot be added."""
+    given: dict[str, JsonValue] = {
+        "max_tokens": calls.max_tokens,
+        "temperature": calls.temperature,
+        "seed": calls.seed,
+        "reasoning_effort": calls.reasoning_effort,
+        "thinking_budget": calls.thinking_budget,
+        BODY: _object("--extra-body", calls.extra_body),
+        HEADERS: _object("--extra-headers", calls.extra_headers),
+    }
+    joined = given | dict(entry)
+    parameters: dict[str, JsonValue] = {
+        name: value for name, value in joined.items() if value not in (None, {})
+    }
+    effort, budget = parameters.get("reasoning_effort"), parameters.get("thinking_budget")
+    if "max_tokens" not in parameters:
+        limit = known.default_max_tokens(
+            str(effort) if effort else None, budget if isinstance(budget, int) else None
+        )
+        parameters["max_tokens"] = limit
+    headers = _headers(parameters.pop(HEADERS, {}))
+    remember_headers(headers)
+    if headers:
+        parameters[HEADERS] = without_secrets(headers)
+    _check_body(_mapping("--extra-body", parameters.get(BODY, {})))
+    return CallParameters(parameters, headers)
+
+
+def _object(option: str, text: str | None) -> dict[str, JsonValue]:
+    """Read the JSON object of an option. Raises UserError."""
+    if text is None:
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        value = None
+    return _mapping(option, value)
+
+
+def _mapping(option: str, value: JsonValue) -> dict[str, JsonValue]:
+    """Check that it is an object. Raises UserError."""
+    if not isinstance(value, dict):
+        raise UserError(f'{option}: must be a JSON object such as {{"name": "value"}}')
+    return value
+
+
+def _headers(value: JsonValue) -> dict[str, str]:
+    """Check names and values of headers; a refused value is not shown, it may be a secret."""
+    headers = _mapping("--extra-headers", value)
+    for name, text in headers.items():
+        if not isinstance(text, str) or not text.isprintable() or not name.isprintable():
+            raise UserError(f"--extra-headers: the value of {name!r} must be text on one line")
+    return {name: str(text) for name, text in headers.items()}
+
+
+def _check_body(body: Mapping[str, JsonValue]) -> None:
+    if named := _OURS & body.keys():
+        raise UserError(f"--extra-body: {min(named)!r} is the judge's own: leave it out")
+
+
+FILE = "windows.json"
+
+# Of models that a provider's own service answers: a server of the user's has names of its own.
+_MAKERS = ("gemini/", "xai/", "deepseek/", "mistral/", "dashscope/")
+
+_OWN_NAMES = ("gpt-", "chatgpt-", "claude-", *_MAKERS)
+
+
+def find_window(
+    model: str, adapter: Adapter, calls: CallConfig, folder: Path, *, of_file: int | None = None
+) -> ContextWindow:
+    """Return the window to cut prompts to: ``of_file`` is that of the user's own entry, and
+    ``folder`` keeps what servers told.
+
+    Raises UserError if nobody knows the model's window and its server cannot be reached.
+    """
+    if calls.context is not None:
+        return ContextWindow(tokens=calls.context, source="named")
+    if of_file is not None:
+        return ContextWindow(tokens=of_file, source="file")
+    table = ContextWindow(
+        tokens=capability(model).context, source="table" if is_known(model) else "guess"
+    )
+    if not isinstance(adapter, ReportsContextWindow):
+        return table
+    told, place = read_told(folder, FILE), f"{adapter.endpoint} {model}"
+    try:
+        found = adapter.context_window(model)
+    except Unreachable as failure:
+        if place not in told and table.source == "guess" and not calls.dry_run:
+            raise UserError(
+                f"{failure}, and the window of {model!r} is not known: start the server, or name "
+                "the window with --context N"
+            ) from failure
+        return _window(told.get(place), table)
+    if place not in told or told[place] != (found and found.model_dump()):
+        write_told(folder, FILE, {**told, place: found and found.model_dump()})
+    return found or table
+
+
+def _window(told: object, table: ContextWindow) -> ContextWindow:
+    return ContextWindow.model_validate(told) if isinstance(told, dict) else table
+
+
+def read_told(folder: Path, file: str) -> dict[str, object]:
+    """Read what servers told earlier, nothing where it cannot be read."""
+    with suppress(OSError, ValueError):
+        content = orjson.loads(read_regular(folder / file))
+        if isinstance(content, dict):
+            return content
+    return {}
+
+
+def write_told(folder: Path, file: str, told: Mapping[str, object]) -> None:
+    """Keep what servers told, or nothing: a full or read-only disk is the cache's to tell."""
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / file, orjson.dumps(told, option=orjson.OPT_INDENT_2))
+
+
+def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
+    """Return those of a run's manifest, none where it was recorded before windows were."""
+    windows = manifest.get("windows")
+    return {
+        str(model): ContextWindow.model_validate(window)
+        for model, window in (windows.items() if isinstance(windows, dict) else ())
+    }
+
+
+def guesses(windows: Mapping[str, ContextWindow]) -> Iterator[str]:
+    """Yield a sentence for every model whose window is a guess."""
+    for model, window in windows.items():
+        if window.source == "guess":
+            unknown = f"the window of {model} is not known{_close(model) or ':'}"
+            yield (
+                f"{unknown} {window.tokens:,} tokens are a guess, and longer prompts are cut to it "
+                "(coverage says how many): name it with --context N"
+            )
+
+
+def _close(model: str) -> str:
+    """Ask back where a name is close to that of another model of its maker's."""
+    if not model.startswith(_OWN_NAMES):
+        return ""
+    maker = model[: model.find("/") + 1]  # none: OpenAI's and Anthropic's
+    of_maker = (maker,) if maker else _OWN_NAMES
+    return did_you_mean(model, (name for name in model_names() if name.startswith(of_maker)))
+
+
+PRICES_FILE = "prices.json"
+
+
+def find_price(model: str, adapter: Adapter, folder: Path) -> KnownPrice:
+    """Return the table's price where the maker's or the cloud's own service answers; on another
+    server the model has another, which that may list. ``folder`` keeps what servers told."""
+    if not adapter.endpoint.startswith("http") and (listed := listed_price(model)).price:
+        return listed
+    if not isinstance(adapter, ReportsPrice):
+        return KnownPrice()
+    told, place = read_told(folder, PRICES_FILE), f"{adapter.endpoint} {model}"
+    try:
+        price = adapter.reported_price(model)
+    except Unreachable:
+        kept = told.get(place)
+        price = Price.model_validate(kept) if isinstance(kept, dict) else None
+    else:
+        content = price and price.model_dump(exclude_defaults=True)
+        if place in told or price:
+            write_told(folder, PRICES_FILE, {**told, place: content})
+    if price is None:
+        return KnownPrice()
+    return KnownPrice(price=price, source=PriceSource(source="server", detail=adapter.endpoint))
+
+
+PATIENCE = 5.0  # seconds for each question
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 5.0
+
+_LOADING = {502, 503, 504}
+
+
+def wait_until_ready(url: str, seconds: float) -> None:
+    """Return when the server whose protocol is at ``url`` has loaded its model.
+
+    vLLM and SGLang refuse connections until then; llama.cpp, and a gateway before them, answer 503.
+    Notes on standard error say why it waits. Raises UserError after ``seconds``.
+    """
+    started = time.monotonic()
+    said = ""
+    for pause in _pauses():
+        reason = why_not_ready(url)
+        waited = time.monotonic() - started
+        if not reason:
+            if said:
+                sys.stderr.write(f"note: {place_of(url)} is ready after {waited:.0f} s\n")
+            return
+        if waited + pause > seconds:
+            raise UserError(
+                f"--wait {seconds:g}: {reason}: start the server, or give it more seconds"
+            )
+        if reason != said:
+            sys.stderr.write(f"note: waiting for the server, {seconds:g} s at most: {reason}\n")
+            said = reason
+        time.sleep(pause)
+
+
+def why_not_ready(url: str) -> str:
+    """Return why the server cannot be asked now, "" if it can: what it says of its health (where it
+    has such an address), and whether it lists its models."""
+    root = url.removesuffix("/v1")
+    return _trouble(f"{root}/health") or _trouble(f"{url}/models")
+
+
+def _trouble(url: str) -> str:
+    place = place_of(url)
+    try:
+        with build_opener().open(request_Request(url), timeout=PATIENCE):  # noqa: S310 - http(s) only
+            return ""
+    except HTTPError as error:
+        if error.code not in _LOADING:
+            return ""
+        words = shown(read_error(error.read(2000)).message)
+        return f"{place} answered {error.code}" + (f" ({words})" if words else "")
+    except URLError as error:
+        reason = error.reason
+        return str(no_answer(reason if isinstance(reason, Exception) else error, place))
+    except (OSError, HTTPException) as error:
+        return str(no_answer(error, place))
+
+
+def _pauses() -> Iterator[float]:
+    """Yield seconds between two questions, each twice the last up to the longest."""
+    pause = FIRST_PAUSE
+    while True:
+        yield pause
+        pause = min(2 * pause, LONGEST_PAUSE)
 
 
 @dataclass(frozen=True)
@@ -268,3 +607,33 @@ def cache_path(named: str | None) -> Path:
     if named:
         return Path(named)
     return Path(os.environ.get("TRAJUDGE_CACHE") or cache_folder() / "replies.sqlite")
+
+
+_WINDOWS = {
+    "table": "by the table",
+    "named": "by --context",
+    "file": "by --models",
+    "server": "by its server",
+    "litellm": "by litellm",
+    "guess": "a guess",
+}
+
+
+def known_facts(handle: ModelHandle) -> str:
+    """Say the model's window, limit of a reply and price, each with its source."""
+    window = handle.window
+    return (
+        f"{handle.model}: window {window.tokens:,} tokens ({_WINDOWS[window.source]}), "
+        f"replies up to {handle.max_tokens:,}, {_price(handle.priced)}"
+    )
+
+
+def _price(known: KnownPrice) -> str:
+    price = known.price
+    if price is None:
+        return "price unknown (name it with --models or --prices)"
+    dearer = f", more above {price.tiers[0].above:,} tokens" if price.tiers else ""
+    return (
+        f"${price.input:g} in and ${price.output:g} out per million tokens{dearer} "
+        f"({known.source.source}: {known.source.detail})"
+    )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trajudge.trajectories.util.options import amount, count, positive, whole
+from trajudge.util.commands import amount, count, positive, whole
 
 # How a model is called; a default of CallConfig's is not repeated here.
 CALL_OPTIONS: Mapping[str, Mapping[str, Any]] = {

@@ -9,8 +9,7 @@ from typing import Any
 from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.options import read_options
 from trajudge.judges.registry import find_judge
-from trajudge.prompts.cards import Card, read_card
-from trajudge.prompts.render import load_prompt
+from trajudge.prompts.render import Card, load_prompt, read_card
 
 
 def card_of(name: str, entry: JudgeEntry) -> Card | None:

@@ -17,7 +17,7 @@ from pydantic import Field
 from trajudge.judges.cards import card_of
 from trajudge.judges.registry import find_judge
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 FidelityRow = tuple[str, str, str, str, str]
 HEAD: FidelityRow = ("judge", "item", "source", "here", "status")

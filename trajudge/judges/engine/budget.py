@@ -1,24 +1,176 @@
-"""``--max-cost``: the worst case of a call is reserved before it is sent, and settled after it.
-
-The limit holds for all attempts, including those whose answer never arrived but may be billed and
-those whose server reports no usage: both count as what was reserved. It rests on two assumptions:
-no answer is longer than the request allows, and no prompt takes more tokens than were counted. The
-first call of each model goes alone and tests both; where a server breaks either, every later
-reservation is scaled up.
+"""``--max-cost``: the worst case of a call is reserved before it is sent; the ledger of what
+attempts cost, over all sessions of a run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import secrets
+import socket
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from trajudge.judges.engine.store.payments import Payments
-from trajudge.judges.model import Usage
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import count_of
+import orjson
+
+from trajudge.judges.adapters.errors import BadReply, CallFailed, Unreachable, causes
+from trajudge.judges.model import Request, Usage
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular
+from trajudge.util.terminal import count_of
+
+
+class Payments:
+    """Notes attempts as lines of JSON in the file at ``path``, which is created with the first one.
+    Every method raises UserError where it cannot be written."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+        self._session = secrets.token_hex(4)
+        self._count = 0
+
+    def sent(self, request_hash: str, worst: float) -> str:
+        """Note an attempt that is about to be sent and return its name, for ``settled``."""
+        attempt = self._named()
+        self.note(attempt, request_hash, worst)
+        return attempt
+
+    def paid(self, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that was not noted before it was sent, None if its price is
+        not known."""
+        self.note(self._named(), request_hash, cost)  # of one that is never settled, this counts
+
+    def note(self, attempt: str, request_hash: str, cost: float | None) -> None:
+        """Note the cost of an attempt that others made and name, None if its price is not known."""
+        line = {"attempt": attempt, "request": request_hash, "reserved": cost}
+        self._write(orjson.dumps(line))
+
+    def settled(self, attempt: str, cost: float) -> None:
+        """Note what the attempt cost."""
+        self._write(orjson.dumps({"attempt": attempt, "paid": cost}))
+
+    def _named(self) -> str:
+        self._count += 1
+        return f"{self._session}-{self._count}"
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _write(self, line: bytes) -> None:
+        try:
+            if self._descriptor is None:
+                flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+                self._descriptor = os.open(self.path, flags, 0o644)
+            # The line break before it ends what a kill may have left unfinished.
+            os.write(self._descriptor, b"\n" + line)
+        except OSError as error:
+            raise UserError(
+                f"{self.path}: cannot be written ({error.strerror}): make room, or the folder "
+                "writable, and start the same command again; nothing that was answered is lost"
+            ) from error
+
+
+def read_payments(path: Path) -> dict[str, float]:
+    """Read the dollars by request: the cost of its attempts, and the worst case of those never
+    settled; without those of unknown price. Empty without the file."""
+    return dollars_by_request(read_attempts(path))
+
+
+def dollars_by_request(attempts: Mapping[str, tuple[str, float | None]]) -> dict[str, float]:
+    """Add up the dollars of attempts as ``read_attempts`` returns them, by request; without those
+    of unknown price."""
+    dollars: dict[str, float] = defaultdict(float)
+    for request_hash, cost in attempts.values():
+        dollars[request_hash] += cost or 0.0
+    return {request_hash: cost for request_hash, cost in dollars.items() if cost}
+
+
+def read_attempts(path: Path) -> dict[str, tuple[str, float | None]]:
+    """Read the request of each attempt, and its dollars as of ``read_payments``; None if its price
+    is not known."""
+    sent: dict[str, tuple[str, float | None]] = {}
+    lines = read_regular(path).split(b"\n") if path.exists() else []
+    for line in lines:
+        try:
+            entry = orjson.loads(line)
+            attempt = str(entry["attempt"])
+            if "reserved" in entry:
+                worst = entry["reserved"]
+                sent[attempt] = str(entry["request"]), None if worst is None else float(worst)
+            else:
+                sent[attempt] = sent[attempt][0], float(entry["paid"])
+        except (ValueError, KeyError, TypeError):
+            continue  # empty, or torn by a kill before its attempt was sent
+    return sent
+
+
+# Nothing was sent: the connection was never made. By name, for none of these libraries is
+# imported before its first use (aiohttp, httpx).
+_NO_CONNECTION = {
+    "ClientConnectorError",
+    "ClientConnectorDNSError",
+    "ClientConnectorCertificateError",
+    "ClientConnectorSSLError",
+    "ConnectionTimeoutError",
+    "ConnectError",
+    "ConnectTimeout",
+}
+
+
+def may_be_billed(error: BaseException) -> bool:
+    """Tell whether the model may have answered although no usage was read.
+
+    True of an answer that is cut or malformed, of silence or a dropped connection after the request
+    went out, and of an attempt that was cancelled on its way. A status of 4xx or 5xx is not billed,
+    and neither is a connection that was never made.
+    """
+    if isinstance(error, BadReply):
+        return True
+    if isinstance(error, Unreachable):
+        return not any(_no_connection(cause) for cause in causes(error))
+    return not isinstance(error, CallFailed)
+
+
+def _no_connection(error: BaseException) -> bool:
+    if isinstance(error, ConnectionRefusedError | socket.gaierror):
+        return True
+    return any(kind.__name__ in _NO_CONNECTION for kind in type(error).__mro__)
+
+
+Estimate = Callable[[Request], Usage]
+
+"""The usage to expect of a request: its prompt's tokens, and an assumed number of output tokens."""
+
+
+class ExpectedUsage:
+    """The estimate of one request, made when it is first asked for, and once: counting a prompt's
+    tokens takes time, and only a limit needs it."""
+
+    __slots__ = ("_estimate", "_request", "_usage")
+
+    def __init__(self, request: Request, estimate: Estimate | None) -> None:
+        self._request = request
+        self._estimate = estimate
+        self._usage: Usage | None = None
+
+    def __call__(self) -> Usage:
+        if self._usage is None:
+            self._usage = self._estimate(self._request) if self._estimate else Usage()
+        return self._usage
+
+
+def tokens_of(usage: Usage) -> int:
+    """Return the tokens that a rate limit counts: prompt and answer."""
+    return usage.input + usage.cache_read + usage.cache_write + usage.output
+
 
 Price = Callable[[str, Usage], float | None]
+
 """US dollars for a model's usage; None if the model's price is not known."""
 
 

@@ -1,13 +1,19 @@
-"""cache -> single flight -> lease -> retry -> budget -> limiter -> adapter -> commit -> answer."""
+"""cache -> single flight -> lease -> retry -> budget -> limiter -> adapter: one engine per
+endpoint, the engines of a run, and the clients that judges are given.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable, Container, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from typing import NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from pydantic import JsonValue
 
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.adapters.errors import (
@@ -21,19 +27,88 @@ from trajudge.judges.adapters.errors import (
     ServerFailed,
     Unreachable,
 )
-from trajudge.judges.engine.billing import may_be_billed
-from trajudge.judges.engine.budget import Budget, Reservation
-from trajudge.judges.engine.circuit_breaker import CircuitBreaker
-from trajudge.judges.engine.expected import Estimate, ExpectedUsage, tokens_of
-from trajudge.judges.engine.limiting.limiter import Limiter, Permit
-from trajudge.judges.engine.retry import Retry
-from trajudge.judges.engine.single_flight import SingleFlight
-from trajudge.judges.engine.store.cache import Cache
-from trajudge.judges.engine.store.leases import Claim
-from trajudge.judges.engine.store.rows import Outcome
-from trajudge.judges.engine.store.sent import SentCalls
-from trajudge.judges.model import Reply, Request, Usage
-from trajudge.trajectories.util.errors import UserError
+from trajudge.judges.engine.budget import (
+    Budget,
+    Estimate,
+    ExpectedUsage,
+    Price,
+    Reservation,
+    may_be_billed,
+    tokens_of,
+)
+from trajudge.judges.engine.cache import Cache, Claim, Outcome, SentCalls
+from trajudge.judges.engine.limits import Limiter, Permit
+from trajudge.judges.engine.retry import CircuitBreaker, Retry
+from trajudge.judges.judging import BaseClient, CallArgs
+from trajudge.judges.model import Call, Message, Reply, Request, Usage
+from trajudge.trajectories.model import checked
+from trajudge.trajectories.tokens import likely_tokens
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
+
+T = TypeVar("T")
+
+
+class _Shared(Generic[T]):
+    """Work under way, and a future for each of its waiters: resolved when the work has ended."""
+
+    __slots__ = ("task", "waiters")
+
+    def __init__(self, task: asyncio.Task[T]) -> None:
+        self.task = task
+        self.waiters: list[asyncio.Future[None]] = []
+
+
+class SingleFlight(Generic[T]):
+    """Work under way, by key. A key is free again when its work has ended."""
+
+    def __init__(self) -> None:
+        self._shared: dict[str, _Shared[T]] = {}
+
+    async def run(self, key: str, work: Callable[[], Coroutine[Any, Any, T]]) -> tuple[T, bool]:
+        """Return the result of the work under way for ``key``, starting ``work()`` if there is
+        none, and whether this call started it.
+
+        One waiter that is cancelled leaves the others undisturbed; with the last one the work
+        itself is cancelled.
+        """
+        loop = asyncio.get_running_loop()
+        shared = self._shared.get(key)
+        is_first = shared is None
+        if shared is None:
+            shared = self._shared[key] = _Shared(loop.create_task(work()))
+            shared.task.add_done_callback(partial(self._finished, key, shared))
+        waiter: asyncio.Future[None] = loop.create_future()
+        shared.waiters.append(waiter)
+        try:
+            await waiter
+        except asyncio.CancelledError:
+            shared.waiters.remove(waiter)
+            if not shared.waiters and not shared.task.done():
+                self._forget(key, shared)
+                shared.task.cancel()
+            raise
+        return shared.task.result(), is_first
+
+    async def drain(self) -> None:
+        """Cancel the work under way and wait for its end."""
+        tasks = [shared.task for shared in self._shared.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _finished(self, key: str, shared: _Shared[T], task: asyncio.Task[T]) -> None:
+        self._forget(key, shared)
+        if not task.cancelled():
+            task.exception()  # seen, even if every waiter was cancelled
+        for waiter in shared.waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _forget(self, key: str, shared: _Shared[T]) -> None:
+        if self._shared.get(key) is shared:
+            del self._shared[key]
+
 
 log = logging.getLogger(__name__)
 
@@ -294,3 +369,298 @@ class Engine:
             if self._stopped is None:
                 self.stop(unrecoverable)
             raise unrecoverable from error
+
+
+SHORTEST = 1.0  # seconds: a shorter pause is over before it is read
+
+
+def reasons(engine: Engine) -> Iterator[str]:
+    """Yield the reasons, for example ``paused until 14:03:22 (429, Retry-After 30 s)``, ``window 12
+    of 64``, ``37 retries``; nothing while all goes well."""
+    now = asyncio.get_running_loop().time()
+    limiter, retry, counts = engine.limiter, engine.retry, engine.counts
+    if limiter.paused_until - now >= SHORTEST:
+        yield f"paused until {_clock(limiter.paused_until - now)} ({limiter.pause_reason})"
+    elif retry.wakes and min(retry.wakes) - now >= SHORTEST:
+        until = _clock(min(retry.wakes) - now)
+        yield f"{_calls(len(retry.wakes))} for another attempt, the first until {until}"
+    if limiter.concurrency.size < limiter.concurrency.cap:
+        yield f"window {limiter.concurrency.size} of {limiter.concurrency.cap}"
+    if counts.waiting:
+        yield f"{_calls(counts.waiting)} for another process that asks the same"
+    if engine.budget.waiting:
+        yield f"{_calls(engine.budget.waiting)} for what --max-cost reserves to be released"
+    if counts.retried:
+        yield count_of(counts.retried, "retry")
+
+
+def _calls(number: int) -> str:
+    return f"{count_of(number, 'call')} {'waits' if number == 1 else 'wait'}"
+
+
+def _clock(seconds: float) -> str:
+    """Return the time of day, so many seconds from now."""
+    return f"{datetime.now() + timedelta(seconds=seconds):%H:%M:%S}"
+
+
+class EngineLookup(Protocol):
+    """Engines by the name of the model."""
+
+    def __getitem__(self, model: str) -> Engine: ...
+
+
+class Engines:
+    """Engine of every model. Models of one endpoint share an engine and with it its ``limiter``,
+    because a server's limits hold for all its models."""
+
+    def __init__(
+        self,
+        adapters: Mapping[str, Adapter],
+        *,
+        cache: Cache,
+        limiter: Callable[[str], Limiter],
+        retry: Retry,
+        budget: Budget,
+    ) -> None:
+        """Make the engines; ``adapters`` by the name of the model, ``limiter`` of an endpoint."""
+        self.cache = cache
+        self.budget = budget
+        self.sent = SentCalls()
+        self._adapters = tuple(adapters.values())
+        self._engines: dict[tuple[str, str], Engine] = {}
+        self._by_model: dict[str, Engine] = {}
+        for model, adapter in adapters.items():
+            address = (adapter.name, adapter.endpoint)
+            if address not in self._engines:
+                engine = Engine(
+                    adapter,
+                    cache=cache,
+                    limiter=limiter(adapter.endpoint),
+                    retry=retry,
+                    budget=budget,
+                )
+                engine.sent = self.sent
+                self._engines[address] = engine
+            self._by_model[model] = self._engines[address]
+
+    def __getitem__(self, model: str) -> Engine:
+        """Return the engine that reaches ``model``."""
+        return self._by_model[model]
+
+    def stop(self, error: Exception) -> None:
+        """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
+        for engine in self._engines.values():
+            engine.stop(error)
+
+    def waits(self) -> str:
+        """Say why calls wait, for the progress line; "" if none does."""
+        several = len(self._engines) > 1
+        return ", ".join(
+            f"{engine.adapter.endpoint}: {reason}" if several else reason
+            for engine in self._engines.values()
+            for reason in reasons(engine)
+        )
+
+    async def close(self) -> None:
+        """Cancel the calls under way, commit what has arrived, close the connections."""
+        await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
+        await self.cache.close()
+        for adapter in self._adapters:
+            await adapter.close()
+
+
+class ModelRoute(NamedTuple):
+    """How one model is reached: engine, parameters, the expected usage of a request and its maximum
+    (``worst_case``; None: the expected one). A judge that limits a reply means the answer: no limit
+    is below ``least_tokens``, of a model that thinks within it."""
+
+    engine: Engine
+    model: str
+    parameters: Mapping[str, JsonValue]
+    estimate: Estimate
+    worst_case: Estimate | None = None
+    least_tokens: int = 0
+
+    @property
+    def endpoint(self) -> str:
+        return self.engine.adapter.endpoint
+
+
+class DryRunRoute(NamedTuple):
+    """A ``ModelRoute`` without an engine."""
+
+    endpoint: str
+    model: str
+    parameters: Mapping[str, JsonValue]
+    estimate: Estimate
+    least_tokens: int = 0
+
+
+RouteT = TypeVar("RouteT", bound=ModelRoute | DryRunRoute)
+
+
+class _LedgerClient(BaseClient, Generic[RouteT]):
+    """A client that keeps its calls, and names the model and the request of each.
+
+    ``own`` is the run's model, ``others`` those that a call may name beside it.
+    """
+
+    def __init__(self, own: RouteT, others: Sequence[RouteT], sample: int) -> None:
+        self._own = own
+        self._routes = {route.model: route for route in others}
+        self._sample = sample
+        self._slots: list[Call | None] = []
+
+    @property
+    def calls(self) -> list[Call]:
+        """Calls in the order in which they were made, whichever ended first, so that a resumed run
+        writes the same bytes."""
+        return [call for call in self._slots if call is not None]
+
+    def _reserve_slot(self) -> int:
+        """Reserve the next place of the ledger for the call that is made now."""
+        self._slots.append(None)
+        return len(self._slots) - 1
+
+    def _route(self, call_args: CallArgs) -> RouteT:
+        return self._own if call_args.model is None else self._routes[call_args.model]
+
+    def _request(self, route: RouteT, call_args: CallArgs) -> Request:
+        parameters = {**route.parameters, **call_args.parameters}
+        limit = parameters.get("max_tokens")
+        if isinstance(limit, int) and limit < route.least_tokens:
+            parameters["max_tokens"] = route.least_tokens
+        fields = {
+            "endpoint": route.endpoint,
+            "model": route.model,
+            "messages": tuple(call_args.messages),
+            "parameters": parameters,
+            "sample": self._sample,
+        }
+        if call_args.parameters or {*map(type, call_args.messages)} != {Message}:
+            return Request.model_validate(fields)  # a user's judge may have made them
+        return checked(Request, fields)
+
+
+class EngineClient(_LedgerClient[ModelRoute]):
+    """Model client of one judgment; ``calls`` is its ledger, in the order of the calls.
+
+    The parameters of ``own`` are overridden by those of a single call; ``sample`` tells repeated
+    judgments apart; ``refresh`` are the hashes of requests that are asked again although the
+    cache has an answer, unless it was kept after ``since`` (seconds since 1970): another judgment
+    has asked the same again.
+    """
+
+    def __init__(
+        self,
+        own: ModelRoute,
+        others: Sequence[ModelRoute] = (),
+        sample: int = 0,
+        *,
+        refresh: Container[str] = (),
+        since: float = inf,
+    ) -> None:
+        super().__init__(own, others, sample)
+        self._refresh, self._since = refresh, since
+
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Ask the model. Raises what ``Engine.ask`` raises.
+
+        A refusal and an overflow are kept in the ledger too, for they are answers; a failed call is
+        not, for it may succeed when the run is resumed.
+        """
+        route = self._route(call_args)
+        request = self._request(route, call_args)
+        slot = self._reserve_slot()
+        try:
+            reply, cached = await route.engine.ask(
+                request,
+                refresh=request.hash in self._refresh,
+                since=self._since,
+                estimate=route.estimate,
+                worst_case=route.worst_case,
+            )
+        except (Refused, ContextOverflow) as outcome:
+            finish = "refused" if isinstance(outcome, Refused) else "context_overflow"
+            self._slots[slot] = _call(call_args, request, finish=finish, usage=Usage(), cost=0.0)
+            raise
+        self._slots[slot] = _call(
+            call_args,
+            request,
+            finish=reply.finish,
+            usage=reply.usage,
+            cost=route.engine.budget.cost(route.model, reply.usage),
+            text=reply.text,
+            seconds=0.0 if cached else reply.seconds,
+            cached=cached,
+        )
+        return reply
+
+
+class DryRunClient(_LedgerClient[DryRunRoute]):
+    """Model client that sends nothing; ``calls`` holds what each call would cost.
+
+    Cached replies are returned and cost nothing. Every other call returns the reply that the judge
+    assumes, with the usage of ``estimate`` (its output the assumed reply's, where there is one).
+    """
+
+    def __init__(
+        self,
+        own: DryRunRoute,
+        others: Sequence[DryRunRoute] = (),
+        sample: int = 0,
+        *,
+        price: Price,
+        cache: Cache | None = None,
+    ) -> None:
+        super().__init__(own, others, sample)
+        self._price = price
+        self._cache = cache
+
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Return the cached reply or the assumed one. Raises a cached failure."""
+        route = self._route(call_args)
+        request = self._request(route, call_args)
+        known = self._cache.get(request.hash) if self._cache else None
+        usage = Usage() if known else _expected(route, request, call_args.assume)
+        self._slots[self._reserve_slot()] = _call(
+            call_args,
+            request,
+            finish="not sent",
+            usage=usage,
+            cost=0.0 if known else self._price(route.model, usage),
+            cached=known is not None,
+        )
+        if isinstance(known, Refused | ContextOverflow):
+            raise known
+        return known or Reply(text=call_args.assume, usage=usage, model=route.model)
+
+
+def _call(
+    call_args: CallArgs,
+    request: Request,
+    *,
+    finish: str,
+    usage: Usage | None,
+    cost: float | None,
+    text: str = "",
+    seconds: float = 0.0,
+    cached: bool = False,
+) -> Call:
+    fields = {
+        "stage": call_args.stage,
+        "request": request.hash,
+        "rung": call_args.rung,
+        "finish": finish,
+        "usage": usage,
+        "cost": cost,
+        "text": text,
+        "seconds": seconds,
+        "cached": cached,
+    }
+    return checked(Call, fields)
+
+
+def _expected(route: DryRunRoute, request: Request, assume: str) -> Usage:
+    expected = route.estimate(request)
+    return expected.model_copy(update={"output": likely_tokens(assume)}) if assume else expected

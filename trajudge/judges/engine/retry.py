@@ -1,17 +1,145 @@
-"""Retries of failed calls (tenacity); the SDKs' own retries are off."""
+"""Retries of failed calls (tenacity), and the circuit breaker that ends a run that cannot
+succeed.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type
 
-from trajudge.judges.adapters.errors import RateLimited, Retryable
+from trajudge.judges.adapters.errors import (
+    BadReply,
+    Blocked,
+    CallFailed,
+    Final,
+    Forbidden,
+    NoAccess,
+    RateLimited,
+    Retryable,
+    ServerFailed,
+    Unreachable,
+)
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+SILENT_ROUNDS = 3
+
+WITHOUT_ANSWER = 10
+
+FAILING_REQUESTS, FAILING_SECONDS = 30, 120.0
+
+# What differs between two errors of one reason: quoted words, and names and numbers with a digit.
+_VARYING = re.compile(r"`[^`]*`|\"[^\"]*\"|'[^']*'|\S*\d\S*")
+
+
+class CircuitBreaker:
+    """Watches the failures of calls; ``error`` is set once the run is unrecoverable.
+
+    That is after the first NoAccess; and without a single answer ever after ten calls that failed
+    for good in the same words or with a 403, ten answers that cannot be used (which are paid all
+    the same), three rounds of silence (calls that were under way together count as one), or two
+    minutes in which thirty requests got 500; and when the server asks for a longer wait than a call
+    may take, as for a daily quota.
+    """
+
+    def __init__(self, endpoint: str, patience: float) -> None:
+        self.error: UserError | None = None
+        self._endpoint = endpoint
+        self._patience = patience
+        self._reached = self._answered = False
+        self._ended = Counter[str]()
+        self._unusable = self._rounds = self._failing = 0
+        self._failing_since = float("inf")
+        self._last_round = float("-inf")
+
+    def answered(self) -> None:
+        """Record that the server answers to this key."""
+        self._reached = self._answered = True
+
+    def failed(
+        self, error: CallFailed, sent_at: float, now: float, *, again: bool = False
+    ) -> UserError | None:
+        """Record a failed attempt at ``now`` of a call sent at ``sent_at``, ``again`` if it had
+        been tried before; return the error that ends the run, if any."""
+        match error:
+            case NoAccess():
+                kept = "; everything that was answered is kept" if self._answered else ""
+                self._end(f"{error}{kept}")
+            case BadReply() if not self._answered:
+                self._unusable += 1
+                if self._unusable >= WITHOUT_ANSWER:
+                    self._end_until_mended(
+                        f"{self._unusable} answers came and none can be used: {error}"
+                    )
+            case ServerFailed() if not self._answered:
+                self._failed(error, now, again=again)
+            case Unreachable() if not self._reached:
+                self._silent(error, sent_at, now)
+            case Final():
+                self.gave_up(error)
+            case RateLimited() if (error.retry_after or 0.0) > self._patience:
+                self._end(
+                    f"{self._endpoint} asks to wait {error.retry_after:.0f} s ({error}): start the "
+                    "same command again later; everything that was answered is kept"
+                )
+        self._reached = self._reached or not isinstance(error, Unreachable)
+        return self.error
+
+    def gave_up(self, error: CallFailed) -> UserError | None:
+        """Record a call that is not tried again; return the error that ends the run, if any. To be
+        called after the last of a call's retries; ``failed`` does it for what is Final.
+
+        One failure may be about one prompt, ten of a kind are about all; of a 500 that takes more
+        requests, and time.
+        """
+        if self._answered or isinstance(error, ServerFailed):
+            return None
+        is_refused = isinstance(error, Forbidden | Blocked)
+        kind = "403" if is_refused else " ".join(_VARYING.sub("", str(error)).split())
+        self._ended[kind] += 1
+        if self._ended[kind] >= WITHOUT_ANSWER:
+            self._end_until_mended(
+                f"{self._ended[kind]} requests were refused and none answered: {error}"
+            )
+        return self.error
+
+    def _end(self, why: str) -> None:
+        self.error = self.error or UserError(why)
+
+    def _end_until_mended(self, what: str) -> None:
+        self._end(f"{what}; when that is mended, start again with --retry-failed")
+
+    def _failed(self, error: ServerFailed, now: float, *, again: bool) -> None:
+        """End the run after so many requests that failed in so long a time: some may fail for ever
+        while the others would not, and some of a minute's outage."""
+        self._failing += not again
+        self._failing_since = min(self._failing_since, now)
+        seconds = now - self._failing_since
+        if self._failing >= FAILING_REQUESTS and seconds >= FAILING_SECONDS:
+            self._end_until_mended(
+                f"{self._failing} requests in {seconds / 60:.0f} minutes failed and none was "
+                f"answered: {error}"
+            )
+
+    def _silent(self, error: Unreachable, sent_at: float, now: float) -> None:
+        if sent_at < self._last_round:
+            return
+        self._last_round = now
+        self._rounds += 1
+        if self._rounds >= SILENT_ROUNDS:
+            self._end(
+                f"no answer from {self._endpoint} ({error}): check that the server runs there "
+                "and that --base-url is right"
+            )
+
 
 T = TypeVar("T")
 

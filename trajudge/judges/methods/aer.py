@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from typing import Literal
 
 from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
-from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.truncated_prompts import (
+from trajudge.judges.prompting import (
+    AuxiliaryModel,
+    ImageLimits,
     ask_about_steps,
     conversation,
+    picture,
     template_variables,
 )
 from trajudge.judges.replies import (
@@ -25,7 +26,7 @@ from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.model import Observation, Record, Trajectory
 from trajudge.trajectories.needs import FINAL, Needs
 from trajudge.trajectories.represent import final_screenshot
-from trajudge.trajectories.truncation import TruncatedView
+from trajudge.trajectories.truncate import TruncatedView
 
 ASSUMED_CAPTION = "The page shows a list of results, its filters and a confirmation. " * 12
 

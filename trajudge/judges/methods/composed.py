@@ -11,16 +11,15 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from trajudge.judges import training_set
+from trajudge.judges import registry as training_set
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.client import BaseClient, CallArgs, pass_on
-from trajudge.judges.judging import FAILURES
+from trajudge.judges.judging import FAILURES, BaseClient, CallArgs, pass_on
 from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
 from trajudge.judges.registry import make_judge, needs_of, with_model
 from trajudge.judges.replies import ParseFailure, error_context, gather_bounded
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
-from trajudge.judges.prompting.truncated_prompts import (
+from trajudge.judges.prompting import (
     TruncatedPrompt,
     ask_with_truncation,
     conversation,
@@ -28,7 +28,7 @@ from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.represent import MissingObservation
 from trajudge.trajectories.thoughts import without_thoughts
-from trajudge.trajectories.truncation import TruncationLevel, cut_middle
+from trajudge.trajectories.truncate import TruncationLevel, cut_middle
 
 _SCORES = ("success", "efficiency", "self_correction")
 _SMALLEST_PAGE, _SMALLEST_TEXT = 60, 40

@@ -10,11 +10,12 @@ from pydantic import Field
 
 from trajudge.judges.adapters.errors import BadRequest, ContextOverflow
 from trajudge.judges.model import Message, ModelClient, Picture, Reply, Text, Verdict
-from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.truncated_prompts import (
+from trajudge.judges.prompting import (
     EMPTY_VIEW,
+    ImageLimits,
     budget_after_overflow,
     conversation,
+    picture,
     prompt_tokens,
     template_variables,
 )
@@ -25,7 +26,7 @@ from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, page_needs
 from trajudge.trajectories.represent import Representation, final_screenshot
 from trajudge.trajectories.thoughts import split_thoughts
-from trajudge.trajectories.truncation import Elision, TruncatedView, views
+from trajudge.trajectories.truncate import Elision, TruncatedView, views
 
 # The most that OpenAI gives; a quote or a blank may come before the word.
 _ALTERNATIVES, _REPLY_TOKENS = 20, 4

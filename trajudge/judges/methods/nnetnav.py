@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
+from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
-from trajudge.judges.prompting import truncated_prompts
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
-from trajudge.judges.prompting.trees import check_trees, two_trees
+from trajudge.judges.prompting import AuxiliaryModel, check_trees, two_trees
 from trajudge.judges.replies import (
     MissingMark,
     error_context,
@@ -23,7 +22,7 @@ from trajudge.judges.replies import (
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Step, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
-from trajudge.trajectories.truncation import TruncatedView, TruncationLevel, cut_middle
+from trajudge.trajectories.truncate import TruncatedView, TruncationLevel, cut_middle
 
 SUCCESS = 4
 # Of the reward, as AgentRewardBench derives it.

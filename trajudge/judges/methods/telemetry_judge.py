@@ -23,9 +23,9 @@ from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import refused_value
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
+from trajudge.util.validation import refused_value
 
 # Named one by one: whatever else a loader keeps among the telemetry cannot come in.
 _TELEMETRY = {

@@ -9,10 +9,9 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
+from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, Verdict
-from trajudge.judges.prompting import truncated_prompts
-from trajudge.judges.prompting.pictures import ImageLimits, picture
-from trajudge.judges.prompting.screenshots import Shot, first_that_fit, recorded
+from trajudge.judges.prompting import ImageLimits, Shot, first_that_fit, picture, recorded
 from trajudge.judges.replies import (
     error_context,
     gather_bounded,
@@ -27,7 +26,7 @@ from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncation import PromptTruncator, TruncatedView, cut_middle
+from trajudge.trajectories.truncate import PromptTruncator, TruncatedView, cut_middle
 
 # The resolution that the source asks for.
 DETAIL: Detail = "high"

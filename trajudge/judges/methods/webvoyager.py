@@ -7,21 +7,22 @@ from typing import Literal
 from pydantic import Field
 
 from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
-from trajudge.judges.prompting.pictures import ImageLimits
-from trajudge.judges.prompting.screenshots import first_that_fit, recorded
-from trajudge.judges.prompting.truncated_prompts import (
+from trajudge.judges.prompting import (
+    ImageLimits,
     TruncatedPrompt,
     ask_with_truncation,
     conversation,
     cut_or_full,
+    first_that_fit,
     prompt_tokens,
+    recorded,
 )
 from trajudge.judges.replies import parse_reply, parse_status_line
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
-from trajudge.trajectories.truncation import cut_middle
+from trajudge.trajectories.truncate import cut_middle
 
 UNANSWERED = "The agent told the user nothing; no model was asked."
 

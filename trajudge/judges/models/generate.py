@@ -17,9 +17,8 @@ from typing import Any
 
 import orjson
 
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import MissingExtra
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import MissingExtra
+from trajudge.util.files import read_regular, write_bytes
 
 TABLE = Path(__file__).with_name("table.json")
 _SOURCE = "model_prices_and_context_window_backup.json"

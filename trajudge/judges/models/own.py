@@ -13,8 +13,8 @@ from pydantic import Field, JsonValue, ValidationError
 
 from trajudge.judges.models.prices import KnownPrice, Price, PriceSource
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text
 
 _VERSION = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)$")
 

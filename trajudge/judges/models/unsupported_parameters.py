@@ -8,9 +8,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.protocols.error_body import ErrorBody
-from trajudge.judges.adapters.protocols.failures import refused_parameter
-from trajudge.judges.adapters.protocols.wordings import is_about_parts
+from trajudge.judges.adapters.failures import ErrorBody, is_about_parts, refused_parameter
 
 _OTHER_NAME = {
     "max_tokens": "max_completion_tokens",

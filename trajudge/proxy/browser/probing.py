@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from http.client import HTTPConnection, HTTPException
 
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 HOST = "127.0.0.1"
 _PATIENCE = 5.0  # seconds that a busy browser has to answer

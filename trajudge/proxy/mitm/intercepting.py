@@ -5,7 +5,7 @@ from __future__ import annotations
 from trajudge.proxy.mitm.process import MitmProcess, start_mitmproxy
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import Authority, ProxySettings
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class InterceptingProxy(EmbeddedProxy):

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.proxy.server.settings import Authority, ProxySettings
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.cache import cache_folder
-from trajudge.trajectories.util.local.pinned import NoEnvironment, PinnedPackage
+from trajudge.util.errors import UserError
+from trajudge.util.machine import NoEnvironment, PinnedPackage, cache_folder
 
 MITMPROXY = PinnedPackage(
     "mitmproxy",

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from trajudge.proxy.server.embedded import EmbeddedProxy
 from trajudge.proxy.server.settings import Backend
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.files import read_regular, write_bytes
 
 # OpenSSL (and with it Python), requests, curl, Node and Deno.
 _VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "DENO_CERT")

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self, get_args
 from pydantic import Field, ValidationError, model_validator
 
 from trajudge.proxy.plans.faults import Fault, PlainRecord
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
 
 _SHOWN = 3  # mistakes that one message names
 _EXAMPLE = '{"faults": [{"id": "busy", "kind": "status", "status": 503, "policy": "at(2)"}]}'

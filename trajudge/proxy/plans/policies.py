@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from trajudge.trajectories.util.options import MOST_PAGE_LOADS
+from trajudge.util.commands import MOST_PAGE_LOADS
 
 _FORMS = "at(k), random(n, horizon), random(n) or bernoulli(p)"
 _CALL = re.compile(r"^\s*(at|random|bernoulli)\s*\(\s*([^()]*?)\s*\)\s*$")

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 from typing import Any, Literal
 
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import check_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import check_regular
 
 FORMAT = 1
 EventType = (

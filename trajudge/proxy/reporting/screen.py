@@ -9,8 +9,8 @@ from trajudge.proxy.agents import ProxyRun
 from trajudge.proxy.browser.probing import never
 from trajudge.proxy.plans.plan import FaultPlan
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.tables import Table, folded, render, screen_width
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.tables import Table, folded, render, screen_width
+from trajudge.util.terminal import one_line
 
 _ROWS = 9  # of one table
 _UNKNOWN = "–"

@@ -8,7 +8,7 @@ from typing import Any
 
 from trajudge.proxy.records.events import FORMAT
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 
 def write_summary(settings: ProxySettings, tasks: Sequence[dict[str, Any]]) -> None:

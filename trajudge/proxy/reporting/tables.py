@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trajudge.proxy.plans.faults import Fault
 from trajudge.proxy.plans.schedule import Schedule
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.tables import Table
 
 # What stands in a table's row beside the fields that have columns of their own.
 _SHOWN_APART = {"id", "kind", "policy"}

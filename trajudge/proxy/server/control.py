@@ -11,7 +11,7 @@ from trajudge.proxy.efficiency.streams import parsed
 from trajudge.proxy.server.client import ClientConnection, reason_of
 from trajudge.proxy.server.context import ProxyContext, ReceivedRequest
 from trajudge.proxy.server.settings import ProxySettings
-from trajudge.trajectories.util.options import MOST_PAGE_LOADS
+from trajudge.util.commands import MOST_PAGE_LOADS
 
 PREFIX = "/__ctl/"
 _JSON = (("Content-Type", "application/json"), ("Cache-Control", "no-store"))

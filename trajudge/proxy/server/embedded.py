@@ -26,7 +26,7 @@ from trajudge.proxy.server.registry import TaskRegistry
 from trajudge.proxy.server.routing import OWN_HOST, route
 from trajudge.proxy.server.settings import Authority, ProxySettings
 from trajudge.proxy.server.tunnels import tunnel
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.proxy.browser.watching import BrowserWatch

@@ -24,7 +24,7 @@ from trajudge.proxy.http.origins import OriginAddress, OriginConnection, OriginP
 from trajudge.proxy.server.client import ClientConnection, reason_of
 from trajudge.proxy.server.forwarding import FAILURES
 from trajudge.proxy.server.tasks import ProxyTask
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 PREFIX = "/__api/"
 PUBLIC: Mapping[str, str] = {

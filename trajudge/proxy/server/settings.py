@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from trajudge.proxy.plans.plan import FaultPlan
 from trajudge.proxy.server.model_api import ModelApi
 from trajudge.proxy.server.sites import Sites
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 Backend = Literal["embedded", "mitm"]
 """``embedded``: plain HTTP, in this process alone. ``mitm``: HTTPS as well, mitmproxy before it."""

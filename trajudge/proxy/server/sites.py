@@ -7,7 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from trajudge.proxy.http.origins import OriginAddress
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 LOOPBACK = ("localhost", "*.localhost", "127.0.0.1")
 MITM = "--backend mitm carries HTTPS as well"

@@ -13,8 +13,8 @@ import orjson
 from aiohttp import web
 
 from trajudge.rewards.server.service import RewardService, TooBusy
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import socket
 
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.addresses import is_loopback
+from trajudge.util.errors import UserError
+from trajudge.util.machine import is_loopback
 
 _WAITING = 1_024  # connections
 

@@ -15,10 +15,11 @@ from trajudge.rewards.reward import Reward
 from trajudge.rewards.server.guarding import SERVICE, RequestRefused, json_object, json_response
 from trajudge.rewards.server.recorded import NAME_LENGTH, NoTrajectory
 from trajudge.rewards.server.service import RewardService
-from trajudge.trajectories import store, stored_lines
-from trajudge.trajectories.images.header import not_an_image
+from trajudge.trajectories import store
+from trajudge.trajectories import store as stored_lines
+from trajudge.trajectories.images import not_an_image
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import did_you_mean
+from trajudge.util.errors import did_you_mean
 
 MOST_ITEMS = 1_000
 _SHOWN = 80  # characters of a field's name

@@ -14,11 +14,10 @@ from pydantic import ValidationError
 
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import EVERYTHING, needed_pictures
-from trajudge.trajectories.stored_lines import decode_record
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.safe_files import read_regular
-from trajudge.trajectories.util.validation import first_error
+from trajudge.trajectories.store import decode_record
+from trajudge.util import jsonl as python_json
+from trajudge.util.files import read_regular, write_bytes
+from trajudge.util.validation import first_error
 
 _IN_MEMORY = 1_000
 NAME_LENGTH = 512

@@ -7,15 +7,15 @@ from socket import socket
 
 from aiohttp import web
 
-from trajudge.judges.engine.store.payments import Payments, read_payments
+from trajudge.judges.engine.budget import Payments, read_payments
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server import nemo_gym, own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
 from trajudge.rewards.server.settings import RewardServerConfig
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.local.interrupts import stop_event
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder
+from trajudge.util.machine import stop_event
 
 PAYMENTS = "payments.jsonl"
 

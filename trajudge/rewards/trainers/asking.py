@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import aiohttp
 import orjson
 
-from trajudge.judges.adapters.protocols.headers import retry_after
+from trajudge.judges.adapters.errors import retry_after
 from trajudge.rewards.reward import Reward
 
 URL, TOKEN = "TRAJUDGE_REWARD_URL", "TRAJUDGE_REWARD_TOKEN"

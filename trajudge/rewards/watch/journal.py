@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 
 from trajudge.rewards.watch.monitor import Audited, RewardMonitor
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular
 
 
 class WatchJournal:

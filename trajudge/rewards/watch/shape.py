@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.stats.intervals.binomial import clopper_pearson
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.watch.bets import ChangeDetector, RunningBet
 from trajudge.rewards.watch.settings import WatchConfig
+from trajudge.stats.intervals import clopper_pearson
 from trajudge.trajectories.model import Trajectory
 
 LONGEST = "longest"  # steps of an accepted run at first, nine in ten of them

@@ -10,7 +10,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from trajudge.eval.data.inputs import open_spec
+from trajudge.eval.store.inputs import open_spec
 from trajudge.judges.model import Judgment, Status
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.watch.journal import WatchJournal
@@ -19,7 +19,7 @@ from trajudge.rewards.watch.probes import PROBES
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError, naming
+from trajudge.util.errors import UserError, naming
 
 log = logging.getLogger(__name__)
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from pydantic_core import to_json
 
-from trajudge.eval.data.sources import read_last_judgments
-from trajudge.eval.runs.grid import PlannedRun
-from trajudge.eval.runs.workers import run_interruptible
-from trajudge.judges.client import NoModel
-from trajudge.judges.judging import RecordedClient, judge_trajectory
+from trajudge.eval.runs.jobs import run_interruptible
+from trajudge.eval.runs.plan import PlannedRun
+from trajudge.eval.sources import read_last_judgments
+from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.robustness.adaptive.attack import arsenal, attack
 from trajudge.robustness.adaptive.bandit import ThompsonBandit
@@ -21,7 +20,7 @@ from trajudge.robustness.measures.pairs import verdicts_of
 from trajudge.robustness.sources import Subjects
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.tokens import counting_for, encoding_of
-from trajudge.trajectories.util.atomic import replacing
+from trajudge.util.files import replacing
 
 QUERIES_FILE = "adaptive.jsonl"
 

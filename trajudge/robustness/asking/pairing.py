@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.eval.data.run_folder import read_manifest
-from trajudge.eval.data.sources import read_last_judgments
+from trajudge.eval.sources import read_last_judgments
+from trajudge.eval.store.run_folder import read_manifest
 from trajudge.judges.model import Judgment
 from trajudge.judges.models.names import model_name
 from trajudge.robustness.catalogue import catalogue
@@ -28,7 +28,7 @@ from trajudge.robustness.measures.pairs import (
 )
 from trajudge.robustness.model import Asking, Perturbation, Relation
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.terminal import one_line
 
 _DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})")
 _LATEST = "-latest"

@@ -9,7 +9,7 @@ from trajudge.eval.runs.settings import RunRequest
 from trajudge.judges.registry import find_judge
 from trajudge.robustness.attacked import VariantLine
 from trajudge.robustness.model import Asking, Perturbation
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def asked_requests(

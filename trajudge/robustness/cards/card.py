@@ -20,8 +20,8 @@ from trajudge.robustness.measures.report import (
     known_perturbation,
 )
 from trajudge.robustness.measures.worst_case import WorstCase
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.tables import markdown
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import markdown
 
 _SHOWN = 10  # attacks
 _FACTS = ("model", "prompt_hash", "options", "parameters", "representation", "samples", "version")

@@ -12,7 +12,7 @@ from trajudge.robustness.measures.instructive import CaseKind, InstructiveCase
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.trajectories import store
 from trajudge.trajectories.model import ImageRef, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 _HEADINGS: Mapping[CaseKind, str] = {
     "fooled": "accepts a failure",

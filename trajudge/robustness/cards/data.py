@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.data.inputs import find_source
+from trajudge.eval.store.inputs import find_source
 from trajudge.robustness.facts import FACTS
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.sources.register import card_of_kind
+from trajudge.trajectories.sources import card_of_kind
 
 
 class CardData(NamedTuple):

@@ -17,7 +17,7 @@ from trajudge.robustness.catalogue import (
     natives,
 )
 from trajudge.robustness.model import Perturbation
-from trajudge.trajectories.util.errors import UserError, did_you_mean
+from trajudge.util.errors import UserError, did_you_mean
 
 FAMILIES = (
     *(invariances, invariant_pictures, honest_flips, claims, injections, fabrications),

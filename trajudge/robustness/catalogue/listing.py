@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.model import Attacker
-from trajudge.trajectories.util.tables import Table
+from trajudge.util.tables import Table
 
 _FAMILIES = {
     "A": "changes without meaning",

@@ -11,9 +11,9 @@ from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, cast
 
-from trajudge.trajectories.images.prepare import MAX_FILE_BYTES
+from trajudge.trajectories.images import MAX_FILE_BYTES
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.files import read_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.judges.defences.options import DEFENCES, Defences
+from trajudge.judges.defences import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.catalogue import catalogue
@@ -19,8 +19,8 @@ from trajudge.robustness.measures.report import JudgeRobustness, known_perturbat
 from trajudge.robustness.measures.screen import written_to
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker, Relation
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.tables import Table, comma_separated, first_screen
+from trajudge.util.files import save_bytes
+from trajudge.util.tables import Table, comma_separated, first_screen
 
 _HEAD = (
     *("defence", "precision", "recall", "gain", "agent", "page", "fooled"),

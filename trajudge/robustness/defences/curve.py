@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 _SIZE, _LEFT, _TOP, _LEGEND = 300, 50, 40, 18  # pixels
 _STEPS = 100

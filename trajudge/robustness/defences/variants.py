@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.judges.defences.applying import unfit
-from trajudge.judges.defences.options import DEFENCES
+from trajudge.judges.defences import DEFENCES, unfit
 from trajudge.judges.registry import find_judge
-from trajudge.trajectories.util.errors import UserError, did_you_mean
+from trajudge.util.errors import UserError, did_you_mean
 
 EACH = "each"
 # What a name without a value stands for.

@@ -13,7 +13,7 @@ from trajudge.robustness.judging import RobustConfig, carried_out, planned
 from trajudge.robustness.measures.pairs import IDENTITY
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 AGAIN = ("canary-1", "canary-2")
 

@@ -12,10 +12,9 @@ from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.measures.pairs import IDENTITY, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import Record, TrajectoryKey
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.validation import first_error
 
 
 class Canary(Record):

@@ -12,10 +12,10 @@ from trajudge.robustness.drift.asking import asked_again
 from trajudge.robustness.drift.canaries import frozen, read_canaries, write_canaries
 from trajudge.robustness.drift.measuring import drift_lines, drifts, write_drift
 from trajudge.robustness.judging import RobustConfig
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK
-from trajudge.trajectories.util.tables import all_folded
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
+from trajudge.util.tables import all_folded
+from trajudge.util.terminal import count_of
 
 
 def freeze(file: Path, folders: Sequence[Path], attacked: Path) -> None:

@@ -10,16 +10,15 @@ import numpy as np
 import orjson
 
 from trajudge.annotations.agentrewardbench import family_of
-from trajudge.eval.reporting.formatting import probability
-from trajudge.eval.stats.judging.comparison import holm
-from trajudge.eval.stats.judging.exchange import exchange_test
+from trajudge.eval.reporting.sentences import probability
 from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.drift.asking import AGAIN, CanaryRound
 from trajudge.robustness.drift.canaries import Canary
 from trajudge.robustness.measures.pairs import Verdicts, verdicts_of
 from trajudge.robustness.measures.report import read_variants
+from trajudge.stats.comparison import exchange_test, holm
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 LEVEL = 0.05
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from trajudge.robustness.measures.report import THREATS, JudgeRobustness
 from trajudge.robustness.measures.worst_case import WorstCase
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 _COLUMNS = ("judge", "threat", "attack", "recall", "share", "precision", "low")

@@ -9,10 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
-from trajudge.eval.stats.judging.comparison import holm
 from trajudge.robustness.measures.pairs import PerturbedPairs
+from trajudge.stats.comparison import holm
+from trajudge.stats.intervals import clustered_differences, sum_clusters
 
 Floats = NDArray[np.float64]
 

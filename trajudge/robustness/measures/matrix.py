@@ -13,7 +13,7 @@ from trajudge.robustness.catalogue.injections import CARRIERS
 from trajudge.robustness.changing.techniques import TECHNIQUES
 from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness
-from trajudge.trajectories.util.atomic import save_bytes
+from trajudge.util.files import save_bytes
 
 _NAME = re.compile(r"inject-(?P<carrier>[\w-]+)\.success\.(?P<technique>[\w-]+)")
 _CELL, _ROW, _LEFT, _TOP = 34, 18, 150, 130  # pixels

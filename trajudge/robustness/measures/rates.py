@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.stats.intervals.clustered_rates import rates_by_cluster
 from trajudge.robustness.measures.differences import (
     RateDifference,
     adjusted,
@@ -21,6 +20,7 @@ from trajudge.robustness.measures.differences import (
 )
 from trajudge.robustness.measures.pairs import IDENTITY, PerturbedPairs
 from trajudge.robustness.model import Relation, truth_after
+from trajudge.stats.intervals import rates_by_cluster
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

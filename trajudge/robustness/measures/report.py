@@ -46,10 +46,9 @@ from trajudge.robustness.measures.runs_measured import RunsMeasured, runs_measur
 from trajudge.robustness.measures.worst_case import WorstCase, worst_case
 from trajudge.robustness.model import Attacker, Perturbation, Relation
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_utf8
-from trajudge.trajectories.util.validation import first_error
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8, save_bytes
+from trajudge.util.validation import first_error
 
 THREATS = {
     "agent": (Attacker.AGENT,),

@@ -9,7 +9,7 @@ from trajudge.robustness.measures.rates import PerturbationRates, RobustnessRate
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.worst_case import WorstCase
 from trajudge.robustness.model import Attacker
-from trajudge.trajectories.util.tables import Table, all_folded, first_screen, text
+from trajudge.util.tables import Table, all_folded, first_screen, text
 
 _FEW = 20  # trials below which a rate says little
 _HEAD = ("perturbation", "by", "failures accepted, % [95 %]", "of", "twin, %", "flips, %", "of")

@@ -17,12 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.eval.stats.intervals.clustered_rates import (
-    clustered_rates,
-    degrees_of_freedom,
-    strata_of,
-)
 from trajudge.robustness.measures.pairs import PerturbedPairs
+from trajudge.stats.intervals import clustered_rates, degrees_of_freedom, strata_of
 from trajudge.trajectories.model import TrajectoryKey
 
 DRAWS = 4_000

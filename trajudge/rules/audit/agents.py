@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import msgspec
 
-from trajudge.rules.verified.response import STATUSES
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.answers import STATUSES
+from trajudge.util.errors import UserError
 
 TASK_TYPES = ("RETRIEVE", "MUTATE", "NAVIGATE")
 PATTERNS = (".*", "^.*$", "^[\\s\\S]*$", "*")

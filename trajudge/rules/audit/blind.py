@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from trajudge.rules.options import add_task_options, rules_parser
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, command
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.rules.audit.agents import BlindAgent

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trajudge.rules.audit.verified import differences as verified
+from trajudge.rules.audit import verified
 from trajudge.rules.values import differences as values
-from trajudge.rules.verified.network.sites import DEFAULT_PORTS, named
+from trajudge.rules.verified.network import DEFAULT_PORTS, named
 
 PATH = Path(__file__).parents[1] / "DIFFERENCES.md"
 

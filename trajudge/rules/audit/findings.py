@@ -13,7 +13,7 @@ import msgspec
 
 from trajudge.rules.output import brief, first, text_of, write_csv, write_json
 from trajudge.rules.reading import TaskFlaw
-from trajudge.trajectories.util.tables import columns, folded, screen_width
+from trajudge.util.tables import columns, folded, screen_width
 
 _COLUMNS = ("severity", "task_id", "category", "field", "value", "problem", "mend")
 

@@ -11,9 +11,8 @@ import sys
 from pathlib import Path
 
 from trajudge.rules.options import DIALECT_NAMES, rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, whole
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.commands import FAILURES, OK, OptionAdder, command, saved_behind_output, whole
+from trajudge.util.terminal import one_line
 
 # As rules.findings.Severity, which --help does not wait for.
 SEVERITIES = ("error", "warning", "note")

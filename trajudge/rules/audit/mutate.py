@@ -19,9 +19,8 @@ from trajudge.rules.options import (
     add_task_options,
     rules_parser,
 )
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command, saved_behind_output
-from trajudge.trajectories.util.options import OptionAdder, whole
+from trajudge.util.commands import OK, OptionAdder, command, saved_behind_output, whole
+from trajudge.util.errors import UserError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -45,11 +44,14 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Change correct runs, judge them, and show, and with ``--out`` write, where the rule erred."""
-    from trajudge.rules.audit.mutation import mutation_report  # noqa: PLC0415
-    from trajudge.rules.audit.mutation_report import print_report, write_report  # noqa: PLC0415
+    from trajudge.rules.audit.mutation import (  # noqa: PLC0415
+        mutation_report,
+        print_report,
+        write_report,
+    )
     from trajudge.rules.audit.suites import open_tasks  # noqa: PLC0415
-    from trajudge.rules.verified.network.sites import given_hosts  # noqa: PLC0415
-    from trajudge.trajectories.util.progress import progress_bar  # noqa: PLC0415
+    from trajudge.rules.verified.network import given_hosts  # noqa: PLC0415
+    from trajudge.util.terminal import progress_bar  # noqa: PLC0415
 
     path, rules, mode, tasks = open_tasks(options.tasks, options.dialect, options.mode)
     sites = given_hosts(options.sites, options.site, tasks)

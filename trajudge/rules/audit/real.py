@@ -17,8 +17,8 @@ from trajudge.rules.audit.findings import Finding, Severities, Severity, unreada
 from trajudge.rules.audit.suites import Suite
 from trajudge.rules.dialects import Dialect, raw_records
 from trajudge.rules.reading import TaskFlaw, flaw_of, read_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 CATEGORIES: Severities = {
     "unreadable": Severity.ERROR,

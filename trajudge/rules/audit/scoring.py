@@ -13,8 +13,8 @@ from trajudge.rules.audit.agents import AuditedTask, BlindAgent, NoAnswer
 from trajudge.rules.audit.suites import TaskSet
 from trajudge.rules.output import first, write_csv, write_json
 from trajudge.rules.verdict import Evaluator, Outcome
-from trajudge.trajectories.util.progress import progress_bar
-from trajudge.trajectories.util.tables import Table, first_screen
+from trajudge.util.tables import Table, first_screen
+from trajudge.util.terminal import progress_bar
 
 TaskT = TypeVar("TaskT", bound=AuditedTask)
 Progress = Callable[[str, int, int], None]

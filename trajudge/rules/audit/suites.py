@@ -16,12 +16,12 @@ from trajudge.rules.audit.agents import BlindAgent
 from trajudge.rules.audit.findings import Finding, Severities, Severity
 from trajudge.rules.dialects import Dialect, detected, dialect
 from trajudge.rules.verdict import Evaluator
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.tables import all_folded
+from trajudge.util.errors import UserError
+from trajudge.util.tables import all_folded
 
 if TYPE_CHECKING:
     from trajudge.rules.audit.mutation import MutationSuite
-    from trajudge.rules.verified.network.sites import Hosts
+    from trajudge.rules.verified.network import Hosts
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Suite:
 
 _MODULES = {
     "webarena": "trajudge.rules.audit.webarena",
-    "verified": "trajudge.rules.audit.verified.suite",
+    "verified": "trajudge.rules.audit.verified",
     "real": "trajudge.rules.audit.real",
 }
 

@@ -14,13 +14,18 @@ from pathlib import Path
 from msgspec import UNSET
 
 from trajudge.rules.audit.agents import TEXT_AGENTS
-from trajudge.rules.audit.mutation import MutationCase, MutationSuite
-from trajudge.rules.audit.mutators import EQUIVALENT, NEAR_MISSES
+from trajudge.rules.audit.mutation import (
+    EQUIVALENT,
+    NEAR_MISSES,
+    TRACE_EQUIVALENT,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+    MutationSuite,
+)
 from trajudge.rules.audit.suites import Suite
-from trajudge.rules.audit.trace_mutators import TRACE_EQUIVALENT, TRACE_NEAR_MISSES
 from trajudge.rules.audit.weaknesses import CATEGORIES, UNIONS, weaknesses
 from trajudge.rules.dialects import Dialect
-from trajudge.rules.verified.network.sites import DEFAULT_PORTS
+from trajudge.rules.verified.network import DEFAULT_PORTS
 from trajudge.rules.webarena.evaluator import LAST, WebArenaEvaluator
 from trajudge.rules.webarena.files import load_runs, load_tasks, unread_keys
 from trajudge.rules.webarena.matching import OR, options_of, render, satisfies
@@ -32,7 +37,7 @@ from trajudge.rules.webarena.model import (
     Task,
     Trace,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _PAGE = "http://page.invalid/"
 _SITES = {

@@ -1,20 +1,282 @@
-"""The agent's retrieved data against the specification's, item by item, in the sound mode.
-
-Lists are matched optimally, in order only where the specification says so; objects need the same
-keys; a value is read as its schema's kind. Only the specification may hold alternatives.
-"""
+"""The agent's response, wherever the agent put it, and its data against the specification's."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import bounded_json
-from trajudge.rules.reading import json_or_text
+from trajudge.rules.reading import json_or_text, json_value
 from trajudge.rules.values import KINDS, Mode, equal, normalise
 from trajudge.rules.values.matching import Matching, match_ordered, match_unordered
 from trajudge.rules.verified.dataset import AnswerCheck, Schema
-from trajudge.rules.verified.network.sites import Binding
+from trajudge.rules.verified.network import Binding
+
+MAX_ANSWER = 4 * 2**20
+
+MAX_DETAILS = 500
+
+_MAX_OBJECTS = 1_000
+
+_MAX_SCANNED = 2 * 2**20
+
+TASK_TYPES = ("retrieve", "mutate", "navigate")
+
+STATUSES = (
+    "SUCCESS",
+    "ACTION_NOT_ALLOWED_ERROR",
+    "PERMISSION_DENIED_ERROR",
+    "NOT_FOUND_ERROR",
+    "DATA_VALIDATION_ERROR",
+    "UNKNOWN_ERROR",
+)
+
+ALIASES = {
+    "SEARCH_CRITERIA_NO_MATCH_ERROR": "NOT_FOUND_ERROR",
+    "RESOURCE_NOT_FOUND_ERROR": "NOT_FOUND_ERROR",
+    "NOT_SUPPORTED_BY_PLATFORM_ERROR": "ACTION_NOT_ALLOWED_ERROR",
+}
+
+_NAMES = {
+    "task_type": ("task_type", "action", "performed_operation"),
+    "status": ("status",),
+    "retrieved_data": ("retrieved_data", "results"),
+    "error_details": ("error_details",),
+}
+
+_ANY_STATUS = [*STATUSES, *ALIASES]
+
+
+def _form(task_type: str, results: str) -> dict[str, Any]:
+    """Return the schema under one set of names."""
+    return {
+        "type": "object",
+        "required": [task_type, "status"],
+        "properties": {
+            task_type: {"enum": [*TASK_TYPES, *(name.upper() for name in TASK_TYPES)]},
+            "status": {"enum": _ANY_STATUS},
+            results: {"type": ["array", "null"]},
+            "error_details": {"type": ["string", "null"], "maxLength": MAX_DETAILS},
+        },
+        "if": {
+            "properties": {
+                task_type: {"enum": ["retrieve", "RETRIEVE"]},
+                "status": {"const": "SUCCESS"},
+            }
+        },
+        "then": {
+            "required": [results],
+            "properties": {results: {"type": "array", "minItems": 1}},
+        },
+        "else": {"properties": {results: {"type": "null"}}},
+    }
+
+
+RESPONSE_SCHEMA: dict[str, Any] = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "Response of an agent to a task of WebArena Verified",
+    "anyOf": [_form("task_type", "retrieved_data"), _form("action", "results")],
+}
+
+
+class Failure(StrEnum):
+    """Why a response cannot be read."""
+
+    EMPTY = "empty"
+    TOO_LARGE = "too_large"
+    NO_OBJECT = "no_object"
+    BAD_TASK_TYPE = "bad_task_type"
+    BAD_STATUS = "bad_status"
+
+
+class ParseFailure(Struct, frozen=True):
+    """No response: the class of failure, and one sentence."""
+
+    kind: Failure
+    reason: str
+
+
+class Oversized(Struct, frozen=True):
+    """An answer of ``size`` bytes, of which only the first were read."""
+
+    size: int
+    head: bytes
+
+
+class Response(Struct, frozen=True, kw_only=True):
+    """A response under the release's names. ``departures`` are where it leaves the schema."""
+
+    task_type: str
+    status: str
+    retrieved_data: Any = None
+    error_details: str | None = None
+    departures: tuple[str, ...] = ()
+
+
+def read_response(answer: object) -> Response | ParseFailure:
+    """Return the response in an answer: text (JSON, alone, in fences, or in prose), bytes, or an
+    object.
+
+    Of several objects in a text the last that is a response counts. Never raises.
+    """
+    if isinstance(answer, dict):
+        return _response(answer)
+    if isinstance(answer, bytes) and len(answer) > MAX_ANSWER:
+        answer = Oversized(len(answer), b"")
+    if isinstance(answer, Oversized):
+        return _too_large(answer.size, "bytes")
+    if isinstance(answer, bytes):
+        answer = answer.decode("utf-8", "replace")
+    if answer is None or (isinstance(answer, str) and not answer.strip("\ufeff \t\r\n")):
+        return ParseFailure(Failure.EMPTY, "the agent gave no answer")
+    if not isinstance(answer, str):
+        return ParseFailure(Failure.NO_OBJECT, "the answer is no JSON object")
+    if len(answer) > MAX_ANSWER:
+        return _too_large(len(answer), "characters")
+    return _last(answer)
+
+
+def _too_large(size: int, unit: str) -> ParseFailure:
+    return ParseFailure(
+        Failure.TOO_LARGE, f"the answer has {size:,} {unit}, more than the {MAX_ANSWER:,} read"
+    )
+
+
+def _last(text: str) -> Response | ParseFailure:
+    """Return the last object of the text that is a response, else what is wrong with the last
+    one."""
+    failure = ParseFailure(Failure.NO_OBJECT, "the answer holds no JSON object")
+    for found in reversed(list(_objects(text))):
+        response = _response(found)
+        if isinstance(response, Response):
+            return response
+        if failure.kind is Failure.NO_OBJECT and _looks_meant(found):
+            failure = response
+    return failure
+
+
+def _looks_meant(record: dict[str, Any]) -> bool:
+    return any(name in record for names in _NAMES.values() for name in names)
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the outermost JSON objects of a text, in order, in time linear in its length."""
+    for span in _spans(text):
+        try:
+            value = json_value(span)
+            bounded_json(value)
+        except (ValueError, InvalidValue, RecursionError):
+            continue
+        if isinstance(value, dict):
+            yield value
+
+
+def _spans(text: str) -> list[str]:
+    """Return the outermost texts in balanced braces.
+
+    A brace that nothing closes is prose. A quotation mark that nothing closes makes the reading
+    from there doubtful: the search starts again at the next brace, while the budget lasts.
+    """
+    found: list[_Span] = []
+    start, doubts = text.find("{"), 0
+    while start >= 0 and len(found) < _MAX_OBJECTS and doubts * len(text) <= _MAX_SCANNED:
+        closed, start, doubtful = _closed(text, start)
+        found += closed
+        doubts += doubtful
+    spans: list[_Span] = []
+    for span in sorted(found, key=lambda span: (span.start, -span.end)):
+        if not spans or span.end > spans[-1].end:
+            spans.append(span)
+    return [text[span.start : span.end] for span in spans[:_MAX_OBJECTS]]
+
+
+class _Span(NamedTuple):
+    start: int
+    end: int
+
+
+_MARKS = re.compile(r'"(?:[^"\\]|\\.)*+"|[{}]|"', re.DOTALL)
+
+
+def _closed(text: str, start: int) -> tuple[list[_Span], int, bool]:
+    """Read from a brace to the one that closes it, or to the end.
+
+    Returns the outermost balanced texts on the way, where to look again (-1: nowhere), and whether
+    a quotation mark that nothing closes was met.
+    """
+    opened: list[int] = []
+    closed: list[_Span] = []
+    for mark in _MARKS.finditer(text, start):
+        if mark[0] == "{":
+            opened.append(mark.start())
+        elif mark[0] == "}":
+            first = opened.pop()
+            while closed and closed[-1].start > first:
+                closed.pop()
+            closed.append(_Span(first, mark.end()))
+            if not opened:
+                return closed, text.find("{", mark.end()), False
+        elif mark[0] == '"':
+            return closed, text.find("{", opened[-1] + 1), True
+    return closed, -1, False
+
+
+def _value(record: dict[str, Any], field: str) -> Any:
+    return next((record[name] for name in _NAMES[field] if name in record), None)
+
+
+def _word(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _response(record: dict[str, Any]) -> Response | ParseFailure:
+    task_type = _word(_value(record, "task_type")).lower()
+    if task_type not in TASK_TYPES:
+        said = repr(_value(record, "task_type"))[:60]
+        reason = f"task_type is {said}, not one of {', '.join(TASK_TYPES)}"
+        return ParseFailure(Failure.BAD_TASK_TYPE, reason)
+    written = _word(_value(record, "status"))
+    status = ALIASES.get(written.upper(), written.upper())
+    if status not in STATUSES:
+        said = repr(_value(record, "status"))[:60]
+        return ParseFailure(
+            Failure.BAD_STATUS, f"status is {said}, not one of {', '.join(STATUSES)}"
+        )
+    data = _value(record, "retrieved_data")
+    details = _value(record, "error_details")
+    return Response(
+        task_type=task_type,
+        status=status,
+        retrieved_data=data,
+        error_details=details if isinstance(details, str) else None,
+        departures=tuple(_departures(record, task_type, status)),
+    )
+
+
+def _departures(record: dict[str, Any], task_type: str, status: str) -> Iterator[str]:
+    """Yield where a readable response leaves the schema."""
+    data = _value(record, "retrieved_data")
+    details = _value(record, "error_details")
+    spelling = _value(record, "task_type")
+    if spelling not in (task_type, task_type.upper()):
+        yield f"task_type is written {spelling[:40]!r}"
+    if _value(record, "status") not in _ANY_STATUS:
+        yield f"status is written {str(_value(record, 'status'))[:40]!r}"
+    if task_type == "retrieve" and status == "SUCCESS":
+        if not isinstance(data, list) or not data:
+            yield "retrieved_data is no list of at least one item"
+    elif data is not None:
+        yield "retrieved_data is given where nothing was retrieved"
+    if details is not None and not isinstance(details, str):
+        yield "error_details is no text"
+    elif details and len(details) > MAX_DETAILS:
+        yield f"error_details is longer than {MAX_DETAILS} characters"
+
 
 _BLANK: tuple[Any, ...] = (None, "", [], {})
 

@@ -21,19 +21,16 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from trajudge.rules.har.recorder import TraceRecorder
-from trajudge.rules.har.writing import har_document, write_har
+from trajudge.rules.har import TraceRecorder, har_document, write_har
 from trajudge.rules.output import write_json, write_text
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import Task, load_tasks, placeholder, placeholders
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.read import trace_of_list
-from trajudge.rules.verified.network.sites import parse_host
-from trajudge.rules.verified.runs.files import ANSWER_FILE, CONFIG_FILE
-from trajudge.rules.verified.runs.trimming import kept_for
-from trajudge.trajectories.util.atomic import make_folder
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import parse_host, trace_of_list
+from trajudge.rules.verified.runs import ANSWER_FILE, CONFIG_FILE, kept_for
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -23,7 +23,7 @@ from trajudge.rules.reading import (
     task_id_of,
     template_of,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 TaskId: TypeAlias = int | str
 TaskType: TypeAlias = Literal["retrieve", "mutate", "navigate"]
@@ -118,7 +118,7 @@ class BackendCheck(
 ):
     """The state that the site must be in after the run (this project's extension).
 
-    ``probe`` names a probe (see ``rules.verified.backend``); ``expected`` maps JSONPaths into its
+    ``probe`` names a probe (see ``rules.verified.state``); ``expected`` maps JSONPaths into its
     reply to values, ``results_schema`` gives their kinds; ``changed`` says whether the reply must
     differ from the one before the run.
     """

@@ -28,18 +28,29 @@ from trajudge.rules.verdict import (
     verdict_of,
 )
 from trajudge.rules.verified import release
-from trajudge.rules.verified.answers import bound_data, normal_data, same_data
-from trajudge.rules.verified.backend import State, backend_assertions
+from trajudge.rules.verified.answers import (
+    Oversized,
+    ParseFailure,
+    Response,
+    bound_data,
+    normal_data,
+    read_response,
+    same_data,
+)
 from trajudge.rules.verified.dataset import AnswerCheck, Task
-from trajudge.rules.verified.network.checks import network_assertions
-from trajudge.rules.verified.network.events import Trace
-from trajudge.rules.verified.network.others import other_changes
-from trajudge.rules.verified.network.run import sites_of, unlocated
-from trajudge.rules.verified.network.sites import Binding, Hosts
-from trajudge.rules.verified.release.addresses import binding_of
-from trajudge.rules.verified.release.answers import answer_assertions as release_answer
-from trajudge.rules.verified.release.network import network_assertions as release_network
-from trajudge.rules.verified.response import Oversized, ParseFailure, Response, read_response
+from trajudge.rules.verified.network import (
+    Binding,
+    Hosts,
+    Trace,
+    network_assertions,
+    other_changes,
+    sites_of,
+    unlocated,
+)
+from trajudge.rules.verified.release import answer_assertions as release_answer
+from trajudge.rules.verified.release import binding_of
+from trajudge.rules.verified.release import network_assertions as release_network
+from trajudge.rules.verified.state import State, backend_assertions
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ import argparse
 import sys
 
 from trajudge.rules.options import rules_parser
-from trajudge.trajectories.util.exits import FAILURES, OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import FAILURES, OK, OptionAdder, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -32,7 +31,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Record the state; return 1 if a probe had no reply."""
     from trajudge.rules.verified.state import load_probes, record  # noqa: PLC0415 - --help needs none
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     probes = load_probes(options.probes)
     if not probes:

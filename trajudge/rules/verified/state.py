@@ -1,26 +1,312 @@
-"""What a site's probes said before and after a run, recorded in the run's folder:
-
-    trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when before
-    trajudge rules probe --probes probes.json --run-folder runs/tea-1 --when after
-
-writes ``state.json``, which ``trajudge rules evaluate`` reads. Instead of recording the state after
-the run, ``trajudge rules evaluate --probes`` asks for it when it judges.
-"""
+"""The state of a site's back end before and after a run: probes over REST and in databases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import sqlite3
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
+from urllib.parse import quote, urlsplit
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
+from trajudge.rules.errors import BadPattern
+from trajudge.rules.limits import bounded_json
 from trajudge.rules.output import write_json
 from trajudge.rules.reading import decode, read_bytes
-from trajudge.rules.verified.backend import RestProbe, SqlProbe, State, captured
+from trajudge.rules.values import InvalidValue, equal
+from trajudge.rules.verdict import Assertion, Outcome, decided
+from trajudge.rules.verified.dataset import BackendCheck, Task
+from trajudge.rules.verified.network import find, kind_of
+from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.files import check_regular
+
+MAX_ROWS = 10_000
+
+Parameters: TypeAlias = Mapping[str, str | int | float | None]
+
+Rows: TypeAlias = list[dict[str, Any]]
+
+_SELECT = re.compile(r"\s*(?:select|with)\b", re.IGNORECASE)
+
+# Quotes are not read: what ends a text differs between databases, and what is taken for a text
+# in one may be a command in another.
+_CHANGES = re.compile(
+    r"\b(insert|update|delete|merge|into|drop|alter|create|truncate|grant|revoke|call|exec|execute"
+    r"|copy|attach|detach|pragma|vacuum)\b|;(?!\s*\Z)",
+    re.IGNORECASE,
+)
+
+_READ_ONLY: Mapping[str, str] = {
+    **dict.fromkeys(("postgresql", "mysql", "mariadb", "oracle"), "SET TRANSACTION READ ONLY"),
+    "sqlite": "PRAGMA query_only = ON",
+}
+
+
+class NoRows(Exception):
+    """The database did not answer: one clause that says why, without its password."""
+
+
+def check_reads_only(query: str) -> None:
+    """Raise UserError for a query that is no plain SELECT."""
+    shown = query.strip()[:60]
+    if not _SELECT.match(query):
+        raise UserError(f"the probe's query {shown!r} is no SELECT: probes only read")
+    if found := _CHANGES.search(query):
+        raise UserError(
+            f"the probe's query {shown!r} holds {found[0]!r}: probes only read, and a text in "
+            "which such a word stands is given in parameters"
+        )
+
+
+def select(url: str, query: str, parameters: Parameters, seconds: float) -> Rows:
+    """At most ``MAX_ROWS`` rows. ``sqlite:///FILE`` needs no library; other addresses are
+    SQLAlchemy's. SQLite and PostgreSQL end after ``seconds``, others wait as long as their driver.
+
+    Raises NoRows; UserError for a query that would not only read and for a driver that is not
+    installed; MissingExtra without SQLAlchemy.
+    """
+    check_reads_only(query)
+    if url.startswith("sqlite:///"):
+        return _of_sqlite(Path(url.removeprefix("sqlite:///")), query, parameters, seconds)
+    return _of_any(url, query, parameters, seconds)
+
+
+def _opened(path: Path | str, seconds: float = 5.0) -> sqlite3.Connection:
+    """Return the file, which is neither changed nor made."""
+    check_regular(path)
+    return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=seconds)
+
+
+def _of_sqlite(path: Path, query: str, parameters: Parameters, seconds: float) -> Rows:
+    deadline = time.monotonic() + seconds
+    try:
+        connection = _opened(path, seconds)
+    except sqlite3.Error as error:
+        raise NoRows(f"{path}: {error}") from error
+    try:
+        connection.set_progress_handler(lambda: time.monotonic() > deadline, 10_000)
+        connection.execute(_READ_ONLY["sqlite"])
+        cursor = connection.execute(query, parameters)
+        names = [column[0] for column in cursor.description or ()]
+        return [_row(names, row) for row in cursor.fetchmany(MAX_ROWS)]
+    except sqlite3.Error as error:
+        raise NoRows(f"{path}: {error}") from error
+    finally:
+        connection.close()
+
+
+def _of_any(url: str, query: str, parameters: Parameters, seconds: float) -> Rows:
+    try:
+        import sqlalchemy  # type: ignore[import-not-found, unused-ignore]  # noqa: PLC0415
+    except ImportError as error:
+        raise MissingExtra("sqlalchemy", "sql", "A probe of this database") from error
+    scheme = url.partition(":")[0]
+    try:
+        engine = _engine(sqlalchemy, url)
+    except ImportError as error:
+        raise UserError(
+            f"the probe's database {scheme}: its driver is not installed: pip install {error.name}"
+        ) from error
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        raise UserError(f"the probe's database {scheme}: no address SQLAlchemy knows") from error
+    try:
+        with engine.connect() as connection:
+            if command := _READ_ONLY.get(engine.dialect.name):
+                connection.exec_driver_sql(command)
+            if engine.dialect.name == "postgresql":
+                limit = max(1, int(seconds * 1000))
+                connection.exec_driver_sql(f"SET LOCAL statement_timeout = {limit}")
+            rows = connection.execute(sqlalchemy.text(query), dict(parameters))
+            found = [_row(list(rows.keys()), row) for row in rows.fetchmany(MAX_ROWS)]
+            connection.rollback()
+    except sqlalchemy.exc.SQLAlchemyError as error:
+        raise NoRows(f"the {scheme} database did not answer: {type(error).__name__}") from error
+    finally:
+        engine.dispose()
+    return found
+
+
+def _engine(sqlalchemy: Any, url: str) -> Any:
+    """SQLite files are opened as above whatever the address says: its driver would make them."""
+    parsed = sqlalchemy.engine.make_url(url)
+    if parsed.get_backend_name() != "sqlite":
+        return sqlalchemy.create_engine(parsed)
+    return sqlalchemy.create_engine("sqlite://", creator=lambda: _opened(parsed.database or ""))
+
+
+def _row(names: Sequence[str], values: Any) -> dict[str, Any]:
+    known = (str, int, float, bool, type(None))
+    pairs = zip(names, values, strict=True)
+    return {name: value if isinstance(value, known) else str(value) for name, value in pairs}
+
+
+MAX_REPLY = 8 * 2**20
+
+
+class RestProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="rest"):
+    """A GET of ``url``; ``headers`` may carry a token. The reply is JSON."""
+
+    url: str
+    headers: dict[str, str] = {}
+    seconds: float = 10.0
+
+
+class SqlProbe(Struct, frozen=True, kw_only=True, tag_field="kind", tag="sql"):
+    """One SELECT in the database at ``url`` (``sqlite:///FILE``, or what SQLAlchemy knows). The
+    reply is a list of rows, each an object."""
+
+    url: str
+    query: str
+    parameters: dict[str, str | int | float | None] = {}
+    seconds: float = 10.0
+
+
+class State(Struct, frozen=True, kw_only=True):
+    """The replies of one probe. ``before`` is None where nobody asked before the run."""
+
+    after: Any = None
+    before: Any = None
+    failure: str = ""
+
+
+class Unanswered(Exception):
+    """The probe got no reply that can be read: one clause that says why, without its secrets."""
+
+
+def ask(probe: RestProbe | SqlProbe) -> Any:
+    """Return the probe's reply. Raises Unanswered; UserError for a probe that would not only
+    read."""
+    if isinstance(probe, RestProbe):
+        return _ask_rest(probe)
+    return _ask_sql(probe)
+
+
+def captured(
+    probes: Mapping[str, RestProbe | SqlProbe], before: Mapping[str, Any] | None = None
+) -> dict[str, State]:
+    """Return what every probe says now, beside what it said before the run."""
+    states = {}
+    for name, probe in probes.items():
+        earlier = (before or {}).get(name)
+        try:
+            states[name] = State(after=ask(probe), before=earlier)
+        except Unanswered as error:
+            states[name] = State(before=earlier, failure=str(error))
+    return states
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect could lead the request, and its token, to another host."""
+
+    def redirect_request(self, *args: object, **kwargs: object) -> None:
+        return None
+
+
+def _ask_rest(probe: RestProbe) -> Any:
+    if urlsplit(probe.url).scheme not in ("http", "https"):
+        raise UserError(f"the probe's address {probe.url[:60]!r} is not http:// or https://")
+    request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+        probe.url, headers={"Accept": "application/json", **probe.headers}
+    )
+    opener = urllib.request.build_opener(_NoRedirect)
+    deadline = time.monotonic() + probe.seconds
+    try:
+        with opener.open(request, timeout=probe.seconds) as reply:
+            data = b"".join(_chunks(reply, deadline))
+    except urllib.error.HTTPError as error:
+        raise Unanswered(f"{_host(probe.url)} answered {error.code}") from error
+    except (OSError, ValueError) as error:
+        raise Unanswered(f"{_host(probe.url)} did not answer: {type(error).__name__}") from error
+    try:
+        value = msgspec.json.decode(data)
+        bounded_json(value)
+    except (msgspec.DecodeError, InvalidValue, RecursionError, UnicodeError) as error:
+        raise Unanswered(f"{_host(probe.url)} did not answer with JSON") from error
+    return value
+
+
+def _chunks(reply: Any, deadline: float) -> Iterator[bytes]:
+    """Yield the body, as long as it is neither too long nor too slow."""
+    size = 0
+    while chunk := reply.read1(65_536):
+        size += len(chunk)
+        if size > MAX_REPLY:
+            raise ValueError("too long")
+        if time.monotonic() > deadline:
+            raise TimeoutError("too slow")
+        yield chunk
+
+
+def _host(url: str) -> str:
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def _ask_sql(probe: SqlProbe) -> Any:
+    try:
+        return select(probe.url, probe.query, probe.parameters, probe.seconds)
+    except NoRows as error:
+        raise Unanswered(str(error)) from error
+
+
+def backend_assertions(task: Task, states: Mapping[str, State] | None) -> Iterator[Assertion]:
+    """Yield what the task's checks say of the probes' replies; unknown where there is none."""
+    for index, check in enumerate(task.backend_checks):
+        name = f"backend.{index + 1}"
+        state = (states or {}).get(check.probe)
+        if state is None or state.failure:
+            reason = state.failure if state else f"the probe {check.probe!r} was not asked"
+            yield Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)
+            continue
+        if check.changed is not None:
+            yield _changed(check, state, f"{name}.changed")
+        for path, expected in check.expected.items():
+            yield _compared(check, path, expected, state.after, f"{name}.{path}")
+
+
+def _changed(check: BackendCheck, state: State, name: str) -> Assertion:
+    if state.before is None:
+        reason = "the probe was not asked before the run"
+        return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=reason)
+    held = (state.before != state.after) is check.changed
+    return Assertion(
+        name=name,
+        outcome=Outcome.PASS if held else Outcome.FAIL,
+        reason="" if held else f"the state {'did not change' if check.changed else 'changed'}",
+        expected=check.changed,
+    )
+
+
+def _compared(check: BackendCheck, path: str, expected: Any, reply: Any, name: str) -> Assertion:
+    try:
+        found = find(path, reply)
+    except BadPattern as error:
+        return Assertion(name=name, outcome=Outcome.UNKNOWN, reason=str(error))
+    if not found:
+        held = expected is None
+        outcome = Outcome.PASS if held else Outcome.FAIL
+        reason = "" if held else "the reply does not hold it"
+        return Assertion(name=name, outcome=outcome, reason=reason, expected=expected)
+    value = found[0] if len(found) == 1 else found
+    match = equal(kind_of(check.results_schema, path), expected, value)
+    return Assertion(
+        name=name,
+        outcome=decided(match.equal),
+        reason=match.reason,
+        expected=expected,
+        found=value,
+        expected_normalised=match.expected,
+        found_normalised=match.actual,
+    )
+
 
 STATE_FILE = "state.json"
+
 _NOT_ASKED = "the probe was not asked after the run"
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from trajudge.rules.reading import decode, read_bytes
 from trajudge.rules.verified.dataset import TaskId
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 _NAME = re.compile(r"(?!\.+\Z)[\w.-]{1,200}")
 

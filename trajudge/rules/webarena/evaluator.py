@@ -52,7 +52,7 @@ from trajudge.rules.webarena.model import (
     TaskId,
     Trace,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 LAST = "last"
 _POST_ADDRESS = re.compile(r"func:reddit_get_post_url\('__last_url__'\)")

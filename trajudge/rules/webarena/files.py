@@ -13,8 +13,8 @@ import msgspec
 from trajudge.rules.dialects import DIALECTS, Dialect, detected, dialect, raw_records
 from trajudge.rules.reading import TaskFlaw, decode, flaw_of, read_bytes, task_id_of
 from trajudge.rules.webarena.model import PageCheck, ReferenceAnswers, Run, Specification, Task
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 _KNOWN = frozenset(Specification.__struct_encode_fields__) - {"_others"}
 

@@ -16,9 +16,9 @@ import msgspec
 from msgspec import UNSET
 
 from trajudge.rules.webarena.model import PageCheck, Run, StoredPage, Task, Trace
-from trajudge.trajectories.util.errors import MissingExtra, UserError
-from trajudge.trajectories.util.local.chromium import installed_chromium
-from trajudge.trajectories.util.progress import progress_bar
+from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.machine import installed_chromium
+from trajudge.util.terminal import progress_bar
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, CDPSession

@@ -17,18 +17,15 @@ from typing import NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.hub.client import FileUnavailable
-from trajudge.trajectories.hub.fetch_progress import fetch_progress
-from trajudge.trajectories.hub.mirror import HubCopy
-from trajudge.trajectories.hub.prefetch import prefetch
+from trajudge.trajectories.hub.mirror import FileUnavailable, HubCopy, fetch_progress, prefetch
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.loaders.agentrewardbench import Screenshots
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import ALL, EVERYTHING, NO_NEEDS, Needs, Shown, last
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular, read_text
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, read_text
 
 REPO = "McGill-NLP/agent-reward-bench"
 LAST_ONE = last(1)

@@ -9,9 +9,9 @@ from typing import Literal
 from trajudge.trajectories.hub import agentrewardbench, cuaverifierbench
 from trajudge.trajectories.hub.mirror import HubCopy
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK
-from trajudge.trajectories.util.terminal import one_line
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import one_line
 
 
 class FetchConfig(Record):

@@ -14,15 +14,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from trajudge.trajectories.hub.client import HubClient, Listed
+from trajudge.trajectories.hub.mirror import HubClient, Listed
 from trajudge.trajectories.loaders.cuaverifierbench import (
     SCREENSHOTS,
     SUFFIX,
     TEXT_SUFFIX,
 )
-from trajudge.trajectories.util.atomic import write_bytes
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, write_bytes
 
 REPO = "microsoft/CUAVerifierBench"
 LICENCE = "MIT"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from trajudge.trajectories.util.exits import Parser, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OptionAdder, Parser, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -44,7 +43,7 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Fetch the parts and return the exit code; an interruption keeps what was fetched."""
     from trajudge.trajectories.hub.commands import FetchConfig, fetch  # noqa: PLC0415 - --help needs none
-    from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
+    from trajudge.util.commands import read_settings  # noqa: PLC0415
 
     return fetch(read_settings(FetchConfig, options))
 

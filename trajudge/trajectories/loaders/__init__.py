@@ -17,7 +17,7 @@ from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.user_loaders import load_with
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.trajectories.needs import Needs
@@ -160,7 +160,7 @@ def detect_kind(path: Path) -> str:
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
-    from trajudge.trajectories.loaders.detection import check_utf8  # noqa: PLC0415 - as kinds
+    from trajudge.trajectories.loaders.files import check_utf8  # noqa: PLC0415 - as kinds
 
     if path.suffix == ".py":
         raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.images.prepare import is_image_file
-from trajudge.trajectories.loaders.summary import read_summary
+from trajudge.trajectories.images import is_image_file
+from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
@@ -36,9 +36,9 @@ from trajudge.trajectories.model import (
     TrajectoryKey,
     Unreadable,
 )
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, utf8
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import MARK_BYTES, DataFolder, utf8
 
 _MISSING = "is missing"
 _MEND = {

@@ -26,13 +26,13 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.loaders.browsergym import read_summary
 from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
-from trajudge.trajectories.loaders.summary import read_summary
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 _HEADING = "Action History:\n"
 _SNAPSHOTS = "\n\nThe potentially important snapshots of the webpage"

@@ -23,25 +23,29 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import detection, files
-from trajudge.trajectories.loaders.files import Damaged, numbers, readable
-from trajudge.trajectories.loaders.lazy_json import (
+from trajudge.trajectories.loaders import files
+from trajudge.trajectories.loaders import files as detection
+from trajudge.trajectories.loaders.files import (
     NULL,
+    Damaged,
     decoded,
     elements,
     fields,
+    inline_picture,
+    named_picture,
+    numbers,
     read_object,
+    readable,
     scalar,
     string,
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
 
 # The words before the parts of the agent's reasoning, and the names that releases gave them.
 _THOUGHTS = (

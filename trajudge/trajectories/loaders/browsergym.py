@@ -1,9 +1,11 @@
-"""AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
+"""The ``summary_info`` that BrowserGym's experiment loop writes beside every run.
+
+AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
 
 ``exp_args.pkl`` names the agent and the task (the folder's name does where it is missing),
 ``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` observation, thought and action of step N with
 ``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
-(``trajectories.pickles.unpickle``). The benchmark is the task name up to its first dot. Every run
+(``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run
 of an agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
 their names, that is of their dates, runs that crashed included. Of those, one that had no goal yet
 gets that of another run of its task; without one it is Unreadable.
@@ -47,27 +49,61 @@ from trajudge.trajectories.loaders.files import (
     decode,
     name_of,
     number_attempts,
+    numbers,
     read_all,
     readable,
     reason,
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.summary import ExperimentSummary, read_summary
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.pickles.objects import BadPickle, mapping, number, plain
-from trajudge.trajectories.pickles.unpickle import read_pickle
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.trajectories.pickles import BadPickle, mapping, number, plain, read_pickle
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
+
+_REWARDS = ("cum_reward", "cum_raw_reward")
+
+
+class ExperimentSummary(NamedTuple):
+    """How a run ended. ``telemetry`` has no reward in it, so that what is learnt from it cannot
+    know the rule-based verdict; its names are the file's without the prefix ``stats.``, and
+    ``error`` is 1 if the run ended in one."""
+
+    official_reward: float | None
+    terminated: bool | None
+    truncated: bool | None
+    telemetry: dict[str, float]
+    error: str | None
+
+
+def read_summary(info: Mapping[str, object], values: Values) -> ExperimentSummary:
+    """Read the parts of ``summary_info`` that a trajectory keeps; ``values`` names what is of a
+    wrong type."""
+    error = values.text(info.get("err_msg"), "err_msg")
+    return ExperimentSummary(
+        official_reward=values.number(info.get("cum_reward"), "reward cum_reward"),
+        terminated=values.flag(info.get("terminated"), "terminated"),
+        truncated=values.flag(info.get("truncated"), "truncated"),
+        telemetry={
+            name.removeprefix("stats."): value
+            for name, value in numbers(info).items()
+            if name not in _REWARDS
+        }
+        | {"error": float(error is not None)},
+        error=error,
+    )
+
 
 Node = Mapping[object, object]
 
 _UNSHOWN_ROLES = {"LineBreak"}
+
 _UNSHOWN_PROPERTIES = {
     *("editable", "readonly", "level", "settable", "multiline", "invalid", "focusable"),
 }
+
 # Properties that are shown by their name alone, where they hold.
 _FLAGS = {"required", "focused", "atomic"}
 
@@ -133,15 +169,23 @@ def _value(node: Node, name: str) -> object:
 
 
 ARGUMENTS = "exp_args.pkl"
+
 _STUDY = "study.pkl.gz"
+
 _MARKS = (ARGUMENTS, "goal_object.pkl.gz", "step_0.pkl.gz")
+
 # Of the date and time that a name may begin with, then what the experiment is of.
 _FOLDER = re.compile(r"(?:[\d-]+_[\d-]+_)?(?P<agent>.+)_on_(?P<task>.+)_(?P<seed>[^_]+)")
+
 _STEP = re.compile(r"step_(\d{1,6})\.pkl\.gz")
+
 # A study of studies holds its experiments two levels down.
 _DETECTED_LEVELS = 3
+
 _LEVELS = 32
+
 _HIDDEN = ("_", ".")
+
 _MODEL_ARGUMENTS = ("chat_model_args", "model_args")
 
 
@@ -291,6 +335,7 @@ def _folders(path: Path, levels: int = _LEVELS) -> Iterator[Path]:
 _SEEDLESS = frozenset(
     {"webarena", "visualwebarena", "webarenalite", "webarena_verified", "assistantbench"}
 )
+
 _GOAL = "goal_object.pkl.gz"
 
 
@@ -425,9 +470,12 @@ def _images(parts: list[object] | tuple[object, ...], warnings: list[str]) -> It
 
 
 KIND = "browsergym"
+
 # What an agent says: a message, or (``report_infeasible``) why the task cannot be done.
 _SPEAKING = ("assistant", "infeasible")
+
 LEAKS = ("summary_info.json:cum_reward", "step_*.pkl.gz:reward", "step_*.pkl.gz:task_info")
+
 MAX_STEPS = 10_000
 
 

@@ -28,8 +28,8 @@ from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import EVERYTHING, Needs
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile, open_regular
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile

@@ -31,19 +31,19 @@ from trajudge.trajectories.loaders.files import (
     decode,
     name_of,
     numbers,
+    plain_name,
     read_all,
     readable,
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.pictures import plain_name
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.jsonl import read_lines
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder
+from trajudge.util.jsonl import read_lines
 
 TERMINATE = "terminate"
 _STOPPING = frozenset({"stop_execution", "stop_and_answer_question", TERMINATE})

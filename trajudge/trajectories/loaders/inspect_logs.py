@@ -24,20 +24,29 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from trajudge.trajectories.loaders import detection
-from trajudge.trajectories.loaders.archives import Archive, ArchiveLimits, open_archive
-from trajudge.trajectories.loaders.files import Damaged, decode, numbers, readable, reason, text
-from trajudge.trajectories.loaders.lazy_json import NULL, check_structures
-from trajudge.trajectories.loaders.messages.reading import image_source, read_events
-from trajudge.trajectories.loaders.messages.stepping import course_of
-from trajudge.trajectories.loaders.pictures import inline_picture
+from trajudge.trajectories.loaders import files as detection
+from trajudge.trajectories.loaders.files import (
+    NULL,
+    Archive,
+    ArchiveLimits,
+    Damaged,
+    check_structures,
+    decode,
+    inline_picture,
+    numbers,
+    open_archive,
+    readable,
+    reason,
+    text,
+)
+from trajudge.trajectories.loaders.messages import course_of, image_source, read_events
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
 from trajudge.trajectories.thoughts import split_message
-from trajudge.trajectories.util import python_json
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.util import jsonl as python_json
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile
 
 T = TypeVar("T")
 # A log is read member by member: its size as a whole is bounded by that of its file alone. A sample

@@ -34,17 +34,18 @@ from trajudge.trajectories.loaders.files import (
     RunFolders,
     TrajectorySource,
     decode,
+    inline_picture,
     name_of,
+    named_picture,
     number_attempts,
     read_all,
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.pictures import inline_picture, named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.files import DataFolder
 
 SCHEMA = "online-mind2web-v2"
 _FIELDS = frozenset(

@@ -36,26 +36,28 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import detection, files
-from trajudge.trajectories.loaders.files import Damaged, readable
-from trajudge.trajectories.loaders.lazy_json import (
+from trajudge.trajectories.loaders import files
+from trajudge.trajectories.loaders import files as detection
+from trajudge.trajectories.loaders.files import (
     NULL,
+    Damaged,
     decoded,
     elements,
     fields,
+    named_picture,
     parse_object,
     read_object,
+    readable,
     scalar,
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.pictures import named_picture
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.jsonl import read_lines
-from trajudge.trajectories.util.safe_files import DataFolder, NotUtf8, UnsafeFile, text_of
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, text_of
+from trajudge.util.jsonl import read_lines
 
 MAX_TEXT = 100_000
 _ENDINGS = {"DONE", "FAIL"}

@@ -21,7 +21,7 @@ from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs,
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.util import python_json
+from trajudge.util import jsonl as python_json
 
 KIND = "toolcalls"
 BENCHMARK = "trajectory-judge"

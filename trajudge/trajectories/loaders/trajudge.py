@@ -6,7 +6,7 @@ from pathlib import Path
 
 from trajudge.trajectories import store
 from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.util.jsonl import read_lines
+from trajudge.util.jsonl import read_lines
 
 KIND = "trajudge"
 LEAKS = ("labels.jsonl",)

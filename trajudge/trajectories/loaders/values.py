@@ -15,7 +15,7 @@ from typing import Any
 
 from trajudge.trajectories.loaders.files import Damaged, readable, text
 from trajudge.trajectories.model import Step
-from trajudge.trajectories.pickles.objects import PickledObject, plain
+from trajudge.trajectories.pickles import PickledObject, plain
 
 _LARGEST = 1e300
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)

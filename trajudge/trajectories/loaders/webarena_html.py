@@ -29,15 +29,21 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders import detection, files
-from trajudge.trajectories.loaders.files import reason
-from trajudge.trajectories.loaders.lazy_json import NULL, decoded, read_object
-from trajudge.trajectories.loaders.pictures import inline_picture, plain_name
+from trajudge.trajectories.loaders import files
+from trajudge.trajectories.loaders import files as detection
+from trajudge.trajectories.loaders.files import (
+    NULL,
+    decoded,
+    inline_picture,
+    plain_name,
+    read_object,
+    reason,
+)
 from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.safe_files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
+from trajudge.util.errors import UserError
+from trajudge.util.files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 
 _PAGE = b"<h2>New Page</h2>\n<h3 class='url'>"
 _URL = re.compile(rb"<a href=[^\n]*?>URL: ([^\n]*?)</a></h3>\n<div class='state_obv'><pre>")

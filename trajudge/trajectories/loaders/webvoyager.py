@@ -30,7 +30,7 @@ from trajudge.trajectories.loaders.files import (
 )
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.files import DataFolder
 
 KIND = "webvoyager"
 # Its folders hold neither labels nor verdicts.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.eval.data.index.cache_place import UNUSED, place_in_cache
+from trajudge.eval.store.table import UNUSED, place_in_cache
 
 
 def test_side_files_that_nobody_uses_are_removed_and_nothing_else(

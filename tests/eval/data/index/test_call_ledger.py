@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.eval.cases import call, said
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index.call_ledger import PAYMENTS, with_ledger
-from trajudge.eval.data.index.columns import JudgmentColumns
+from trajudge.eval.store.run_folder import CALLS, ledger_lines
+from trajudge.eval.store.table import PAYMENTS, JudgmentColumns, with_ledger
 from trajudge.judges.engine import Payments
 from trajudge.judges.model import Judgment
 

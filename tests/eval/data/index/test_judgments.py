@@ -11,15 +11,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.eval.cases import call, failed, key, said
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index.columns import JudgmentColumns
-from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
-from trajudge.eval.data.index.lines import decode_fields
-from trajudge.eval.data.index.opened_file import OpenedFile
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, read_judgments
 from trajudge.eval.scoring.compute import score
+from trajudge.eval.store.run_folder import (
+    CALLS,
+    JUDGMENTS,
+    judgment_line,
+    ledger_lines,
+    read_judgments,
+)
+from trajudge.eval.store.table import (
+    JudgmentColumns,
+    OpenedFile,
+    RunJudgments,
+    decode_fields,
+    read_run_judgments,
+)
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 RECORDED = Path(__file__).parents[3] / "recorded" / "02d9bb7" / "runs"
 

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.data.index.keys import KeyColumns, KeyPlaces, are_equal, first_of_each
+from trajudge.eval.store.table import KeyColumns, KeyPlaces, are_equal, first_of_each
 from trajudge.trajectories.model import TrajectoryKey
 
 KEYS = st.builds(

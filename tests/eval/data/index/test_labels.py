@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from tests.eval.cases import key, label
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation, Role, primary_labels
-from trajudge.eval.data.index.keys import KeyColumns
-from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
-from trajudge.eval.data.index.labels import (
+from trajudge.eval.store.labels import (
     SPLITS,
     LabelColumns,
     RewardColumns,
@@ -25,9 +23,11 @@ from trajudge.eval.data.index.labels import (
     RunRewards,
     StoredAnnotations,
     labels_of,
+    read_label_columns,
+    read_reward_columns,
     splits_of,
 )
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
     LABELS,
     REWARDS,
     read_labels,
@@ -35,7 +35,8 @@ from trajudge.eval.data.run_folder import (
     write_labels,
     write_rewards,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.table import KeyColumns
+from trajudge.util.errors import UserError
 
 RECORDED = Path(__file__).parents[3] / "recorded"
 

@@ -10,13 +10,10 @@ from pathlib import Path
 import pytest
 
 from tests.eval.data.index.test_judgments import equal, made
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.index import judgments as reading
-from trajudge.eval.data.index import saved_tables
-from trajudge.eval.data.index.cache_place import SETTLED
-from trajudge.eval.data.index.judgments import RunJudgments, read_run_judgments
-from trajudge.eval.data.index.saved_columns import SavedColumns
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
+from trajudge.eval.store import table as reading
+from trajudge.eval.store import table as saved_tables
+from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, judgment_line, ledger_lines
+from trajudge.eval.store.table import SETTLED, RunJudgments, SavedColumns, read_run_judgments
 
 NOW = time.time()
 

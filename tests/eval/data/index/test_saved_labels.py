@@ -11,12 +11,13 @@ import pytest
 from trajudge.annotations import Annotation
 from trajudge.annotations import store as labels_store
 from trajudge.annotations.model import Role
-from trajudge.eval.data import inputs
-from trajudge.eval.data.index import label_lines, saved_tables
-from trajudge.eval.data.index.cache_place import SETTLED
-from trajudge.eval.data.index.label_lines import read_label_columns, read_reward_columns
-from trajudge.eval.data.inputs import find_source
-from trajudge.eval.data.run_folder import REWARDS, write_rewards
+from trajudge.eval.store import inputs
+from trajudge.eval.store import labels as label_lines
+from trajudge.eval.store import table as saved_tables
+from trajudge.eval.store.inputs import find_source
+from trajudge.eval.store.labels import read_label_columns, read_reward_columns
+from trajudge.eval.store.run_folder import REWARDS, write_rewards
+from trajudge.eval.store.table import SETTLED
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
@@ -88,7 +89,7 @@ def test_rewards_are_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     rewards = dict(zip(KEYS, (1.0, None, 0.25), strict=True))
     write_rewards(tmp_path, rewards)
     assert dict(read_reward_columns(tmp_path / REWARDS) or {}) == rewards
-    monkeypatch.delattr(label_lines, "_REWARD")
+    monkeypatch.delattr(label_lines, "_REWARD_DECODER")
     assert dict(read_reward_columns(tmp_path / REWARDS) or {}) == rewards
     write_rewards(tmp_path, {KEYS[0]: 0.5})
     monkeypatch.undo()

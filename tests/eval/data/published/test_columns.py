@@ -13,14 +13,12 @@ import pytest
 
 from tests.eval.data.index.test_judgments import equal
 from tests.eval.data.published.test_index import place, put
-from trajudge.eval.data import sources
-from trajudge.eval.data.index.cache_place import SETTLED
-from trajudge.eval.data.index.judgments import columns_of, keys_of_judgments
-from trajudge.eval.data.published import source as published
-from trajudge.eval.data.published.columns import NAME
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.data.sources import Source
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval import sources
+from trajudge.eval.sources import Source
+from trajudge.eval.store import published
+from trajudge.eval.store.published import NAME, read_published_folder
+from trajudge.eval.store.table import SETTLED, columns_of, keys_of_judgments
+from trajudge.util.errors import UserError
 
 NOW = time.time()
 

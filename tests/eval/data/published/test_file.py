@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.data.published.file import JudgmentFile, from_ends, from_whole
+from trajudge.eval.store.published import JudgmentFile, from_ends, from_whole
 
 KEYS = ("chat_messages", "trajectory_info", "response", "judge_args", "judge_model_name", "error")
 TEXTS = st.one_of(

@@ -12,14 +12,15 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.data.published.index import NAME, JudgmentIndex
-from trajudge.eval.data.published.judgments import (
+from trajudge.eval.score import main
+from trajudge.eval.store.published import INDEX_NAME as NAME
+from trajudge.eval.store.published import (
+    JudgmentIndex,
     PublishedJudgment,
     judgments_folder,
     read_published,
+    read_published_folder,
 )
-from trajudge.eval.data.published.source import read_published_folder
-from trajudge.eval.score import main
 from trajudge.judges.model import Status
 
 ANNOTATIONS = (

@@ -11,11 +11,11 @@ import pytest
 from tests.eval.cases import call, failed, key, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.data.export import ExportSettings, export
-from trajudge.eval.data.published.judgments import PublishedJudgment, read_published
+from trajudge.eval.store.export import ExportSettings, export
+from trajudge.eval.store.published import PublishedJudgment, read_published
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def response(content: str | None, finish: str = "stop") -> dict[str, Any]:

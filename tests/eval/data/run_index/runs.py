@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.eval.cases import call, failed, key, label, said
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.run_folder import (
+from trajudge.eval.store.run_folder import (
+    CALLS,
     JUDGMENTS,
     judgment_line,
+    ledger_lines,
     write_labels,
     write_manifest,
     write_rewards,

@@ -9,11 +9,10 @@ import pytest
 
 from tests.eval.cases import label, said
 from tests.eval.data.run_index.runs import judgments, write
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
-from trajudge.eval.data.run_index.combined import CombinedIndex
-from trajudge.eval.data.run_index.filters import parse_filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.sources import combine, read_run
+from trajudge.eval.sources import combine, read_run
+from trajudge.eval.store.queries import CombinedIndex, parse_filter
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.eval.store.run_index import RunIndex
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

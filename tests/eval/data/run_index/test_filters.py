@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from tests.eval.data.run_index.runs import judgments, write
 from trajudge.annotations.model import Annotation
-from trajudge.eval.data.run_index.fields import FIELDS, FilterError
-from trajudge.eval.data.run_index.filters import Filter, FilterTerm, parse_filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.sources import read_run
+from trajudge.eval.sources import read_run
+from trajudge.eval.store.queries import FIELDS, Filter, FilterError, FilterTerm, parse_filter
+from trajudge.eval.store.run_index import RunIndex
 from trajudge.judges.model import Judgment
 
 

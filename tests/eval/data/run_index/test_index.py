@@ -11,15 +11,20 @@ import pytest
 
 from tests.eval.cases import call, key, label, said
 from tests.eval.data.run_index.runs import judgments, write
-from trajudge.eval.data.call_log import CALLS, ledger_lines
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line, write_labels, write_rewards
-from trajudge.eval.data.run_index import database
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.run_index.schema import ELIDED, REPAIRED
-from trajudge.eval.data.sources import read_run
-from trajudge.eval.rescoring.sources import observed_verdicts
+from trajudge.eval.rescoring import observed_verdicts
+from trajudge.eval.sources import read_run
+from trajudge.eval.store import run_index as database
+from trajudge.eval.store.run_folder import (
+    CALLS,
+    JUDGMENTS,
+    judgment_line,
+    ledger_lines,
+    write_labels,
+    write_rewards,
+)
+from trajudge.eval.store.run_index import ELIDED, REPAIRED, RunIndex
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

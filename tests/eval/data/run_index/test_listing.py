@@ -8,16 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from tests.eval.data.run_index.runs import judgments, write
-from trajudge.eval.data.run_index.filters import parse_filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.run_index.listing import (
+from trajudge.eval.store.queries import (
     SORTS,
     count_judgments,
     judgment_page,
     judgment_rows,
+    parse_filter,
     parse_sorting,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.eval.store.run_index import RunIndex
+from trajudge.util.errors import UserError
 
 
 @pytest.fixture(scope="module")

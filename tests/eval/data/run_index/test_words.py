@@ -8,12 +8,9 @@ import pytest
 
 from tests.eval.cases import key, said
 from tests.eval.data.run_index.runs import write
-from trajudge.eval.data.run_folder import JUDGMENTS, judgment_line
-from trajudge.eval.data.run_index.filters import parse_filter
-from trajudge.eval.data.run_index.index import RunIndex
-from trajudge.eval.data.run_index.listing import Sorting, judgment_rows
-from trajudge.eval.data.run_index.trajectories import Described
-from trajudge.eval.data.run_index.words import PART, words_read
+from trajudge.eval.store.queries import Sorting, judgment_rows, parse_filter
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line
+from trajudge.eval.store.run_index import PART, Described, RunIndex, words_read
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 FAR = "x " * 300

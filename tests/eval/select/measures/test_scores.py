@@ -18,7 +18,7 @@ from trajudge.eval.select.measures.scores import (
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 KEYS = [key(n) for n in range(4)]
 

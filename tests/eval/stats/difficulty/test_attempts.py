@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.difficulty.attempts import Attempts, attempts, step_bin
+from trajudge.stats.difficulty import Attempts, attempts, step_bin
 
 LABELS: dict[object, object] = {"a": 1, "b": 1, "c": 2}
 

@@ -8,18 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.stats.hazard_world import simulate
-from trajudge.eval.stats.difficulty.attempts import Attempts, attempts
-from trajudge.eval.stats.difficulty.hard_subset import (
+from trajudge.stats.difficulty import (
+    Attempts,
     HardSubset,
+    HazardFit,
     SubsetRules,
+    attempts,
+    fit_hazard,
     hardness_probability,
-    reference_success,
-    select_hard,
-)
-from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
-from trajudge.eval.stats.difficulty.subset_validation import (
     kendall_tau,
     leave_one_out,
+    reference_success,
+    select_hard,
     validate_subset,
 )
 

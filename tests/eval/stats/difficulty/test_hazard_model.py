@@ -8,11 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.eval.stats.hazard_world import simulate
-from trajudge.eval.stats.difficulty import hazard_model
-from trajudge.eval.stats.difficulty.attempts import Attempts
-from trajudge.eval.stats.difficulty.hard_subset import hardness_probability, reference_success
-from trajudge.eval.stats.difficulty.hazard_design import build_design
-from trajudge.eval.stats.difficulty.hazard_model import derivatives, fit_hazard, log_likelihood
+from trajudge.stats import difficulty as hazard_model
+from trajudge.stats.difficulty import (
+    Attempts,
+    build_design,
+    derivatives,
+    fit_hazard,
+    hardness_probability,
+    log_likelihood,
+    reference_success,
+)
 
 
 @given(st.floats(-12, 3), st.booleans())

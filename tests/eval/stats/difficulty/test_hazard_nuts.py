@@ -13,13 +13,14 @@ import pytest
 from tests.eval.stats.hazard_world import simulate
 from tests.eval.test_hard_subset import write_attempts
 from trajudge.eval.hard_subset import main
-from trajudge.eval.stats.difficulty.hard_subset import (
+from trajudge.stats.difficulty import (
+    HazardFit,
+    fit_hazard,
     hardness_probability,
     reference_success,
     select_hard,
 )
-from trajudge.eval.stats.difficulty.hazard_model import HazardFit, fit_hazard
-from trajudge.eval.stats.difficulty.hazard_nuts import Sampling, fit_hazard_nuts
+from trajudge.stats.hazard_nuts import Sampling, fit_hazard_nuts
 
 needs_numpyro = pytest.mark.skipif(
     importlib.util.find_spec("numpyro") is None,

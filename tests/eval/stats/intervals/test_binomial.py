@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.intervals import binomial
+from trajudge.stats import intervals as binomial
 
 STATSMODELS = {
     "wilson": "wilson",

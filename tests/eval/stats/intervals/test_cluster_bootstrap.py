@@ -9,18 +9,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests.eval.stats.reference import resample_rows, total_rows
-from trajudge.eval.stats.indices import Multiplicities
-from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import (
+from trajudge.stats.comparison import confusion_columns, confusion_statistic
+from trajudge.stats.intervals import (
     ONE_CLUSTER,
+    Floats,
+    Ints,
+    Multiplicities,
     Replicates,
     bootstrap_replicates,
     cluster_bootstrap,
+    influence_values,
     percentile_interval,
     sum_clusters,
 )
-from trajudge.eval.stats.intervals.influence import influence_values
-from trajudge.eval.stats.judging.confusion import confusion_columns, confusion_statistic
 
 PRF = confusion_statistic("precision", "recall", "f1")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
+from trajudge.stats.intervals import clustered_differences
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 4, 8])

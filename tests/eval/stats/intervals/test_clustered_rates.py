@@ -7,15 +7,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.interval import Ints
-from trajudge.eval.stats.intervals.binomial import clopper_pearson, wilson
-from trajudge.eval.stats.intervals.clustered_agreement import clustered_agreement
-from trajudge.eval.stats.intervals.clustered_rates import (
+from trajudge.stats.intervals import (
+    Ints,
     between_clusters,
+    clopper_pearson,
+    clustered_agreement,
     clustered_limits,
     clustered_rates,
     degrees_of_freedom,
     rates_by_cluster,
+    wilson,
 )
 
 NEEDED = "statsmodels, the reference here, is not installed"

@@ -8,9 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from trajudge.eval.stats.interval import Floats, Ints
-from trajudge.eval.stats.intervals.clustered_agreement import clustered_agreement
-from trajudge.eval.stats.judging.agreement import (
+from trajudge.stats.agreement import (
     BY_CHANCE,
     NOT_PAIRABLE,
     TOO_FEW_TASKS,
@@ -24,6 +22,7 @@ from trajudge.eval.stats.judging.agreement import (
     krippendorff_alpha,
     macro_kappa,
 )
+from trajudge.stats.intervals import Floats, Ints, clustered_agreement
 
 TABLES = hnp.arrays(int, st.integers(2, 4).map(lambda k: (k, k)), elements=st.integers(0, 30))
 

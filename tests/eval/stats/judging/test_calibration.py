@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.judging.calibration import (
-    closer_sigmoid,
-    fit_calibration,
-    reliability,
-)
+from trajudge.stats.calibration import closer_sigmoid, fit_calibration, reliability
 
 RNG = np.random.default_rng(4)
 N = 400

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.judging import comparison
-from trajudge.eval.stats.judging.comparison import TaskRuns, holm, mcnemar, mcnemar_by_task
+from trajudge.stats import comparison
+from trajudge.stats.comparison import TaskRuns, holm, mcnemar, mcnemar_by_task
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.judging.confusion import METRICS, confusion_columns, confusion_statistic
+from trajudge.stats.comparison import METRICS, confusion_columns, confusion_statistic
 
 
 def reference(name: str, truth: list[bool], said: list[bool]) -> float:

@@ -5,15 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.interval import Floats, Ints, t_quantile
-from trajudge.eval.stats.intervals.clustered_rates import PRIOR_CLUSTERS
-from trajudge.eval.stats.judging.prediction_powered import (
-    BIASED,
-    TOO_FEW,
-    UNSEEN_TASKS,
-    powered_rate,
-    stratified_rate,
-)
+from trajudge.stats.comparison import BIASED, TOO_FEW, UNSEEN_TASKS, powered_rate, stratified_rate
+from trajudge.stats.intervals import PRIOR_CLUSTERS, Floats, Ints, t_quantile
 
 
 def world(rng: np.random.Generator, tasks: int) -> tuple[Floats, Floats, Ints]:

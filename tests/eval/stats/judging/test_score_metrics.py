@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.cluster_bootstrap import cluster_bootstrap, sum_clusters
-from trajudge.eval.stats.judging.score_metrics import BINS, score_columns, score_statistic
+from trajudge.stats.intervals import (
+    BINS,
+    Floats,
+    cluster_bootstrap,
+    score_columns,
+    score_statistic,
+    sum_clusters,
+)
 
 # Ties and the ends of bins are frequent.
 ITEMS = st.lists(

@@ -5,12 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.suites.binomial_tables import (
-    BUCKETS,
-    SPLIT,
-    BinomialTables,
-    binomial_tables,
-)
+from trajudge.stats.suites import BUCKETS, SPLIT, BinomialTables, binomial_tables
 
 
 def tables(rollouts: int = 20, most_copies: int = 702) -> BinomialTables:

@@ -9,22 +9,23 @@ import pytest
 
 from tests.eval.stats.reference import hierarchical_loop
 from tests.samples import FUZZING
-from trajudge.eval.stats.interval import Floats
-from trajudge.eval.stats.intervals.cluster_t import cluster_t_interval
-from trajudge.eval.stats.suites import tree as trees
-from trajudge.eval.stats.suites.balanced import BalancedApp
-from trajudge.eval.stats.suites.hierarchical import (
+from trajudge.stats import suites as trees
+from trajudge.stats.intervals import Floats
+from trajudge.stats.suites import (
     CLUSTERED,
     ENOUGH_SCENARIOS,
     ONE_ROLLOUT,
     ONE_SCENARIO,
     SPARSE,
+    BalancedApp,
+    Leaf,
+    Levels,
+    RaggedApp,
+    cluster_t_interval,
     clustered_success,
     hierarchical_bootstrap,
     prepare,
 )
-from trajudge.eval.stats.suites.levels import Leaf, Levels
-from trajudge.eval.stats.suites.ragged import RaggedApp
 
 Outcomes = dict[int, dict[int, dict[tuple[int, ...], list[int]]]]
 RUNGS = [

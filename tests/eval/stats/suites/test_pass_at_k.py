@@ -9,12 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.suites.pass_at_k import (
-    pass_at_k,
-    pass_hat_k,
-    replay_equivalence,
-    replay_success,
-)
+from trajudge.stats.suites import pass_at_k, pass_hat_k, replay_equivalence, replay_success
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=8), st.data())

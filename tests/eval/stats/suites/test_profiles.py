@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.suites.profiles import exceedance_curve, performance_profile, profile_band
+from trajudge.stats.suites import exceedance_curve, performance_profile, profile_band
 
 RATES = st.lists(st.integers(0, 10), min_size=1, max_size=20)
 

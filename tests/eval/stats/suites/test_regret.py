@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.stats.suites.regret import expected_regret
-from trajudge.eval.stats.suites.tree import Tree, tree_from_cells
+from trajudge.stats.suites import Tree, expected_regret, tree_from_cells
 
 
 def one_app(successes: list[int], rollouts: int) -> Tree:

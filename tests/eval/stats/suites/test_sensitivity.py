@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.proportion_coverage import bimodal_prior
-from trajudge.eval.stats.suites.sensitivity import axis_value_shifts, mad_decomposition
-from trajudge.eval.stats.suites.tree import Tree, tree_from_cells, tree_from_rollouts
+from trajudge.stats.suites import (
+    Tree,
+    axis_value_shifts,
+    mad_decomposition,
+    tree_from_cells,
+    tree_from_rollouts,
+)
 
 CELL = st.tuples(
     st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3), st.integers(3, 5)

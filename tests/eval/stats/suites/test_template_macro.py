@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.suites.template_macro import (
-    ONE_UNIT,
-    anchored_differences,
-    t_interval,
-    template_macro,
-)
+from trajudge.stats.suites import ONE_UNIT, anchored_differences, t_interval, template_macro
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(0.5, 0.99))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.suites import tree as trees
+from trajudge.stats import suites as trees
 
 ROWS = st.lists(
     st.tuples(st.sampled_from("AB"), st.sampled_from("xyz"), st.sampled_from("lm"), st.booleans()),

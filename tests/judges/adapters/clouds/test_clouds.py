@@ -22,7 +22,7 @@ from tests.llm_server import LlmServer, always
 from trajudge.judges.adapters import errors
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.adapters.routing import make_adapter
-from trajudge.trajectories.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError
 
 pytestmark = pytest.mark.anyio
 
@@ -216,7 +216,7 @@ async def test_a_bedrock_key_needs_no_boto3(
     settings: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", "bedrock-key")
-    monkeypatch.setattr("trajudge.judges.adapters.clouds.bedrock.find_spec", lambda _: None)
+    monkeypatch.setattr("trajudge.judges.adapters.clouds.find_spec", lambda _: None)
     seen = await seen_by("bedrock", settings, **YES)
     assert seen.headers["authorization"] == "Bearer bedrock-key"
 
@@ -330,16 +330,14 @@ async def test_what_is_missing_is_named(
 
 
 @pytest.mark.parametrize(
-    ("model", "module", "extra"),
-    [(SONNET, "bedrock", "bedrock"), ("vertex/claude-opus-4-6", "vertex", "vertex")],
+    ("model", "extra"), [(SONNET, "bedrock"), ("vertex/claude-opus-4-6", "vertex")]
 )
 async def test_a_missing_extra_is_named(
-    model: str, module: str, extra: str, environment: pytest.MonkeyPatch
+    model: str, extra: str, environment: pytest.MonkeyPatch
 ) -> None:
     environment.setenv("AWS_REGION", "us-east-1")
     environment.setenv("CLOUD_ML_REGION", "global")
-    path = f"trajudge.judges.adapters.clouds.{module}.find_spec"
-    environment.setattr(path, lambda _: None)
+    environment.setattr("trajudge.judges.adapters.clouds.find_spec", lambda _: None)
     with pytest.raises(MissingExtra, match=rf"trajudge\[{extra}\]"):
         make_adapter(model)
 

@@ -12,10 +12,9 @@ import pytest
 from tests.judges.adapters.requests import request
 from tests.llm_replies import Outgoing
 from tests.llm_server import LlmServer
-from trajudge.judges.adapters.clouds.azure import AzureAdapter
-from trajudge.judges.adapters.clouds.entra import entra_tokens, is_installed
+from trajudge.judges.adapters.clouds import AzureAdapter, entra_tokens, is_installed
 from trajudge.judges.adapters.errors import AuthFailed
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 pytestmark = pytest.mark.anyio
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.protocols.chat import read_chat, read_usage
+from trajudge.judges.adapters.wire import read_chat, read_usage
 from trajudge.judges.model import Usage
 
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trajudge.judges.adapters import errors
-from trajudge.judges.adapters.protocols.error_body import ErrorBody, read_error
-from trajudge.judges.adapters.protocols.failures import failure, refused_parameter
+from trajudge.judges.adapters.failures import ErrorBody, failure, read_error, refused_parameter
 
 
 def kind_of(status: int, message: str, code: str = "") -> type[errors.CallFailed]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.judges.adapters.protocols.headers import RateHeaders, rate_headers, retry_after
+from trajudge.judges.adapters.errors import RateHeaders, rate_headers, retry_after
 
 
 @pytest.mark.parametrize(

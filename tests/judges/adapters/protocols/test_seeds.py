@@ -7,9 +7,9 @@ import pytest
 from tests.judges.adapters.requests import adapter_for, request
 from tests.judges.adapters.test_over_http import without_litellm
 from tests.llm_server import LlmServer
-from trajudge.judges.adapters.protocols.seeds import of_sample
 from trajudge.judges.adapters.provider import ProviderAdapter
-from trajudge.trajectories.util.options import LARGEST
+from trajudge.judges.adapters.wire import of_sample
+from trajudge.util.commands import LARGEST
 
 pytestmark = pytest.mark.anyio
 

@@ -20,11 +20,11 @@ from tests.judges.engine.parts import (
     run,
     text_of,
 )
-from trajudge.eval.runs.workers import workers_for
+from trajudge.eval.runs.jobs import workers_for
 from trajudge.judges.adapters.base import RateHeaders
 from trajudge.judges.adapters.errors import RateLimited, ServerFailed, Unreachable
 from trajudge.judges.engine import Limiter
-from trajudge.judges.engine.limiting.limiter import Permit
+from trajudge.judges.engine.limits import Permit
 from trajudge.judges.model import Reply, Request
 
 JUDGMENTS, LATENCY = 1300, 0.2

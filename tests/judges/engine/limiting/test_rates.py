@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.judges.engine.limiting.rates import AdaptiveConcurrency, RateLimiter
+from trajudge.judges.engine.limits import AdaptiveConcurrency, RateLimiter
 
 
 def departures(rate: RateLimiter, count: int, start: float = 0.0) -> list[float]:

@@ -15,9 +15,9 @@ import pytest
 from tests.judges.engine.parts import request
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.engine import Cache
-from trajudge.judges.engine.store.cache import GATHER
+from trajudge.judges.engine.cache import GATHER
 from trajudge.judges.model import Reply, Usage
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 REPLY = Reply(
     text="<success>Successful</success> \u00e9\u4e2d",
@@ -253,10 +253,10 @@ def test_a_file_that_may_not_grow_is_a_full_disk_too(path: Path) -> None:
 import asyncio, resource, signal
 from pathlib import Path
 from trajudge.judges.engine import Cache
-from trajudge.judges.engine.store.cache import GATHER
+from trajudge.judges.engine.cache import GATHER
 from trajudge.judges.model import Reply
 from tests.judges.engine.parts import request
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 async def main():
     cache = Cache(Path({str(path)!r}))

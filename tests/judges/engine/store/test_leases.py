@@ -13,14 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.judges.engine.store.leases import GUARD, Claim, Leases
-from trajudge.trajectories.util.errors import UserError
+from trajudge.judges.engine.cache import GUARD, Claim, Leases
+from trajudge.util.errors import UserError
 
 ROOT = Path(__file__).parents[4]
 OWNER = """
 import os, signal, sys, time
 from pathlib import Path
-from trajudge.judges.engine.store.leases import Leases
+from trajudge.judges.engine.cache import Leases
 mine = Leases(Path(sys.argv[1]), float(sys.argv[2]))
 print(mine.claim(b"key").name, flush=True)
 if sys.argv[3] != "wait":

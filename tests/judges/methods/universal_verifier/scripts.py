@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.methods.universal_verifier.replies import assumed
-from trajudge.judges.methods.universal_verifier.replies.rubric import parse_rubric
+from trajudge.judges.judging import BaseClient, CallArgs
+from trajudge.judges.methods.universal_verifier import replies as assumed
+from trajudge.judges.methods.universal_verifier.replies import parse_rubric
 from trajudge.judges.model import Picture, Reply
 
 

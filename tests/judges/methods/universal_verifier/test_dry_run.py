@@ -15,8 +15,7 @@ from tests.judges.methods.universal_verifier.scripts import StageScript
 from tests.judges.runs import mug_run, png
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.client import CallArgs
-from trajudge.judges.judging import judge_trajectory
+from trajudge.judges.judging import CallArgs, judge_trajectory
 from trajudge.judges.model import Reply, Request, Status, Usage
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.model import Observation, Step, Trajectory

@@ -20,11 +20,11 @@ from tests.judges.runs import mug_run, seen_run
 from trajudge.judges.adapters.errors import AuthFailed, Unreachable
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.methods.universal_verifier.judge import UniversalVerifier
-from trajudge.judges.methods.universal_verifier.options import UniversalVerifierOptions
+from trajudge.judges.methods.universal_verifier.model import UniversalVerifierOptions
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 BAD = "not json"
 

@@ -10,33 +10,30 @@ import pytest
 
 from tests.judges.methods.universal_verifier.fara import recorded_scores, unscored
 from tests.judges.methods.universal_verifier.scripts import rubric_reply
-from trajudge.judges.methods.universal_verifier.history import tool_call
-from trajudge.judges.methods.universal_verifier.replies.critical_point import (
-    TYPES,
-    parse_critical_point,
-)
-from trajudge.judges.methods.universal_verifier.replies.evidence import (
-    parse_evidence,
-    parse_reality,
-    parse_relevance,
-)
-from trajudge.judges.methods.universal_verifier.replies.failures import (
-    parse_failures,
-    parse_validity,
-)
-from trajudge.judges.methods.universal_verifier.replies.rubric import parse_rubric, read_rubric
-from trajudge.judges.methods.universal_verifier.replies.verdict import (
-    parse_outcome,
-    parse_rescore,
-    parse_side_effects,
-)
-from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem, totals
-from trajudge.judges.methods.universal_verifier.selection import (
+from trajudge.judges.methods.universal_verifier.model import (
+    RubricItem,
     by_screenshot,
+    majority,
+    median_index,
     ranked_screenshots,
     relevant_only,
+    tool_call,
+    totals,
 )
-from trajudge.judges.methods.universal_verifier.votes import majority, median_index
+from trajudge.judges.methods.universal_verifier.replies import (
+    TYPES,
+    parse_critical_point,
+    parse_evidence,
+    parse_failures,
+    parse_outcome,
+    parse_reality,
+    parse_relevance,
+    parse_rescore,
+    parse_rubric,
+    parse_side_effects,
+    parse_validity,
+    read_rubric,
+)
 from trajudge.judges.replies import ParseFailure
 
 

@@ -20,14 +20,16 @@ from tests.judges.methods.universal_verifier.fara import (
     unscored,
 )
 from trajudge.judges.adapters.errors import Unreachable
-from trajudge.judges.client import BaseClient, CallArgs
-from trajudge.judges.methods.universal_verifier.history import action_history
+from trajudge.judges.judging import BaseClient, CallArgs
 from trajudge.judges.methods.universal_verifier.judge import UniversalVerifier
-from trajudge.judges.methods.universal_verifier.options import UniversalVerifierOptions
-from trajudge.judges.methods.universal_verifier.record import VerifierRecord
-from trajudge.judges.methods.universal_verifier.rubric_items import totals
+from trajudge.judges.methods.universal_verifier.model import (
+    UniversalVerifierOptions,
+    action_history,
+    totals,
+)
+from trajudge.judges.methods.universal_verifier.stages import VerifierRecord
 from trajudge.judges.model import Picture, Reply
-from trajudge.judges.prompting.auxiliary_model import AuxiliaryModel
+from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.replies import ParseFailure
 from trajudge.trajectories.model import Trajectory
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.rules.audit.verified.differences import EXAMPLES, ReleaseDifference, table, verdicts
+from trajudge.rules.audit.verified import EXAMPLES, ReleaseDifference, table, verdicts
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.run)

@@ -11,10 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.verified.tasks import mutation, navigation, task
-from trajudge.rules.audit.verified.examples import example
-from trajudge.rules.audit.verified.linter import findings
-from trajudge.rules.audit.verified.mutants import mutants
-from trajudge.rules.audit.verified.synthesis import synthesise
+from trajudge.rules.audit.verified import example, findings, mutants, synthesise
 from trajudge.rules.errors import InvalidValue
 from trajudge.rules.limits import fullmatch
 from trajudge.rules.values import Mode

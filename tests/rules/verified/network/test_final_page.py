@@ -12,14 +12,14 @@ from tests.tables import table
 from trajudge.rules.verdict import Outcome
 from trajudge.rules.verified.dataset import Task, load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.kinds import (
+from trajudge.rules.verified.network import (
     DECLARATIONS,
     RequestKind,
     declared,
+    load_trace,
     recorded_kind,
     usual_kind,
 )
-from trajudge.rules.verified.network.read import load_trace
 
 ADMIN = "http://shop.example:7780/admin"
 MAP = "http://map.example:3000"

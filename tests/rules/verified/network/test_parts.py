@@ -8,20 +8,21 @@ import pytest
 
 from tests.tables import table
 from trajudge.rules.errors import BadPattern
-from trajudge.rules.har.records import Body, Pair
+from trajudge.rules.har import Body, Pair
 from trajudge.rules.values import Mode
-from trajudge.rules.verified.network.addresses import address, same_base
-from trajudge.rules.verified.network.bodies import document
-from trajudge.rules.verified.network.jsonpath import find
-from trajudge.rules.verified.network.sites import (
+from trajudge.rules.verified.network import (
     Binding,
+    address,
     bound,
     canonical,
+    document,
+    find,
     load_hosts,
     parse_host,
+    same_base,
     start_of,
 )
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 DATA = {
     "a": [{"n": 1, "b": {"c": "x"}}, {"n": 2, "b": {"c": "y"}}],

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.rules.verified.tasks import page, request
-from trajudge.rules.verified.network.bodies import document
-from trajudge.rules.verified.network.read import load_trace, trace_of_list
-from trajudge.trajectories.util.errors import UserError
+from trajudge.rules.verified.network import document, load_trace, trace_of_list
+from trajudge.util.errors import UserError
 
 ENTRIES = [page("/"), request("/post", "POST", 302, form="a=1"), request("/logo.png?x=1")]
 

@@ -19,9 +19,8 @@ from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome, Verdict
 from trajudge.rules.verified.dataset import Task, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.runs.batch import Batch, judge_all
-from trajudge.rules.verified.runs.results import TaskResult, explored, premature
-from trajudge.trajectories.util.exits import FAILURES, OK
+from trajudge.rules.verified.runs import Batch, TaskResult, explored, judge_all, premature
+from trajudge.util.commands import FAILURES, OK
 
 
 def _run(folder: Path, task_id: object, said: Any, har: str | None = None) -> None:

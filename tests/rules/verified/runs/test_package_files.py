@@ -16,12 +16,12 @@ from benchmarks.rules_against_package.environment import PACKAGE
 from tests.conftest import missing
 from tests.rules.verified.tasks import answer, page, request, task
 from trajudge.rules.evaluate import main
+from trajudge.rules.verified import runs as submission
 from trajudge.rules.verified.dataset import task_record
-from trajudge.rules.verified.runs import submission
 from trajudge.rules.verified.subsets import checksum_of, subset_ids
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
-from trajudge.trajectories.util.local.pinned import NoEnvironment
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
+from trajudge.util.errors import UserError
+from trajudge.util.machine import NoEnvironment
 
 IDS = (108, 107, 44, 21)
 # The package's command line, twice in one process: its import takes longer than either.

@@ -12,11 +12,11 @@ from tests.rules.verified.tasks import answer, page, task
 from tests.trajectories.loaders import made
 from trajudge.rules.evaluate import main
 from trajudge.rules.verified.dataset import task_record
-from trajudge.rules.verified.runs.studies import number_of
+from trajudge.rules.verified.runs import number_of
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.loaders.browsergym import run_folders
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 ENDED: dict[str, Any] = {"terminated": True, "truncated": False, "cum_reward": 1.0}
 

@@ -1,4 +1,4 @@
-"""A batch's numbers: template-macro, site-macro, and their agreement with ``eval.stats``."""
+"""A batch's numbers: template-macro, site-macro, and their agreement with ``stats``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.stats.intervals.clustered_rates import clustered_limits
-from trajudge.eval.stats.suites.template_macro import template_macro
 from trajudge.rules.verdict import Assertion, Outcome
 from trajudge.rules.verified.dataset import load_tasks
-from trajudge.rules.verified.runs.results import MULTI_SITE, TaskResult
-from trajudge.rules.verified.runs.summary import Summary, macro, summarise
+from trajudge.rules.verified.runs import MULTI_SITE, Summary, TaskResult, macro, summarise
+from trajudge.stats.intervals import clustered_limits
+from trajudge.stats.suites import template_macro
 
 
 def _result(**fields: Any) -> TaskResult:

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from trajudge.rules.verdict import Outcome
-from trajudge.rules.verified.runs.results import TaskResult
-from trajudge.rules.verified.runs.summary import summarise
-from trajudge.rules.verified.runs.tables import evaluation_screen, show_evaluation
+from trajudge.rules.verified.runs import TaskResult, evaluation_screen, show_evaluation, summarise
 
 
 def batch(*passes: Sequence[bool], site: str = "map") -> list[TaskResult]:

@@ -13,19 +13,17 @@ import pytest
 
 from tests.command_words import instead
 from tests.rules.verified.tasks import answer, mutation, page, request
-from trajudge.rules.audit.verified.synthesis import SyntheticRun, synthesise
-from trajudge.rules.har.reading import read_raw
-from trajudge.rules.har.trimming import Kept, trimmed
-from trajudge.rules.har.writing import write_har
+from trajudge.rules.audit.verified import SyntheticRun, synthesise
+from trajudge.rules.har import Kept, read_raw, trimmed, write_har
 from trajudge.rules.values import Mode
 from trajudge.rules.verdict import Outcome
+from trajudge.rules.verified import runs as trimming
 from trajudge.rules.verified.dataset import Task, load_tasks, task_record
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
-from trajudge.rules.verified.network.read import load_trace
-from trajudge.rules.verified.runs import trimming
-from trajudge.rules.verified.runs.trim import main
-from trajudge.rules.verified.runs.trimming import kept_for
-from trajudge.trajectories.util.exits import FAILURES, OK, USAGE_ERROR
+from trajudge.rules.verified.network import load_trace
+from trajudge.rules.verified.runs import kept_for
+from trajudge.rules.verified.trim import main
+from trajudge.util.commands import FAILURES, OK, USAGE_ERROR
 
 SECRET = "run=secret"
 NOISE = [

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from trajudge.trajectories.loaders.archives import ArchiveLimits, open_archive
-from trajudge.trajectories.loaders.files import Damaged
-from trajudge.trajectories.util.safe_files import DataFolder, UnsafeFile
+from trajudge.trajectories.loaders.files import ArchiveLimits, Damaged, open_archive
+from trajudge.util.files import DataFolder, UnsafeFile
 
 TEXT = b"Buy tea. " * 1000
 

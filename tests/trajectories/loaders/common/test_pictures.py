@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.loaders.pictures import (
+from trajudge.trajectories.loaders.files import (
     MAX_INLINE_BYTES,
     find_file,
     inline_picture,
@@ -18,7 +18,7 @@ from trajudge.trajectories.loaders.pictures import (
     plain_name,
 )
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.safe_files import DataFolder
+from trajudge.util.files import DataFolder
 
 
 def picture(form: str = "PNG") -> bytes:

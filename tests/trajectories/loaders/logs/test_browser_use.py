@@ -16,7 +16,7 @@ from tests.trajectories.loaders import made_logs
 from trajudge.trajectories.goals import GoalsFile
 from trajudge.trajectories.loaders import browser_use, detect_kind, open_source
 from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 GOALS = GoalsFile(Path("goals.json"), "", {"browser_use_0_1": "Find Elon Musk."})
 

@@ -14,7 +14,7 @@ from tests.trajectories.loaders import made_logs
 from tests.trajectories.loaders.made_logs import line
 from trajudge.trajectories.loaders import detect_kind, open_source, osworld
 from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 NO_START = "The state before the first action was not kept: its step shows nothing."
 

@@ -15,7 +15,7 @@ from tests.trajectories.loaders import made_logs
 from tests.trajectories.loaders.made_logs import TREE, rendered_page
 from trajudge.trajectories.loaders import detect_kind, open_source, webarena_html
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 def loaded(tmp_path: Path, *pages: str, **more: Any) -> Trajectory:

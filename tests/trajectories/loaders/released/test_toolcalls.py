@@ -11,10 +11,10 @@ import pytest
 
 from trajudge.annotations import open_annotations
 from trajudge.annotations.published import open_verdicts
-from trajudge.eval.data.inputs import find_source
+from trajudge.eval.store.inputs import find_source
 from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Trajectory, Unreadable
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 RUN = {
     "trajectory_id": "I-1-wrong_tool",

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from trajudge.eval.acceptance.training.choosing import TEST
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.eval.reporting.formatting import threshold_text
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.eval.reporting.sentences import threshold_text
+from trajudge.util.terminal import count_of
 
 # The share of test rows is told where it misses by more than this part of the smaller share.
 _NOTABLE = 0.25

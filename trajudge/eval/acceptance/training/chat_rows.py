@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from trajudge.eval.acceptance.training.examples import TrainingExample, TrainingTurn
-from trajudge.trajectories.util.safe_files import read_regular
+from trajudge.util.files import read_regular
 
 # OpenAI's limit of images in one fine-tuning example.
 MOST_IMAGES = 10

@@ -31,8 +31,8 @@ from trajudge.eval.acceptance.training.trainer_files import trainer_files
 from trajudge.eval.select.decision import Decision
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.atomic import make_folder, save_bytes
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
+from trajudge.util.files import make_folder, save_bytes
 
 CARD = "README.md"
 

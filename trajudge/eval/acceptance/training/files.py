@@ -15,7 +15,7 @@ from trajudge.eval.acceptance.acceptance import put_line
 from trajudge.eval.acceptance.training.examples import TrainingExample
 from trajudge.eval.acceptance.training.formats import FORMATS, features
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.trajectories.util.safe_files import open_regular, read_regular
+from trajudge.util.files import open_regular, read_regular
 
 NOT_TAKEN = "more images than the trainer takes"
 PROVENANCE = "provenance"

@@ -10,7 +10,7 @@ from trajudge.eval.acceptance.training import chat_rows
 from trajudge.eval.acceptance.training.examples import TrainingExample
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from datasets import Features

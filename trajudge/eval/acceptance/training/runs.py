@@ -10,7 +10,7 @@ from trajudge.eval.acceptance.training.choosing import JudgedRun, written_hash
 from trajudge.eval.acceptance.training.formats import FORMATS
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 class RunCollector:

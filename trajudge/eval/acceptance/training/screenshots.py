@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from trajudge.trajectories.images.prepare import (
-    MAX_DECODED_PIXELS,
-    MAX_DECODED_SIDE,
-    load_picture,
-)
+from trajudge.trajectories.images import MAX_DECODED_PIXELS, MAX_DECODED_SIDE, load_picture
 from trajudge.trajectories.model import ImageRef
-from trajudge.trajectories.util.atomic import save_bytes
-from trajudge.trajectories.util.errors import ImageUnreadable
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import save_bytes
 
 FOLDER = "images"
 _SUFFIXES = {"image/png": "png", "image/jpeg": "jpg"}

@@ -8,8 +8,8 @@ from pydantic import Field
 
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.trajectories.model import Record, Seed
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.options import make_settings
+from trajudge.util.commands import make_settings
+from trajudge.util.errors import UserError
 
 
 class TrainingConfig(Record):

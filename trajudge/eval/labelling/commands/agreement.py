@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from trajudge.eval.labelling.options import add_stage, queue_parser
-from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import OK, command
+from trajudge.eval.score import add_format
+from trajudge.util.commands import OK, command
 
 _DESCRIPTION = """\
 Measure how far the annotators of a queue agree: the share of equal labels, Cohen's kappa and
@@ -31,8 +31,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.transfer import queue_annotations  # noqa: PLC0415
     from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.tables import render  # noqa: PLC0415
 
     store = LabelStore(options.queue)
     agreements = label_agreements(queue_annotations(store, options.stage))

@@ -7,7 +7,7 @@ import sys
 from shlex import quote
 
 from trajudge.eval.labelling.options import build_parser
-from trajudge.trajectories.util.exits import OK, command
+from trajudge.util.commands import OK, command
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,9 +21,9 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.eval.labelling.building import hidden_checks, plan_queue, write_queue  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.labelling.results import expected_table  # noqa: PLC0415
     from trajudge.eval.labelling.settings import BuildConfig  # noqa: PLC0415
-    from trajudge.trajectories.util.options import read_settings  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
-    from trajudge.trajectories.util.terminal import count_of  # noqa: PLC0415
+    from trajudge.util.commands import read_settings  # noqa: PLC0415
+    from trajudge.util.tables import render  # noqa: PLC0415
+    from trajudge.util.terminal import count_of  # noqa: PLC0415
 
     config = read_settings(BuildConfig, options)
     plan = plan_queue(config)

@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from trajudge.eval.labelling.options import queue_parser
-from trajudge.eval.reporting.score_options import add_format
-from trajudge.trajectories.util.exits import OK, command
+from trajudge.eval.score import add_format
+from trajudge.util.commands import OK, command
 
 _DESCRIPTION = """\
 Estimate every judge's precision over all trajectories that a queue was drawn from, with 95 %
@@ -31,7 +31,7 @@ def main(options: argparse.Namespace) -> int:
     """Estimate from the queue that the command line names and return the exit code."""
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
     from trajudge.eval.labelling.results import estimates_table, queue_estimates  # noqa: PLC0415
-    from trajudge.trajectories.util.tables import render  # noqa: PLC0415
+    from trajudge.util.tables import render  # noqa: PLC0415
 
     store = LabelStore(options.queue)
     estimates = queue_estimates(store)

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 
 from trajudge.eval.labelling.options import add_stage, queue_parser
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, command
 
 _DESCRIPTION = """\
 Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads, with
@@ -44,7 +43,7 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
     from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
     from trajudge.annotations.model import Role  # noqa: PLC0415
-    from trajudge.trajectories.util.errors import UserError  # noqa: PLC0415
+    from trajudge.util.errors import UserError  # noqa: PLC0415
 
     store = LabelStore(options.queue)
     columns = options.layout == "agentrewardbench"

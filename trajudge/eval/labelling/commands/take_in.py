@@ -6,9 +6,9 @@ import argparse
 import sys
 
 from trajudge.eval.labelling.options import queue_parser
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.terminal import count_of
+from trajudge.util.commands import OK, command
+from trajudge.util.errors import UserError
+from trajudge.util.terminal import count_of
 
 _DESCRIPTION = """\
 Take labels from a file into a queue, as submissions of the people whom it names. Labels of

@@ -6,8 +6,7 @@ import argparse
 import sys
 
 from trajudge.eval.labelling.options import queue_parser
-from trajudge.trajectories.util.exits import OK, command
-from trajudge.trajectories.util.options import OptionAdder
+from trajudge.util.commands import OK, OptionAdder, command
 
 _ROLES = ("annotator", "adjudicator", "viewer")  # as PersonRole, which is slow to import
 _DESCRIPTION = """\

@@ -13,12 +13,7 @@ import numpy as np
 import scipy
 
 from trajudge.eval.select.measures.rates import RateSums
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import (
-    Clusters,
-    Statistic,
-    bootstrap_replicates,
-)
+from trajudge.stats.intervals import Bools, Clusters, Floats, Ints, Statistic, bootstrap_replicates
 
 _ROUNDING = 1e-9
 

@@ -23,9 +23,7 @@ from trajudge.eval.select.measures.selection_data import (
     required_rate,
 )
 from trajudge.eval.select.plan import SelectionPlan
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters
-from trajudge.eval.stats.intervals.clustered_rates import clustered_rates
+from trajudge.stats.intervals import Bools, Clusters, Floats, Ints, clustered_rates
 
 DOMINANT = 0.5
 """The largest share of what a candidate accepts that may be of one task."""

@@ -32,8 +32,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.cluster_bootstrap import Clusters, sum_clusters
+from trajudge.stats.intervals import Bools, Clusters, Floats, Ints, sum_clusters
 
 FEW_TASKS = 20
 _EVEN, _ABOUT_EVEN = 1.25, 1.5  # tasks over the effective number of them

@@ -8,12 +8,12 @@ from hashlib import sha256
 
 import numpy as np
 
-from trajudge.eval.data.run_folder import judgment_line
 from trajudge.eval.select.plan import CandidateFamily, Rule
-from trajudge.eval.stats.interval import Bools, Floats
+from trajudge.eval.store.run_folder import judgment_line
 from trajudge.judges.model import Judgment, Status
+from trajudge.stats.intervals import Bools, Floats
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 JudgeScores = Mapping[TrajectoryKey, float]
 # Votes of a panel are thirds; what a person writes as a threshold is rounded.

@@ -14,11 +14,10 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.select.measures.rates import TaskSums, cluster_sums
 from trajudge.eval.select.measures.scores import accepts, judge_scores, price, rule_scores
 from trajudge.eval.select.plan import SelectionPlan, Target
-from trajudge.eval.stats.interval import Bools, Floats, Ints
-from trajudge.eval.stats.intervals.clustered_rates import unequal
 from trajudge.judges.model import Judgment
+from trajudge.stats.intervals import Bools, Floats, Ints, unequal
 from trajudge.trajectories.model import TrajectoryKey
-from trajudge.trajectories.util.errors import UserError
+from trajudge.util.errors import UserError
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,7 +26,7 @@ from trajudge.eval.select.measures.rates import (
 )
 from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import Target
-from trajudge.eval.stats.interval import Bools, Floats, Ints
+from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 

@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from trajudge.eval.acceptance.binding import JudgeConfiguration, differences
 from trajudge.eval.acceptance.names import current_names
 from trajudge.trajectories.model import Record
-from trajudge.trajectories.util.errors import UserError
-from trajudge.trajectories.util.validation import read_record
+from trajudge.util.errors import UserError
+from trajudge.util.validation import read_record
 
 Threat = Literal["agent", "page", "both"]
 THREATS: Mapping[Threat, str] = {"agent": "agent", "page": "page", "both": "agent and page"}

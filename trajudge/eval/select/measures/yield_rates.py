@@ -13,10 +13,8 @@ import numpy as np
 
 from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import Prices
-from trajudge.eval.stats.interval import Bools, Floats
-from trajudge.eval.stats.intervals.cluster_bootstrap import sum_clusters
-from trajudge.eval.stats.intervals.clustered_differences import clustered_differences
-from trajudge.eval.stats.judging.comparison import holm
+from trajudge.stats.comparison import holm
+from trajudge.stats.intervals import Bools, Floats, clustered_differences, sum_clusters
 
 
 def dollars(prices: Prices, judging: float | None, share: float) -> float | None:

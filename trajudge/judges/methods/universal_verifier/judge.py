@@ -6,8 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from trajudge.judges.methods.universal_verifier.attempts import StageRunner
-from trajudge.judges.methods.universal_verifier.history import (
+from trajudge.judges.methods.universal_verifier.model import (
+    RubricItem,
+    UniversalVerifierOptions,
     acting_steps,
     action_history,
     answer_of,
@@ -15,33 +16,32 @@ from trajudge.judges.methods.universal_verifier.history import (
     screenshots,
     unended,
 )
-from trajudge.judges.methods.universal_verifier.options import UniversalVerifierOptions
-from trajudge.judges.methods.universal_verifier.record import (
+from trajudge.judges.methods.universal_verifier.replies import given_rubrics
+from trajudge.judges.methods.universal_verifier.stages import (
+    Conclusion,
+    Decided,
+    Questions,
+    Scored,
+    Sighted,
+    StageRunner,
     VerifierRecord,
+    check_task,
+    classify,
+    decide,
+    find_failures,
+    look,
+    make_rubric,
+    score,
+    score_history,
     success_of,
     verdict_of,
 )
-from trajudge.judges.methods.universal_verifier.replies.rubric import given_rubrics
-from trajudge.judges.methods.universal_verifier.rubric_items import RubricItem
-from trajudge.judges.methods.universal_verifier.stages.after import (
-    Conclusion,
-    check_task,
-    find_failures,
-)
-from trajudge.judges.methods.universal_verifier.stages.evidence import Sighted, look
-from trajudge.judges.methods.universal_verifier.stages.questions import Questions
-from trajudge.judges.methods.universal_verifier.stages.rubric import (
-    classify,
-    make_rubric,
-    score_history,
-)
-from trajudge.judges.methods.universal_verifier.stages.scoring import Decided, Scored, decide, score
 from trajudge.judges.model import ModelClient, Skipped, Verdict
-from trajudge.judges.prompting.screenshots import Shot
+from trajudge.judges.prompting import Shot
 from trajudge.judges.replies import ParseFailure
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
-from trajudge.trajectories.truncation import cut_middle
+from trajudge.trajectories.truncate import cut_middle
 
 # Of the window: what the task and the answer may take before they are cut.
 _TASK_SHARE = 8

@@ -1,1 +1,0 @@
-"""Judges against each other and against the rule-based baseline."""

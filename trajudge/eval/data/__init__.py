@@ -1,1 +1,0 @@
-"""What runs read and write: sources, run folders, journals, manifests, published judgments."""

@@ -1,1 +1,0 @@
-"""Published verdicts as runs: what others' judges said, in folders like those of our own."""

@@ -1,1 +1,0 @@
-"""The soundness of a run on its way: faults that judges find, and the steps they place them at."""

@@ -1,0 +1,809 @@
+"""Figures and sentences: how numbers are written, the finding above every table, costs, and the
+caveats below.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from decimal import ROUND_DOWN, Context, Decimal
+from itertools import chain
+
+from trajudge.annotations.agentrewardbench import BENCHMARKS
+from trajudge.annotations.published import SUFFIX
+from trajudge.eval.data.task_goals import TaskGoals, shared_goals, shared_sentence, task_units
+from trajudge.eval.scoring.records import (
+    ALL_AGENTS,
+    LABEL_TITLES,
+    LABELS,
+    OVERALL,
+    RULE_BASED,
+    Comparison,
+    Coverage,
+    EqualRecall,
+    EstimatedRate,
+    JudgeUsage,
+    Label,
+    Limits,
+    PaidBeside,
+    Ranking,
+    Rate,
+    Score,
+    ScoreRate,
+    ScoreReport,
+    UnfinishedRun,
+    UsageTotals,
+)
+from trajudge.judges.model import Status
+from trajudge.trajectories.model import Record
+from trajudge.util.tables import Table
+from trajudge.util.terminal import count_of, listed, one_line
+
+UNDEFINED = "–"
+
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_DOWN)
+
+
+def benchmark_name(benchmark: str) -> str:
+    """As the paper's tables name it."""
+    return "Overall" if benchmark == OVERALL else BENCHMARKS.get(benchmark, benchmark)
+
+
+def evaluator_name(score: Score) -> str:
+    """Name whose figures the row holds."""
+    return RULE_BASED if score.baseline else score.judge
+
+
+def baseline_rows(
+    cells: Mapping[str, tuple[str, ...]], name: str = RULE_BASED
+) -> list[tuple[str, ...]]:
+    """Make the rows of the rule-based baseline from its ``cells`` on each judge's trajectories,
+    equal ones once. Where they differ, each names the judges beside whom it was scored."""
+    beside: dict[tuple[str, ...], list[str]] = {}
+    for judge, row in cells.items():
+        beside.setdefault(row, []).append(judge)
+    if len(beside) == 1:
+        return [(name, *row) for row in beside]
+    return [(f"{RULE_BASED} beside {_first_of(judges)}", *row) for row, judges in beside.items()]
+
+
+def _first_of(judges: Sequence[str]) -> str:
+    if len(judges) <= 2:
+        return " and ".join(judges)
+    return f"{judges[0]} and {len(judges) - 1} more"
+
+
+def percent(rate: float | None) -> str:
+    return UNDEFINED if rate is None else f"{100 * rate:z.1f}"
+
+
+def threshold_text(value: float) -> str:
+    """Write a threshold, or a score beside one, with four digits and never above its value: who
+    copies 0.6666 accepts two votes of three, with 0.6667 none of them."""
+    return f"{float(_FOUR_DIGITS.create_decimal(Decimal(repr(float(value))))):g}"
+
+
+def precision_cell(score: Score) -> str:
+    """Without an accepted trajectory there is neither precision nor interval."""
+    return rate_cell(score, "precision") if score.counts.accepted else UNDEFINED
+
+
+def design_effect_cell(score: Score) -> str:
+    """Precision's."""
+    effect = score.design_effects.get("precision")
+    return UNDEFINED if effect is None else f"{effect:.1f}"
+
+
+def rate_cell(score: Score, rate: Rate | ScoreRate) -> str:
+    """Write a rate with its interval, where it has one, in percent."""
+    return with_limits(getattr(score, rate), score.intervals.get(rate))
+
+
+def with_limits(value: float | None, limits: Limits | None) -> str:
+    if limits is None:
+        return percent(value)
+    return f"{percent(value)} [{100 * limits[0]:z.1f}, {100 * limits[1]:z.1f}]"
+
+
+def unit_of(*cells: str) -> str:
+    """Say what rates of cells are, behind them: percent, with an interval where one has it."""
+    if any("[" in cell for cell in cells):
+        return " (%, 95 % interval)"
+    return " (%)" if set(cells) - {UNDEFINED} else ""
+
+
+def agent_name(agent: str) -> str:
+    return "All" if agent == ALL_AGENTS else agent
+
+
+def coefficient_cell(score: Score, rate: Rate | ScoreRate) -> str:
+    """Write a coefficient, which is no share, with its interval."""
+    value, limits = getattr(score, rate), score.intervals.get(rate)
+    if value is None:
+        return UNDEFINED
+    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
+
+
+def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
+    """Write a difference in percentage points, with its limits."""
+    if value is None:
+        return UNDEFINED
+    shown = f"{100 * value:+z.1f}"
+    return (
+        shown if low is None or high is None else f"{shown} [{100 * low:+z.1f}, {100 * high:+z.1f}]"
+    )
+
+
+def probability(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+NO_LABELS = (
+    "No expert labels belong to these trajectories, so nothing says how far these verdicts hold: "
+    "name labels with "
+)
+
+LABELS_OPTION = "--annotations KIND:PATH"
+
+# As many judges are named beside the note that there are no labels.
+_UNLABELLED_JUDGES = 12
+
+
+def finding(
+    scores: ScoreReport,
+    label: Label | None,
+    *,
+    option: str = LABELS_OPTION,
+    most: int | None = None,
+) -> list[str]:
+    """Say what was judged, and the one figure to take away; ``option`` names labels. Of more than
+    ``most`` names a list holds the first."""
+    judges, whole = ordered_judges(scores), _whole(scores)
+    benchmarks = _benchmarks(scores)
+    named = judges[0] if len(judges) == 1 else f"{len(judges)} judges"
+    places = f"{len(benchmarks)} benchmarks" if len(benchmarks) != 1 else _only(benchmarks)
+    title = scores.titled(f"{named} on {_judged(whole)} of {places}")
+    lines = [title + _unfinished(scores, judges, most)]
+    failed = [c.judge for c in whole if c.judged and not c.statuses.get(Status.OK)]
+    if failed:
+        them = "the judge" if len(failed) == 1 else "these judges"
+        lines.append(
+            f"Every judgment of {listed(failed, most)} failed: the rates say nothing about {them}"
+        )
+    if failed and len(failed) == len(judges):
+        return lines
+    if label is None:
+        lines += [*map(_verdicts, whole[:_UNLABELLED_JUDGES]), unscored(scores, option=option)]
+    elif len(judges) == 1:
+        lines.append(_one_judge(scores, label))
+    else:
+        lines += ranking_sentences(scores.comparison, label, most)
+    return lines
+
+
+def _unfinished(scores: ScoreReport, judges: list[str], most: int | None) -> str:
+    """Say which runs the figures hold a part of, and how large a part; "" where all are whole."""
+    if [run.judge for run in scores.unfinished] == judges and len(judges) == 1:
+        (run,) = scores.unfinished
+        return f"; the run is not finished: {run.judged:,} of {run.due:,} judgments"
+    return f"; {named}" if (named := unfinished(scores.unfinished, most)) else ""
+
+
+def unfinished(runs: Sequence[UnfinishedRun], most: int | None = None) -> str:
+    """Name the runs that lack judgments, of more than ``most`` the first; "" where none does."""
+    named = [f"{run.judge} ({run.judged:,} of {run.due:,} judgments)" for run in runs]
+    return f"not finished: {listed(named, most)}" if named else ""
+
+
+def unscored(scores: ScoreReport, *, option: str = LABELS_OPTION) -> str:
+    """Say why no judge has a rate: nothing was judged, its training set was, or no labels are
+    there, which ``option`` names."""
+    whole = _whole(scores)
+    if any(c.judged for c in whole):
+        unsure = max((s.unsure for s in score_rows(scores, "success", OVERALL)), default=0)
+        return _open_labels(unsure) if unsure else NO_LABELS + option
+    if trained := [c for c in whole if c.training]:
+        return (
+            f"All {count_of(trained[0].training, 'trajectory')} are the training set of "
+            f"{trained[0].judge}, "
+            "so nothing is left to score it on: judge others"
+        )
+    return "Nothing was judged yet"
+
+
+def _open_labels(unsure: int) -> str:
+    labels = "The expert label" if unsure == 1 else f"All {unsure:,} expert labels"
+    return f"{labels} of these trajectories leave{'s' * (unsure == 1)} success open: none is scored"
+
+
+def _verdicts(coverage: Coverage) -> str:
+    """Say how often a judge said yes, by label."""
+    shares = [
+        f"{LABEL_TITLES[label].lower()} {coverage.positive[label]:,} of {count:,}"
+        for label, count in coverage.verdicts.items()
+    ]
+    return f"Verdicts of {coverage.judge}: {', '.join(shares)}"
+
+
+def _whole(scores: ScoreReport) -> list[Coverage]:
+    """Select every judge's coverage of all benchmarks and agents together."""
+    return [c for c in scores.coverage if (c.benchmark, c.agent) == (OVERALL, ALL_AGENTS)]
+
+
+def _judged(whole: list[Coverage]) -> str:
+    """Count the trajectories that were judged, from the fewest of a judge to the most."""
+    counts = [c.judged for c in whole] or [0]
+    least = f"{min(counts):,} to " if min(counts) < max(counts) else ""
+    return least + count_of(max(counts), "trajectory")
+
+
+def _benchmarks(scores: ScoreReport) -> set[str]:
+    """Name the benchmarks of which a trajectory was judged; where none was, those of the run."""
+    judged = {c.benchmark for c in scores.coverage if c.judged}
+    return (judged or {c.benchmark for c in scores.coverage}) - {OVERALL}
+
+
+def _only(benchmarks: set[str]) -> str:
+    return benchmark_name(next(iter(benchmarks)))
+
+
+def _one_judge(scores: ScoreReport, label: Label) -> str:
+    by_baseline = {s.baseline: s for s in score_rows(scores, label, OVERALL)}
+    name = LABEL_TITLES[label]
+    if False not in by_baseline:
+        return f"{name}: no labelled trajectory was judged"
+    cells = [precision_cell(by_baseline[False])]
+    line = f"{name}: precision {cells[0]}"
+    if True in by_baseline and by_baseline[True].n:
+        cells.append(precision_cell(by_baseline[True]))
+        line += f", rule-based {cells[1]}"
+    line += unit_of(*cells)
+    for d in scores.against_baseline:
+        whole = (d.benchmark, d.label, d.metric) == (OVERALL, label, "precision")
+        if whole and d.low is not None and d.high is not None:
+            clear = "significant" if d.low > 0 or d.high < 0 else "not significant"
+            # A judge or the rule without a verdict on some: the figures above are of others too.
+            numbers = {s.n for s in by_baseline.values()}
+            both = "" if numbers == {d.n} else f" on the {d.n:,} with both"
+            points = signed_cell(d.difference, d.low, d.high)
+            line += f"; difference {points} points{both}, {clear}"
+    return line
+
+
+def ranking_sentences(comparison: Comparison, label: Label, most: int | None = None) -> list[str]:
+    """Write the order by precision, where the judges were compared, and which of them differ; of
+    more than ``most`` names the first."""
+    for ranking in comparison.rankings:
+        if (ranking.benchmark, ranking.label, ranking.metric) == (OVERALL, label, "precision"):
+            lines = [f"Precision: {ranking.order(most)}"]
+            if len(ranking.judges) - len(ranking.undefined) > 1:
+                lines.append(_significance(comparison, ranking, most))
+            return lines
+    return []
+
+
+def _significance(comparison: Comparison, ranking: Ranking, most: int | None) -> str:
+    """Say which judges are not told apart, and which differ the other way round where both judged:
+    the order is by what each was scored on."""
+    text = "Every difference in precision is significant (Holm, α = .05)"
+    if any(len(tie) == len(ranking.judges) - len(ranking.undefined) for tie in ranking.ties):
+        text = "No difference in precision is significant (Holm, α = .05)"
+    elif ranking.ties:
+        text = f"Not significantly different (Holm, α = .05): {ranking.tied(most)}"
+    reverse = [
+        f"{better} > {worse}"
+        for better, worse in _significantly_better(comparison, ranking)
+        if not ranking.puts_above(better, worse)
+    ]
+    where = "on the trajectories that both judged, significantly"
+    return f"{text}; but {where}: {listed(reverse, most)}" if reverse else text
+
+
+def _significantly_better(comparison: Comparison, ranking: Ranking) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that are told apart, the better judge first."""
+    place = (ranking.benchmark, ranking.label, ranking.metric)
+    for d in comparison.differences:
+        if (d.benchmark, d.label, d.metric) == place and (d.first, d.second) in ranking.apart:
+            yield (d.first, d.second) if (d.difference or 0) > 0 else (d.second, d.first)
+
+
+def ordered_judges(scores: ScoreReport) -> list[str]:
+    """Best first where the judges were ranked, else in the scores' order."""
+    names = list(dict.fromkeys(c.judge for c in scores.coverage))
+    for ranking in scores.comparison.rankings:
+        if (ranking.benchmark, ranking.metric) == (OVERALL, "precision"):
+            ranked = [judge for judge in ranking.judges if judge in names]
+            return [*ranked, *(judge for judge in names if judge not in ranked)]
+    return names
+
+
+def score_rows(scores: ScoreReport, label: Label, benchmark: str) -> list[Score]:
+    """Select every evaluator's score on one benchmark, agents together."""
+    return [
+        s
+        for s in scores.scores
+        if (s.label, s.benchmark, s.agent) == (label, benchmark, ALL_AGENTS)
+    ]
+
+
+LEAST_SHOWN = 0.00005  # dollars, of which four decimals are printed
+
+
+class RunCost(Record):
+    """What a run paid, as its first screen tells it: ``dollars`` for the calls of its judgments,
+    None where the price of one is not known, and ``more`` beside them."""
+
+    dollars: float | None
+    more: float
+    sentence: str
+
+
+def run_cost(scores: ScoreReport) -> RunCost:
+    """Return what the runs of the scores paid."""
+    dollars = known_dollars(scores.spending, scores.beside)
+    return RunCost(dollars=dollars, more=scores.beside.dollars, sentence=cost_sentence(scores))
+
+
+def known_dollars(spent: Sequence[JudgeUsage], beside: PaidBeside) -> float | None:
+    """Add up what was paid for the calls of judgments; None where the price of one is not known."""
+    published = any(not s.calls and is_not_told(s.judge) for s in spent)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    return None if published or unpriced else paid_dollars(spent, beside.rebate)
+
+
+def paid_more(beside: PaidBeside) -> str:
+    """Say what was paid for what no judgment holds; "" for less than is printed."""
+    prices = [_dollars(beside.dollars)] if beside.dollars >= LEAST_SHOWN else []
+    prices += [_unpriced(beside.unpriced)] if beside.unpriced else []
+    if not prices:
+        return ""
+    for_these = "failed attempts, repeated requests and replies that no judgment holds"
+    return f"{' and '.join(prices)} more for {for_these}"
+
+
+def beside_sentence(beside: PaidBeside) -> str:
+    """Say how far the run paid more, and less, than the tables of its judgments' calls tell."""
+    is_less = beside.rebate >= LEAST_SHOWN
+    less = f"{_dollars(beside.rebate)} less for calls that were cheaper in batches"
+    return "; ".join(filter(None, [less if is_less else "", presumed(beside), paid_more(beside)]))
+
+
+def presumed(beside: PaidBeside) -> str:
+    """Say what counts for calls of unknown cost; "" where nothing was reserved for them."""
+    if beside.presumed < LEAST_SHOWN:
+        return ""
+    return f"{_dollars(beside.presumed)} counts towards --max-cost for calls of unknown cost"
+
+
+def cost_sentence(scores: ScoreReport, seconds: float | None = None) -> str:
+    """Say what the judgments' calls cost, what was paid beside them, and how long this session of
+    the runs took: earlier ones have paid, too."""
+    spent, beside = scores.spending, scores.beside
+    published = [s for s in spent if not s.calls and is_not_told(s.judge)]
+    if any(s.calls for s in spent):
+        text = f"Cost: {paid_for(spent, beside.rebate)}, {_calls(spent)}, {_tokens(spent)}"
+        if published:
+            text += f"; unknown for {count_of(len(published), 'published judge')}"
+    elif published:
+        text = "Cost: unknown (published verdicts do not tell their calls)"
+    elif any(c.statuses.get(Status.PROVIDER_ERROR) for c in scores.coverage):
+        text = "Cost: $0 (no call was answered)"
+    else:
+        text = "Cost: $0 (no model was called)"
+    for more in filter(None, (presumed(beside), paid_more(beside))):
+        text += f"; {more}"
+    return text if seconds is None else f"{text}; wall time of this session: {seconds:.1f} s"
+
+
+def is_not_told(judge: str) -> bool:
+    """Tell whether others ran the judge and published its verdicts, which do not tell its
+    calls."""
+    return SUFFIX in judge
+
+
+def paid_for(spent: Sequence[UsageTotals], rebate: float = 0.0) -> str:
+    """Say what was paid for calls, less a ``rebate`` in dollars: those that the cache answered
+    cost nothing."""
+    dollars = paid_dollars(spent, rebate)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    if dollars is None:
+        return "unknown"
+    return _dollars(dollars) + (f" and {_unpriced(unpriced)}" if unpriced else "")
+
+
+def paid_dollars(spent: Sequence[UsageTotals], rebate: float = 0.0) -> float | None:
+    """Add up what was paid for calls whose cost is known, less a ``rebate``; None if calls were
+    paid and the cost of none is known."""
+    sent = sum(s.calls - s.cached for s in spent)
+    unpriced = sum(s.unpriced - s.cached_unpriced for s in spent)
+    if unpriced and unpriced == sent:
+        return None
+    return sum((s.cost or 0.0) - s.cached_cost for s in spent) - rebate
+
+
+def _calls(spent: Sequence[JudgeUsage]) -> str:
+    """Count the calls, those without usage, and those that the cache answered with what they would
+    have cost."""
+    text = count_of(sum(s.calls for s in spent), "call")
+    if unreported := sum(s.unreported for s in spent):
+        text += f" ({unreported:,} without the usage, which the server does not report)"
+    if not (cached := sum(s.cached for s in spent)):
+        return text
+    worth = sum(s.cached_cost for s in spent)
+    unpriced = sum(s.cached_unpriced for s in spent)
+    of_these = "" if unpriced == cached else f"{unpriced:,} "
+    parts = [f"{cached:,} from the cache"]
+    parts += [f"worth {_dollars(worth)}"] if worth else []
+    parts += [f"{of_these}of unknown cost"] if unpriced else []
+    return f"{text} ({', '.join(parts)})"
+
+
+def _tokens(spent: Sequence[JudgeUsage]) -> str:
+    """Count the tokens of the calls whose usage is known."""
+    usages = [s.usage for s in spent]
+    reported = sum(s.calls - s.unreported for s in spent)
+    if not reported:
+        return "unknown tokens"
+    tokens = f"{sum(u.prompt for u in usages):,} input and {sum(u.output for u in usages):,} output"
+    if any(s.unreported for s in spent):
+        return f"{tokens} tokens of the other {count_of(reported, 'call')}"
+    return f"{tokens} tokens"
+
+
+def _dollars(value: float) -> str:
+    # What was added and taken away again may be a hair less than nothing.
+    return f"${max(value, 0.0):.4f}"
+
+
+def _unpriced(count: int) -> str:
+    return f"{count_of(count, 'call')} of unknown cost"
+
+
+def goal_notes(
+    report: ScoreReport, goals: TaskGoals, by_goal: Callable[[], ScoreReport]
+) -> Iterator[str]:
+    """Say which task ids of a report share a goal, with the interval of the first judge's precision
+    by task ids and as ``by_goal``, which scores the same again, has it by goals."""
+    if not (sentence := shared_sentence(shared_goals(goals))):
+        return
+    with task_units(goals, "goal"):
+        one, other = _precision(report), _precision(by_goal())
+    if one is None or other is None or one.tasks == other.tasks:
+        return
+    yield (
+        f"warning: {sentence}: {one.judge}: precision {_shown(one)} counts {one.tasks:,} tasks, "
+        f"{_shown(other)} {other.tasks:,} goals: count goals with --task-id goal"
+    )
+
+
+def _precision(report: ScoreReport) -> Score | None:
+    rows = [each for each in report.scores if not each.baseline and each.agent == ALL_AGENTS]
+    whole = [each for each in rows if each.benchmark == OVERALL and each.precision is not None]
+    return whole[0] if whole else None
+
+
+def _shown(score: Score) -> str:
+    limits = score.intervals.get("precision")
+    ends = f" [{percent(limits[0])}, {percent(limits[1])}]" if limits else ""
+    return f"{percent(score.precision)}{ends}"
+
+
+_TITLE = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
+
+_HEAD = (
+    *("benchmark", "agent", "judge", "estimate [95 %]", "labels alone [95 %]", "judge alone"),
+    *("labelled", "unlabelled", "effective labels"),
+)
+
+
+def estimated_rate_tables(scores: ScoreReport) -> list[Table]:
+    """Lay out the estimates; no table where every run is labelled, or none."""
+    rows = [_row(rate) for rate in scores.estimated_rates]
+    return [Table(_TITLE, _HEAD, rows, names=3)] if rows else []
+
+
+def without_estimate(scores: ScoreReport) -> list[str]:
+    """Say where all agents together have no estimate, and why."""
+    missing: dict[tuple[str, str], list[str]] = {}
+    for rate in scores.estimated_rates:
+        if rate.estimate is None and rate.agent == ALL_AGENTS:
+            missing.setdefault((benchmark_name(rate.benchmark), rate.note), []).append(rate.judge)
+    return [
+        f"Success rates, {place}: no estimate by {', '.join(judges)}: {note}"
+        for (place, note), judges in missing.items()
+    ]
+
+
+def _row(rate: EstimatedRate) -> tuple[str, ...]:
+    effective = rate.effective_labels
+    return (
+        benchmark_name(rate.benchmark),
+        agent_name(rate.agent),
+        rate.judge,
+        with_limits(rate.estimate, rate.intervals.get("estimate")),
+        with_limits(rate.expert_only, rate.intervals.get("expert_only")),
+        percent(rate.judge_only),
+        str(rate.labelled),
+        str(rate.unlabelled),
+        UNDEFINED if effective is None else f"{effective:.0f}",
+    )
+
+
+FEW_POSITIVES = 20
+
+DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
+
+_METRICS = {
+    "f1": "F1",
+    "npv": "NPV",
+    "tnr": "TNR",
+    "kappa": "κ",
+    "mcc": "MCC",
+    "balanced_accuracy": "balanced accuracy",
+    "fpr": "FPR",
+    "fnr": "FNR",
+    "over_accept_share": "over-accept share",
+    "roc_auc": "ROC-AUC",
+    "average_precision": "average precision",
+    "brier": "Brier",
+    "calibration_error": "calibration error",
+}
+
+SHOWN = 4  # warnings or names of one kind
+
+FAILED = {
+    "negative": "counted as not accepted",
+    "exclude": "left out",
+    "agentrewardbench": "counted as AgentRewardBench does",
+}
+
+"""What is said of failed judgments, by what they count as."""
+
+
+def notes(scores: ScoreReport, wall_seconds: float | None = None) -> list[str]:
+    """Say what is not finished or was left out, where positives are too few, judgments failed or
+    comparisons are undefined, what was paid beside the tables' cost, and the wall time."""
+    lines = [f"warning: {cut}"] if (cut := unfinished(scores.unfinished)) else []
+    lines += [*_few_positives(scores, by_agent=True), *beaten_by_baselines(scores), *scores.remarks]
+    for score in scores.scores:
+        if score.benchmark == OVERALL and score.agent == ALL_AGENTS:
+            lines += _left_out(score, scores)
+    lines += [*without_estimate(scores), *_without_interval(scores)]
+    if paid := beside_sentence(scores.beside):
+        lines.append(f"cost: {paid}")
+    if wall_seconds is not None:
+        lines.append(f"wall time of this session: {wall_seconds:.1f} s")
+    return [one_line(line) for line in lines]
+
+
+def warnings_of(scores: ScoreReport, most: int | None = None) -> list[str]:
+    """List what weakens the first screen's figures, the gravest first: failed judgments, judges
+    that a trivial baseline equals, too few positives, precision without an interval, judges on
+    different trajectories. Of more than ``most`` names a list holds the first."""
+    whole = [s for s in scores.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS]
+    lines = _missing_judgments(scores, whole, SHOWN if most is None else min(most, SHOWN))
+    few = _few_positives(scores, most, by_agent=False)
+    lines += [*beaten_by_baselines(scores, most), *few, *scores.remarks]
+    lines += _precision_without_interval(scores, most)
+    lines += [f"warning: {line}" for line in _different_trajectories(scores)]
+    unrewarded = max((s.without_reward for s in whole if s.baseline), default=0)
+    if unrewarded:
+        runs = count_of(unrewarded, "trajectory")
+        lines.append(f"rule-based: {runs} without official reward left out")
+    return lines
+
+
+def beaten_by_baselines(scores: ScoreReport, most: int | None = None) -> list[str]:
+    """Name the judges that do not beat a trivial baseline at equal recall, and those whose
+    advantage is within the interval; of more than ``most`` the first."""
+    below = _beaten(scores, lambda paired: paired.difference <= 0, most)
+    close = _beaten(scores, lambda paired: paired.difference > 0 and (paired.low or 0) <= 0, most)
+    lines = []
+    if below:
+        lines.append(f"warning: no more precise at equal recall: {below}: {DOES_NOT_READ}")
+    if close:
+        lines.append(f"warning: not significantly more precise at equal recall: {close}")
+    return lines
+
+
+def _beaten(scores: ScoreReport, chosen: Callable[[EqualRecall], bool], most: int | None) -> str:
+    """List the comparisons that are ``chosen``, with both precisions in percent."""
+    beaten = [
+        f"{one.judge} ({100 * one.precision:.1f} %) than {one.baseline} "
+        f"({100 * one.baseline_precision:.1f} %)"
+        for one in filter(chosen, scores.equal_recall)
+    ]
+    return listed(beaten, most)
+
+
+def _missing_judgments(scores: ScoreReport, whole: Sequence[Score], most: int) -> list[str]:
+    """Say in one line what judges left without a prediction, and what that counts as; labels are
+    named where they differ in it."""
+    missing: dict[str, dict[str, list[str]]] = {}
+    labels_of = Counter(s.judge for s in whole if not s.baseline and is_labelled(s))
+    for s in whole:
+        if s.missing and not s.baseline:
+            labels = missing.setdefault(s.judge, {}).setdefault(_missing(s, scores), [])
+            labels.append(LABEL_TITLES[s.label].lower())
+    if not missing:
+        return []
+    named = [
+        " and ".join(
+            count + (f" ({', '.join(labels)})" if len(labels) < labels_of[judge] else "")
+            for count, labels in counts.items()
+        )
+        + f" of {judge}"
+        for judge, counts in missing.items()
+    ]
+    if len(named) > most:
+        named[most:] = [f"of {count_of(len(named) - most, 'more judge')}"]
+    return [f"warning: {', '.join(named)} {FAILED[scores.missing]}"]
+
+
+def _missing(score: Score, scores: ScoreReport) -> str:
+    """Count the labelled trajectories without a prediction: their judgments failed, or ended well
+    and left the label open."""
+    (judged,) = (
+        c
+        for c in scores.coverage
+        if (c.judge, c.benchmark, c.agent) == (score.judge, score.benchmark, score.agent)
+    )
+    ok = judged.statuses.get(Status.OK, 0)
+    kinds = {"failed": judged.judged > ok, "undecided": judged.verdicts.get(score.label, 0) < ok}
+    kind = " or ".join(name for name, some in kinds.items() if some)
+    return count_of(score.missing, f"{kind} judgment")
+
+
+def _precision_without_interval(scores: ScoreReport, most: int | None) -> list[str]:
+    """One warning per label and reason, with the benchmarks and, where they differ, whose."""
+    shown, missing = shown_benchmarks(scores), dict[tuple[Label, str], dict[str, list[str]]]()
+    for s in scores.scores:
+        if s.benchmark in shown and "precision" in s.no_interval and s.agent == ALL_AGENTS:
+            places = missing.setdefault((s.label, s.no_interval["precision"]), {})
+            places.setdefault(evaluator_name(s), []).append(benchmark_name(s.benchmark))
+    lines = []
+    for (label, reason), places in sorted(
+        missing.items(), key=lambda each: LABELS.index(each[0][0])
+    ):
+        scored = {evaluator_name(s) for s in scores.scores if s.label == label and s.n}
+        of = LABEL_TITLES[label].lower() + _where(places, scored, most)
+        lines.append(f"warning: precision without an interval ({of}): {reason}")
+    return lines
+
+
+def _where(places: Mapping[str, Sequence[str]], scored: Set[str], most: int | None) -> str:
+    """List the benchmarks of each evaluator, of all together where they are alike or too many."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for evaluator, benchmarks in places.items():
+        alike.setdefault(tuple(dict.fromkeys(benchmarks)), []).append(evaluator)
+    if len(alike) > SHOWN or (len(alike) == 1 and places.keys() == scored):
+        return f", {listed(list(dict.fromkeys(chain(*places.values()))), most)}"
+    return "".join(
+        f"; {', '.join(names) if len(names) <= (most or SHOWN) else f'{len(names)} judges'} on "
+        f"{listed(benchmarks, most)}"
+        for benchmarks, names in alike.items()
+    )
+
+
+def is_labelled(score: Score) -> bool:
+    """Tell whether an expert's answer stands behind the row, judged or not: where none is known,
+    the labels do not hold the question at all."""
+    return bool(score.n or score.missing)
+
+
+def shown_benchmarks(scores: ScoreReport) -> set[str]:
+    """One benchmark alone is shown once, not as overall a second time."""
+    benchmarks = {coverage.benchmark for coverage in scores.coverage}
+    return benchmarks - {OVERALL} if len(benchmarks) == 2 else benchmarks
+
+
+def _few_positives(scores: ScoreReport, most: int | None = None, *, by_agent: bool) -> list[str]:
+    """Warn once per label of the benchmarks with too few positives, ``by_agent`` of each agent's
+    too; judges are named where not all were scored on the same trajectories."""
+    few: dict[Label, dict[str, dict[str, int]]] = {}
+    shown = shown_benchmarks(scores)
+    for score in scores.scores:
+        low = score.positives < FEW_POSITIVES and score.benchmark in shown
+        low &= by_agent or score.agent == ALL_AGENTS
+        if low and not score.baseline and is_labelled(score):
+            place = benchmark_name(score.benchmark)
+            place += "" if score.agent == ALL_AGENTS else f" by {score.agent}"
+            few.setdefault(score.label, {}).setdefault(score.judge, {})[place] = score.positives
+    lines = []
+    for label, by_judge in few.items():
+        same: dict[tuple[tuple[str, int], ...], list[str]] = {}
+        for judge, places in by_judge.items():
+            same.setdefault(tuple(places.items()), []).append(judge)
+        scored = {s.judge for s in scores.scores if s.label == label and not s.baseline}
+        for counts, judges in same.items():
+            alike = len(same) == 1 and len(judges) == len(scored)
+            names = "" if alike else f" for {listed(judges, most)}"
+            lines.append(_few_sentence(LABEL_TITLES[label].lower() + names, counts, most))
+    return lines
+
+
+def _few_sentence(label: str, places: tuple[tuple[str, int], ...], most: int | None) -> str:
+    if len(places) == 1:
+        place, count = places[0]
+        few = f"only {count_of(count, 'positive label')}" if count else "no positive label"
+        return f"warning: {few} ({label}, {place}); estimates are unreliable"
+    counts = listed([f"{place} {count}" for place, count in places], most)
+    return f"warning: few positive labels ({label}): {counts}; estimates are unreliable"
+
+
+def _without_interval(scores: ScoreReport) -> list[str]:
+    """Why metrics, or differences between judges, have no interval."""
+    if not any(map(is_labelled, scores.scores)):
+        return []
+    lines = _reasons(scores, shown_benchmarks(scores))
+    if not scores.resamples:
+        return [*lines, "no resamples: judges are not compared"]
+    return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
+
+
+def _different_trajectories(scores: ScoreReport) -> list[str]:
+    """Where the judges' order and their differences are not on the same trajectories."""
+    sizes = {
+        s.n
+        for s in scores.scores
+        if (s.benchmark, s.agent, s.label, s.baseline) == (OVERALL, ALL_AGENTS, "success", False)
+    }
+    compared = {
+        d.n for d in scores.comparison.differences if (d.benchmark, d.label) == (OVERALL, "success")
+    }
+    if len(sizes | compared) < 2:
+        return []
+    return [
+        "the judges were not all scored on the same trajectories: their order is by what each "
+        "was scored on, their differences are on the trajectories that both judged"
+    ]
+
+
+def _undefined_differences(scores: ScoreReport) -> list[str]:
+    reasons = Counter(d.note for d in scores.comparison.differences if d.note)
+    return [
+        f"no interval of {count_of(count, 'difference')} between judges: {reason}"
+        for reason, count in reasons.items()
+    ]
+
+
+def _reasons(scores: ScoreReport, shown: set[str]) -> list[str]:
+    """Which metrics have no interval and why, judges with the same ones together."""
+    cells: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    for s in scores.scores:
+        if s.benchmark not in shown:
+            continue
+        by = "" if s.agent == ALL_AGENTS else f" by {s.agent}"
+        place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
+        name = f"rule-based beside {s.judge}" if s.baseline else s.judge
+        for reason in dict.fromkeys(s.no_interval.values()):
+            names = tuple(_METRICS.get(r, r) for r, why in s.no_interval.items() if why == reason)
+            cells.setdefault((place, reason, names), []).append(name)
+    lines = [
+        f"{place}: no interval of {', '.join(names)} for {', '.join(judges)}: {reason}"
+        for (place, reason, names), judges in cells.items()
+    ]
+    return _first(lines, "reasons for no interval", "no_interval")
+
+
+def _first(lines: list[str], kind: str, column: str) -> list[str]:
+    """Keep the first few of many alike; every row of the results holds what they say."""
+    if len(lines) <= SHOWN + 1:
+        return lines
+    rest = len(lines) - SHOWN
+    return [*lines[:SHOWN], f"and {rest} more {kind}: see {column} in results.csv"]
+
+
+def _left_out(score: Score, scores: ScoreReport) -> list[str]:
+    """Say what one overall row does not count, or counts by policy."""
+    name, where = score.judge, LABEL_TITLES[score.label]
+    if score.baseline:
+        runs = count_of(score.without_reward, "trajectory")
+        sentence = f"{runs} without official reward left out"
+        return [f"rule-based beside {name}: {sentence}"] if score.without_reward else []
+    lines = []
+    if score.missing:
+        lines.append(f"{name}, {where}: {_missing(score, scores)} {FAILED[scores.missing]}")
+    if score.unsure and is_labelled(score):
+        lines.append(f"{name}, {where}: {count_of(score.unsure, 'unsure label')} left out")
+    return lines

@@ -1,0 +1,508 @@
+"""Records of scoring: what ``results.json`` holds and the tables show, and the metrics by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import isnan
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field
+
+from trajudge.judges.model import Status, Usage
+from trajudge.stats.comparison import METRICS
+from trajudge.stats.intervals import Bools, Floats
+from trajudge.trajectories.model import Record
+from trajudge.util.terminal import count_of, listed
+
+
+class Counts(Record):
+    """The confusion matrix of one judge on one label. Rates are fractions; None where the
+    denominator is zero: not defined is not zero."""
+
+    tp: int = 0
+    fp: int = 0
+    fn: int = 0
+    tn: int = 0
+
+    @property
+    def n(self) -> int:
+        """Trajectories counted."""
+        return self.tp + self.fp + self.fn + self.tn
+
+    @property
+    def positives(self) -> int:
+        """Trajectories that the expert labelled positive."""
+        return self.tp + self.fn
+
+    @property
+    def accepted(self) -> int:
+        """Trajectories that the judge called positive: precision's denominator."""
+        return self.tp + self.fp
+
+
+class WeightedCounts(NamedTuple):
+    """The confusion matrix of weighted trajectories: sums of their weights."""
+
+    tp: float
+    fp: float
+    fn: float
+    tn: float
+
+
+def weighted_counts(labels: Bools, predictions: ArrayLike, weights: Floats) -> WeightedCounts:
+    """Add up the ``weights`` (N,) of ``predictions`` (N,) of 1 or 0 beside ``labels`` (N,)."""
+    accepted = np.asarray(predictions) == 1
+    cells = (accepted & labels, accepted & ~labels, ~accepted & labels, ~accepted & ~labels)
+    return WeightedCounts(*(float(weights[cell].sum()) for cell in cells))
+
+
+def rate(name: str, counts: Counts) -> float | None:
+    """Compute a metric of ``stats.comparison.METRICS``; None where undefined."""
+    return rates((name,), [counts])[0][0]
+
+
+def rates(
+    names: Iterable[str], counts: Sequence[Counts | WeightedCounts]
+) -> list[tuple[float | None, ...]]:
+    """Compute several metrics of each of ``counts``, as ``rate`` does one."""
+    cells = np.array([(c.tp, c.fp, c.fn, c.tn) for c in counts], dtype=float).reshape(-1, 4)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        columns = [METRICS[name](*cells.T).tolist() for name in names]
+    return [
+        tuple(None if isnan(value) else value for value in row)
+        for row in zip(*columns, strict=True)
+    ]
+
+
+class VerdictRates(NamedTuple):
+    """The rates that follow from four counts; None where undefined."""
+
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    npv: float | None
+    tnr: float | None
+
+
+Label = Literal["success", "side_effect", "repetition", "process"]
+
+Missing = Literal["negative", "exclude", "agentrewardbench"]
+
+Rate = Literal[
+    "precision",
+    "recall",
+    "f1",
+    "accuracy",
+    "npv",
+    "tnr",
+    "kappa",
+    "mcc",
+    "balanced_accuracy",
+    "fpr",
+    "fnr",
+    "over_accept_share",
+]
+
+ScoreRate = Literal["roc_auc", "average_precision", "brier", "calibration_error"]
+
+LABELS: tuple[Label, ...] = get_args(Label)
+
+RATES: tuple[Rate, ...] = get_args(Rate)
+
+SCORE_RATES: tuple[ScoreRate, ...] = get_args(ScoreRate)
+
+LABEL_TITLES: dict[Label, str] = {
+    "success": "Success",
+    "side_effect": "Side effect",
+    "repetition": "Repetition",
+    "process": "Process",
+}
+
+OVERALL = "overall"
+
+ALL_AGENTS = "all"
+
+RULE_BASED = "rule-based"
+
+# The corrected p-value at which two judges differ.
+ALPHA = 0.05
+
+Limits = tuple[float, float]
+
+
+class MetricDifference(Record):
+    """``first`` minus ``second`` in one metric, on the ``n`` trajectories that both judged.
+
+    ``low`` and ``high`` are 95 % limits over tasks
+    (``stats.intervals``), ``p`` the level at which they exclude zero and
+    ``p_holm`` that corrected for the number of pairs; None where undefined. ``note`` says why.
+    """
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    first: str
+    second: str
+    n: int
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    p_holm: float | None
+    note: str = ""
+
+
+class McNemarResult(Record):
+    """McNemar's exact test of who is right more often (accuracy; the two are swapped in
+    whole tasks), and ``improvement``, the probability that on a task drawn at random a verdict of
+    ``first`` is better than one of ``second`` (a tie counts half), with 95 % limits over tasks."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    first: str
+    second: str
+    n: int
+    only_first_right: int
+    only_second_right: int
+    p: float
+    p_holm: float
+    improvement: float | None = None
+    improvement_low: float | None = None
+    improvement_high: float | None = None
+
+
+class Ranking(Record):
+    """Judges by one metric, best first, those whose rate is ``undefined`` last; ``equal`` are those
+    whose rate is exactly that of the judge before. ``ties`` are the longest runs of neighbours of
+    whom no two are told apart (Demšar 2006's bars), then the other pairs that are not, ``apart``
+    the pairs that are."""
+
+    benchmark: str = OVERALL
+    label: Label = "success"
+    metric: Rate
+    judges: tuple[str, ...]
+    ties: tuple[tuple[str, ...], ...]
+    apart: tuple[tuple[str, str], ...]
+    undefined: tuple[str, ...] = ()
+    equal: tuple[str, ...] = ()
+
+    def order(self, most: int | None = None) -> str:
+        """Write the judges from best to worst, and apart from them those that have no place; of
+        more than ``most`` the first."""
+        places = [judge for judge in self.judges if judge not in self.undefined]
+        signed = [(" = " if judge in self.equal else " > ") + judge for judge in places]
+        unplaced = f"undefined: {listed(self.undefined, most)}" if self.undefined else ""
+        placed = listed(signed, most, sign="")[len(" > ") :]
+        return "; ".join(filter(None, (placed, unplaced)))
+
+    def tied(self, most: int | None = None) -> str:
+        """Write the judges that are not told apart, without a sign that the order gives another
+        meaning; empty where all are. Of more than ``most`` names (at least two) the first, of
+        half as many groups."""
+        names = None if most is None else max(most, 2)
+        groups = [
+            f"{', '.join(tie[:-1])} and {tie[-1]}"
+            if names is None or len(tie) <= names
+            else listed(tie, names)
+            for tie in self.ties
+        ]
+        shown = len(groups) if names is None else names // 2
+        more = [f"and {count_of(len(groups) - shown, 'more group')}"] * (len(groups) > shown)
+        return "; ".join([*groups[:shown], *more])
+
+    def puts_above(self, first: str, second: str) -> bool:
+        """Tell whether ``first`` stands above ``second``, not level with it."""
+        before, after = self.judges.index(first), self.judges.index(second)
+        return any(judge not in self.equal for judge in self.judges[before + 1 : after + 1])
+
+
+class Comparison(Record):
+    """Every pair of judges on every label that both were asked for, over all benchmarks first."""
+
+    differences: tuple[MetricDifference, ...] = ()
+    discordances: tuple[McNemarResult, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
+
+
+class EqualRecall(Record):
+    """A judge's precision less that of a trivial ``baseline`` which is made to accept as many of
+    the same ``n`` trajectories' successes: at the judge's ``recall``.
+
+    The baseline accepts by its score, or else by its verdict, from the threshold at which its
+    recall is the judge's; of the trajectories at the threshold a share. ``low`` and ``high`` are
+    95 % limits over tasks that take this threshold for given; None where undefined.
+    """
+
+    judge: str
+    baseline: str
+    n: int
+    recall: float
+    precision: float
+    baseline_precision: float
+    difference: float
+    low: float | None
+    high: float | None
+
+
+FaultRate = Literal[
+    "precision",
+    "recall",
+    "f1",
+    "false_alarms",
+    "silent_recall",
+    "loud_recall",
+    "step_exact",
+    "step_within_one",
+    "step_found",
+]
+
+FAULT_RATES: tuple[FaultRate, ...] = get_args(FaultRate)
+
+
+class FaultScore(Record):
+    """How one judge finds runs whose process is faulty, and where: a fault is the positive.
+
+    Of ``n`` runs ``faulty`` are so; ``false_alarms`` is the share of the sound ones that are called
+    faulty. A ``silent`` fault left the outcome right, a ``loud`` one did not. Of the faults that
+    the judge found, ``named`` come with a step: ``step_exact`` and ``step_within_one`` are shares
+    of these, ``step_found`` is the share of all faults that were found at their exact step.
+    ``type_f1`` is the mean over the kinds of faults of the F1 of naming each, among faulty runs.
+    A failed judgment finds nothing. Rates are fractions with 95 % limits over tasks in
+    ``intervals``, None where undefined.
+    """
+
+    judge: str
+    n: int
+    faulty: int
+    silent: int
+    loud: int
+    named: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    false_alarms: float | None
+    silent_recall: float | None
+    loud_recall: float | None
+    step_exact: float | None
+    step_within_one: float | None
+    step_found: float | None
+    type_f1: float | None
+    intervals: dict[FaultRate, Limits] = Field(default_factory=dict)
+
+
+class Score(Record):
+    """One judge (or the rule-based ``baseline`` on the same trajectories) on one label.
+
+    ``n`` trajectories of ``tasks`` tasks were scored, ``positives`` of them labelled positive;
+    ``missing`` of the ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and
+    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are
+    fractions, None where undefined. The last four are those of the judge's scores, on ``scored``
+    trajectories.
+
+    ``intervals`` holds the 95 % limits of what has them, all cluster-robust over tasks
+    (``stats.intervals``); ``no_interval`` says why a metric that is defined
+    has none, ``degenerate`` are those of which because nothing varies. ``design_effects``: how many
+    times larger a rate's variance is than that of independent trajectories. Results of earlier
+    versions hold Wilson's limits for independent trajectories, and a bootstrap's percentiles for
+    the rest.
+    """
+
+    judge: str
+    baseline: bool = False
+    benchmark: str
+    agent: str = ALL_AGENTS
+    label: Label
+    n: int
+    tasks: int = 0
+    positives: int
+    counts: Counts
+    missing: int = 0
+    unsure: int = 0
+    without_reward: int = 0
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    accuracy: float | None
+    npv: float | None
+    tnr: float | None
+    kappa: float | None
+    mcc: float | None
+    balanced_accuracy: float | None = None
+    fpr: float | None = None
+    fnr: float | None = None
+    over_accept_share: float | None = None
+    scored: int = 0
+    roc_auc: float | None = None
+    average_precision: float | None = None
+    brier: float | None = None
+    calibration_error: float | None = None
+    intervals: dict[Rate | ScoreRate, Limits] = Field(default_factory=dict)
+    degenerate: tuple[Rate | ScoreRate, ...] = ()
+    no_interval: dict[Rate | ScoreRate, str] = Field(default_factory=dict)
+    design_effects: dict[Rate, float] = Field(default_factory=dict)
+
+    @property
+    def precision_low(self) -> float | None:
+        return self.intervals["precision"][0] if "precision" in self.intervals else None
+
+    @property
+    def precision_high(self) -> float | None:
+        return self.intervals["precision"][1] if "precision" in self.intervals else None
+
+
+RateName = Literal["expert", "judge_rate", "rule_based"]
+
+
+class SuccessRate(Record):
+    """How often the agent succeeded: by the ``expert``, by the ``judge``'s verdicts, and by the
+    mean of the official reward (not thresholded) of the ``rewarded`` among the ``n``
+    trajectories. Fractions with 95 % limits, cluster-robust over tasks."""
+
+    judge: str
+    benchmark: str
+    agent: str
+    n: int
+    rewarded: int
+    expert: float | None
+    judge_rate: float | None
+    rule_based: float | None
+    intervals: dict[RateName, Limits] = Field(default_factory=dict)
+
+
+EstimatedRateName = Literal["estimate", "expert_only", "judge_only"]
+
+
+class EstimatedRate(Record):
+    """How often the agent succeeds over ``labelled`` and ``unlabelled`` trajectories together: the
+    prediction-powered ``estimate`` (the judge's rate, corrected by the labels), beside the labels
+    alone and the judge alone, whose interval does not hold its error.
+
+    It holds where the ``labelled_tasks`` are a random sample of the tasks. ``effective_labels`` is
+    how many labels alone would be as precise. Fractions with 95 % limits over tasks; None where
+    undefined, ``note`` says why.
+    """
+
+    judge: str
+    benchmark: str
+    agent: str
+    labelled: int
+    unlabelled: int
+    labelled_tasks: int
+    estimate: float | None
+    expert_only: float
+    judge_only: float
+    effective_labels: float | None
+    intervals: dict[EstimatedRateName, Limits] = Field(default_factory=dict)
+    note: str = ""
+
+
+class Coverage(Record):
+    """How the judgments of one judge ended: ``statuses`` sum to ``judged``. Beside them the
+    trajectories of the run that were not judged, and the judged ones without annotation.
+    ``training`` counts those that the judge was trained on, which are left out of all else.
+
+    ``shortened`` counts the judgments of which a prompt showed less than was recorded, by the
+    furthest rung of the truncation ladder that a prompt which was answered stood on; ``fewer``:
+    screenshots were left out. ``verdicts`` counts the judgments that gave a label, annotated or
+    not, ``positive`` those that say yes."""
+
+    judge: str
+    benchmark: str
+    agent: str = ALL_AGENTS
+    judged: int
+    statuses: dict[Status, int]
+    shortened: dict[str, int] = Field(default_factory=dict)
+    unjudged: int
+    unlabelled: int
+    training: int = 0
+    verdicts: dict[Label, int] = Field(default_factory=dict)
+    positive: dict[Label, int] = Field(default_factory=dict)
+
+
+class UsageTotals(Record):
+    """What calls used, each distinct request once. ``cost`` in US dollars over the calls whose
+    cost is known, None if there is none; ``unpriced`` calls come on top, of which the server did
+    not report the usage of ``unreported``. ``cached`` calls, worth
+    ``cached_cost`` dollars and ``cached_unpriced`` of them nobody knows how many, were not paid by
+    this run: the cache had their replies. ``seconds`` is the latency of those that were sent, added
+    up."""
+
+    calls: int
+    usage: Usage
+    cost: float | None
+    unpriced: int
+    cached: int = 0
+    cached_cost: float = 0.0
+    cached_unpriced: int = 0
+    seconds: float = 0.0
+    unreported: int = 0
+
+
+class PaidBeside(Record):
+    """What a run paid beside the cost that its judgments state: ``dollars`` for attempts that
+    failed, replies that a later one replaced, replies whose judgment never came and requests that
+    several workers made; ``unpriced`` of these attempts come on top. ``rebate`` are the dollars by
+    which the judgments' own replies were cheaper, as in batches. ``presumed`` are those
+    that count towards --max-cost for replies of unknown cost."""
+
+    dollars: float = 0.0
+    unpriced: int = 0
+    rebate: float = 0.0
+    presumed: float = 0.0
+
+
+class StageUsage(UsageTotals):
+    """One stage of a judge: caption, describe, verdict, ..."""
+
+    stage: str
+
+
+class JudgeUsage(UsageTotals):
+    """What one judge used; ``stages`` in the order in which it asks."""
+
+    judge: str
+    stages: tuple[StageUsage, ...]
+
+
+class UnfinishedRun(Record):
+    """A run of ``judge`` that was cut short, or goes on: ``judged`` of the ``due`` judgments."""
+
+    judge: str
+    judged: int
+    due: int
+
+
+class ScoreReport(Record):
+    """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
+    asked for: no interval needs them today, but without resamples judges are not compared.
+    ``against_baseline``: every judge less the rule-based baseline on the same trajectories,
+    ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines, which read no
+    page, and ``equal_recall`` what judges reach beyond them. ``faults``: where the
+    question is the process, how judges find and place faults. ``label_policy`` made one label of
+    several opinions, "" where a run has its one label. ``beside``: what the runs paid beside what
+    the ``spending`` of their judgments tells. ``unfinished`` are the runs that lack judgments."""
+
+    missing: Missing
+    resamples: int
+    seed: int
+    scores: tuple[Score, ...]
+    success_rates: tuple[SuccessRate, ...] = ()
+    estimated_rates: tuple[EstimatedRate, ...] = ()
+    comparison: Comparison = Comparison()
+    against_baseline: tuple[MetricDifference, ...] = ()
+    coverage: tuple[Coverage, ...]
+    spending: tuple[JudgeUsage, ...]
+    remarks: tuple[str, ...] = ()
+    baselines: tuple[Score, ...] = ()
+    equal_recall: tuple[EqualRecall, ...] = ()
+    faults: tuple[FaultScore, ...] = ()
+    label_policy: str = ""
+    beside: PaidBeside = PaidBeside()
+    unfinished: tuple[UnfinishedRun, ...] = ()
+
+    def titled(self, title: str) -> str:
+        """Head a table: with the policy that made the labels, if it is one of several."""
+        return f"{title} (labels: {self.label_policy})" if self.label_policy else title

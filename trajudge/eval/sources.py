@@ -1,0 +1,380 @@
+"""What ``trajudge score`` scores: folders of runs and of published judgments, brought together, and
+how their labels fit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from trajudge.annotations import KINDS, Labels, store
+from trajudge.annotations.model import Labels as model_Labels
+from trajudge.annotations.model import SampleFrame
+from trajudge.eval.data.task_goals import Task, read_goals
+from trajudge.eval.scoring.compute import paid_beside, paid_in_all, repeated_note
+from trajudge.eval.scoring.observations import trained_on
+from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
+from trajudge.eval.store.labels import LabelColumns
+from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
+from trajudge.eval.store.run_folder import (
+    CALLS,
+    JUDGMENTS,
+    LABELS,
+    MANIFEST,
+    read_labels,
+    read_manifest,
+    read_rewards,
+    unreadable_note,
+)
+from trajudge.eval.store.table import (
+    PAYMENTS,
+    KeyColumns,
+    PublishedJudgments,
+    RunJudgments,
+    distinct,
+    joined,
+    last_of_each,
+    places_among,
+    read_run_judgments,
+)
+from trajudge.judges.calls.handle import guesses, recorded_windows
+from trajudge.judges.model import Judgment
+from trajudge.trajectories.model import TrajectoryKey
+from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
+
+_REPRESENTATIONS = {
+    "both": (True, True),
+    "axtree": (True, False),
+    "screenshot": (False, True),
+    "none": (False, False),
+}
+
+
+@dataclass
+class Source:
+    """Judgments with the labels and official rewards that belong to them.
+
+    ``representations`` says whether a judge saw the final accessibility tree and screenshot,
+    where that is known; ``data`` are the specifications that open the trajectories; ``notes`` what
+    the user should know of the reading; ``models`` the model of a published judge;
+    ``training`` the trajectories that a judge was trained on; ``versions`` those of a judge's
+    cards (``eval.data.manifest.recorded_versions``), ``configurations`` its settings in a run;
+    ``policies`` by which the labels were made, of sources that have several; ``beside`` what runs
+    paid beside their judgments' cost; ``unfinished`` the runs that lack judgments;
+    ``frames`` what the labels were drawn from; ``goals`` digests of the tasks' goals.
+    """
+
+    name: str
+    judgments: Sequence[Judgment]
+    rewards: Mapping[TrajectoryKey, float | None]
+    labels: Labels = field(default_factory=dict)
+    protocols: set[str] = field(default_factory=set)
+    representations: dict[str, tuple[bool, bool]] = field(default_factory=dict)
+    data: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    models: dict[str, str] = field(default_factory=dict)
+    training: dict[str, set[TrajectoryKey]] = field(default_factory=dict)
+    versions: dict[str, dict[str, int]] = field(default_factory=dict)
+    configurations: dict[str, str] = field(default_factory=dict)
+    policies: set[str] = field(default_factory=set)
+    beside: PaidBeside = field(default_factory=PaidBeside)
+    unfinished: list[UnfinishedRun] = field(default_factory=list)
+    frames: set[SampleFrame] = field(default_factory=set)
+    goals: dict[Task, int] = field(default_factory=dict)
+
+    def restrict(self, split: str) -> None:
+        """Keep the trajectories whose annotation is in ``split``. Raises UserError if none is, or
+        none of those is judged."""
+        kept = {key: label for key, label in self.labels.items() if label.split == split}
+        if not kept:
+            counts = Counter(label.split for label in self.labels.values())
+            has = ", ".join(f"{n} in {name or 'no split'}" for name, n in counts.most_common())
+            raise UserError(
+                f"--split {split}: no label is in it ({has or 'there are none'}): leave it out, or "
+                "name labels that have splits with --annotations"
+            )
+        # Nobody knows for which trajectories it was paid.
+        self.labels, self.beside = kept, PaidBeside()
+        self.judgments = judgments_of(self.judgments, kept)
+        if not len(self.judgments):
+            raise UserError(f"--split {split}: none of its {len(kept)} trajectories was judged")
+        self.rewards = {key: r for key, r in self.rewards.items() if key in self.labels}
+
+
+def read_run(folder: Path) -> Source:
+    """Read the folder of a run. Raises UserError if it is none."""
+    if not (folder / MANIFEST).is_file():
+        raise UserError(f"{folder}: is not the folder of a run, it has no {MANIFEST}")
+    manifest = read_manifest(folder)
+    judgments, repeated = read_last_judgments(folder)
+    judges = judgments.columns.judges
+    beside = paid_beside(folder / PAYMENTS, judgments.columns.calls)
+    shown = _REPRESENTATIONS.get(str(dict(manifest.get("options") or {}).get("representation")))
+    return Source(
+        name=str(folder),
+        judgments=judgments,
+        rewards=read_rewards(folder),
+        labels=read_labels(folder),
+        protocols={str(manifest.get("protocol", "default"))},
+        representations=dict.fromkeys(judges, shown) if shown else {},
+        data=[str(manifest["data"])] if manifest.get("data") else [],
+        training=trained_on(manifest, judgments),
+        notes=[*unreadable_note(folder), *repeated, *guesses(recorded_windows(manifest))],
+        versions={judge: recorded_versions(manifest) for judge in judges},
+        configurations=dict.fromkeys(judges, configuration_of(manifest)),
+        policies=recorded_policies(manifest.get("annotations")),
+        beside=beside,
+        unfinished=unfinished_runs(manifest, len(judgments)),
+        frames=frames_of(folder / LABELS),
+        goals=read_goals(folder),
+    )
+
+
+def frames_of(path: Path) -> set[SampleFrame]:
+    """Read what the labels of a file were drawn from; empty where it does not say so."""
+    frame = store.read_frame(path)
+    return set() if frame is None else {frame}
+
+
+def unfinished_runs(manifest: Mapping[str, Any], judged: int) -> list[UnfinishedRun]:
+    """Tell whether a run of so many judgments lacks some: it alone, or nothing. Of published
+    verdicts nobody knows."""
+    selection = manifest.get("selection")
+    selected = selection.get("trajectories") if isinstance(selection, dict) else None
+    due = selected * recorded_samples(manifest) if isinstance(selected, int) else judged
+    judge = str(manifest.get("judge"))
+    return [UnfinishedRun(judge=judge, judged=judged, due=due)] if judged < due else []
+
+
+def read_runs(folders: Sequence[Path]) -> list[Source]:
+    """Read the folders of runs. Raises UserError for one that is none, or is given twice: its judge
+    would be compared with itself."""
+    refuse_repeated(folders)
+    return [read_run(folder) for folder in folders]
+
+
+def read_last_judgments(folder: Path) -> tuple[RunJudgments, list[str]]:
+    """Read a run's judgments; of those that come more than once the last counts, and a sentence
+    says so. Raises UserError."""
+    judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    last = last_of_each(judgments.columns)
+    if len(last) == len(judgments):
+        return judgments, []
+    note = f"{folder / JUDGMENTS}: {repeated_note(judgments.columns, last)}"
+    return judgments.at(last), [note]
+
+
+def recorded_policies(spec: object) -> set[str]:
+    """Return the ``KIND/POLICY`` that a run's manifest names, without a look at the labels'
+    files; empty where the kind has none."""
+    head = str(spec or "").partition(":")[0]
+    return {head} if head.partition("/")[0] in KINDS and "/" in head else set()
+
+
+def policy_name(policies: set[str]) -> str:
+    """Name the one policy without its kind, "" if there is none."""
+    return ", ".join(sorted(name.partition("/")[2] for name in policies))
+
+
+def judgments_of(
+    judgments: Sequence[Judgment], keys: Collection[TrajectoryKey]
+) -> Sequence[Judgment]:
+    """Keep the judgments of these trajectories; those of runs' files are not read."""
+    if not isinstance(judgments, RunJudgments | PublishedJudgments):
+        return [j for j in judgments if j.key in keys]
+    return judgments.at(places_among(judgments.columns.keys, KeyColumns.of(keys)) >= 0)
+
+
+def _judges(judgments: Sequence[Judgment]) -> set[str]:
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
+        return set(judgments.columns.judges)
+    return {j.judge for j in judgments}
+
+
+def _behind_each_other(
+    parts: Sequence[Sequence[Judgment]], names: Sequence[Mapping[str, str]]
+) -> Sequence[Judgment]:
+    """Put the judgments of all sources behind each other, under the names of their judges there."""
+    of_runs = [part for part in parts if isinstance(part, RunJudgments)]
+    if of_runs and len(of_runs) == len(parts):
+        *others, last = [part.renamed(new) for part, new in zip(of_runs, names, strict=True)]
+        return last.behind(others)
+    if len(parts) == 1:
+        return parts[0]
+    return [
+        j if new[j.judge] == j.judge else j.model_copy(update={"judge": new[j.judge]})
+        for part, new in zip(parts, names, strict=True)
+        for j in part
+    ]
+
+
+def representation_name(shown: tuple[bool, bool]) -> str:
+    """Name the representation that ``shown``, (saw the tree, saw the screenshot), stands for."""
+    return next(name for name, each in _REPRESENTATIONS.items() if each == shown)
+
+
+def judge_names(sources: Sequence[Source]) -> list[dict[str, str]]:
+    """For each source its judges, with the name that tells them apart from the other sources'.
+
+    What several runs hold of a judge with the same settings, on different trajectories, is one
+    judge's, under its own name.
+    """
+    renamed = names_apart([(source.name, _judges(source.judgments)) for source in sources])
+    for judge in {judge for names in renamed for judge, name in names.items() if name != judge}:
+        its_own = [place for place, names in enumerate(renamed) if judge in names]
+        settings = {sources[place].configurations.get(judge) for place in its_own}
+        if are_parts(settings, (_keys(sources[place].judgments, judge) for place in its_own)):
+            for place in its_own:
+                renamed[place][judge] = judge
+    return renamed
+
+
+def are_parts(settings: Collection[str | None], parts: Iterable[KeyColumns]) -> bool:
+    """Tell whether a judge's keys in several places are parts of what one judge judged: under one
+    configuration that is known (``manifest.configuration_of``), no trajectory in two of them."""
+    if len(settings) > 1 or None in settings:
+        return False
+    keys = [*parts]
+    return len(distinct(joined(keys))[0]) == sum(len(distinct(each)[0]) for each in keys)
+
+
+def _keys(judgments: Sequence[Judgment], judge: str) -> KeyColumns:
+    if isinstance(judgments, RunJudgments | PublishedJudgments):
+        columns = judgments.columns
+        return columns.keys.at(columns.judge == columns.judges.index(judge))
+    return KeyColumns.of(j.key for j in judgments if j.judge == judge)
+
+
+def names_apart(places: Sequence[tuple[str, Collection[str]]]) -> list[dict[str, str]]:
+    """For each place, by its name and judges, the judges with the name that tells them apart from
+    the other places'."""
+    owners = Counter(judge for _, judges in places for judge in judges)
+    return [
+        {judge: f"{judge} ({place})" if owners[judge] > 1 else judge for judge in judges}
+        for place, judges in places
+    ]
+
+
+def combine(sources: Sequence[Source]) -> Source:
+    """Combine all sources into one. A judge that several of them have is named as ``judge_names``
+    says; of several labels of one trajectory the last counts."""
+    rewards = known_rewards([source.rewards for source in sources])
+    whole = Source("", [], rewards, _labels(sources))
+    renamed = judge_names(sources)
+    whole.judgments = _behind_each_other([source.judgments for source in sources], renamed)
+    for source, names in zip(sources, renamed, strict=True):
+        whole.representations |= {
+            names[judge]: shown for judge, shown in source.representations.items()
+        }
+        whole.configurations |= {
+            names[judge]: told for judge, told in source.configurations.items()
+        }
+        for judge, keys in source.training.items():
+            whole.training.setdefault(names[judge], set()).update(keys)
+        whole.versions |= {names[judge]: told for judge, told in source.versions.items()}
+        whole.notes += source.notes
+        whole.data += [spec for spec in source.data if spec not in whole.data]
+        whole.protocols |= source.protocols
+        whole.policies |= source.policies
+        whole.frames |= source.frames
+        whole.goals |= source.goals
+        for run in source.unfinished:
+            name = names.get(run.judge, run.judge)
+            whole.unfinished.append(run.model_copy(update={"judge": name}))
+    whole.beside = paid_in_all(source.beside for source in sources)
+    return whole
+
+
+def strangers_said(spec: str, known: Collection[TrajectoryKey], key: TrajectoryKey) -> str:
+    """Say that none of the labels of ``spec`` belongs to a trajectory that is judged, and by what a
+    label and a trajectory are known."""
+    label = next(iter(known))
+    return (
+        f"{spec}: none of its {len(known):,} labels belongs to a trajectory that is "
+        f"judged: a label is of agent {label.agent!r} on {label.benchmark!r}, task "
+        f"{label.task_id!r}; a trajectory of agent {key.agent!r} on {key.benchmark!r}, task "
+        f"{key.task_id!r}"
+    )
+
+
+def known_rewards(
+    parts: Sequence[Mapping[TrajectoryKey, float | None]],
+) -> Mapping[TrajectoryKey, float | None]:
+    """Bring the rewards together, of several of a trajectory the first that is known; those of a
+    single part are kept as they are, in columns."""
+    if len(parts) == 1:
+        return parts[0]
+    rewards: dict[TrajectoryKey, float | None] = {}
+    for part in parts:
+        for key, reward in part.items():
+            if rewards.get(key) is None:
+                rewards[key] = reward
+    return rewards
+
+
+def _labels(sources: Sequence[Source]) -> Labels:
+    """Bring the labels together; those of a single source are kept as they are, in columns."""
+    if len(sources) == 1:
+        return sources[0].labels
+    return {key: label for source in sources for key, label in source.labels.items()}
+
+
+class LabelFit(NamedTuple):
+    """``unsplit`` are trajectories that a split leaves out because no label names the split of
+    their task. Where some that are judged have a label and others, ``unlabelled``, have none,
+    ``strays`` are labels of the same agents and benchmarks that belong to no trajectory."""
+
+    unsplit: KeyColumns
+    unlabelled: KeyColumns
+    strays: KeyColumns
+
+
+def refuse_strangers(spec: str, keys: KeyColumns, labels: model_Labels, split: str) -> None:
+    """Raise UserError for a split of labels none of which belongs to the data."""
+    if split != "all" and not any(key in labels for key in keys):
+        said = strangers_said(spec, labels, keys.key(0))
+        raise UserError(f"{said}: correct the labels, or judge without them with --split all")
+
+
+def label_fit(
+    data: KeyColumns, judged: KeyColumns, unsplit: KeyColumns, labels: model_Labels
+) -> LabelFit:
+    """Find what does not fit between the labels and the trajectories of ``data``."""
+    labelled = LabelColumns.of(labels).keys
+    unlabelled = judged.at(places_among(judged, labelled) < 0)
+    if not 0 < len(unlabelled) < len(judged):
+        return LabelFit(unsplit, _none_of(judged), _none_of(labelled))
+    lost = labelled.at(places_among(labelled, data) < 0)
+    agents = {(key.benchmark, key.agent) for key in judged}
+    strays = lost.at([(key.benchmark, key.agent) in agents for key in lost])
+    return LabelFit(unsplit, unlabelled, strays)
+
+
+def misfits(fit: LabelFit, spec: str) -> Iterator[str]:
+    """Yield a sentence for each thing that does not fit."""
+    if len(fit.strays):
+        yield (
+            f"warning: {spec}: labels that belong to no trajectory of the data: "
+            f"{_counted(fit.strays)}; trajectories without a label: {_counted(fit.unlabelled)}"
+        )
+    if len(fit.unsplit):
+        yield (
+            "warning: not judged, because no label assigns their tasks to dev or test: "
+            f"{_counted(fit.unsplit)}: label these tasks, or judge all with --split all"
+        )
+
+
+def _counted(keys: KeyColumns) -> str:
+    first = keys.key(0)
+    return (
+        f"{len(keys):,} (the first of agent {first.agent!r}, task {first.task_id!r}, attempt "
+        f"{first.attempt})"
+    )
+
+
+def _none_of(keys: KeyColumns) -> KeyColumns:
+    return keys.at(slice(0, 0))

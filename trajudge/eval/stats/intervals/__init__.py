@@ -1,1 +1,0 @@
-"""Intervals of rates and metrics, trials in clusters or not."""

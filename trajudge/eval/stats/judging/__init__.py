@@ -1,1 +1,0 @@
-"""Statistics of judges: confusion, comparison, agreement, calibration, few labels."""

@@ -1,1 +1,0 @@
-"""Statistics of benchmark suites: trees of outcomes, bootstraps, profiles, regret."""

@@ -1,0 +1,290 @@
+"""What a run reads: the trajectories, and the expert labels that belong to them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+from trajudge.annotations import (
+    Annotation,
+    LabelsBy,
+    Role,
+    agentrewardbench,
+    holds_labels,
+    labels_by,
+    no_label,
+    open_annotations,
+    parse_labels,
+    settled_labels,
+    store,
+)
+from trajudge.annotations.policies import policy_note
+from trajudge.eval.store.labels import SavedKeys, StoredAnnotations, read_label_columns
+from trajudge.eval.store.run_folder import LABELS
+from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
+from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
+from trajudge.trajectories.loaders import KINDS, open_source, parse_source
+from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.sample import SAMPLE, resolve_sample
+from trajudge.trajectories.store import find_file
+from trajudge.trajectories.user_loaders import DOOR
+from trajudge.util.errors import UserError
+
+MEMORY = "memory:"
+
+NO_SPLITS = (
+    "the annotations have no splits, so the development split is judged too: they come with  "
+    "pip install --no-deps agent-reward-bench"
+)
+
+FETCH_HINT = "trajudge data fetch agentrewardbench [--benchmark ...]"
+
+
+class DataIndex(NamedTuple):
+    """The keys of all trajectories, in their order; ``unreadable`` is what could not be read so
+    far that its key is known."""
+
+    keys: KeyColumns
+    unreadable: tuple[Unreadable, ...] = ()
+
+
+class DataSource(NamedTuple):
+    """``spec`` names the trajectories; ``labels`` names where the annotations came from, None if
+    there are none; ``note`` is a sentence for the user where the choice was ours. ``trajectories``
+    are those in memory, whose ``spec`` is their digest; None: ``spec`` opens files. ``goals`` are
+    those of ``--goals``."""
+
+    spec: str
+    labels: str | None
+    annotations: Sequence[Annotation]
+    note: str = ""
+    trajectories: tuple[Trajectory, ...] | None = None
+    goals: GoalsFile | None = None
+
+    def read(self, want: Want = accept_all, needs: Needs | None = None) -> Loaded:
+        """Read the wanted trajectories, in their order. Raises UserError as ``open_source``."""
+        if self.trajectories is not None:
+            return (one for one in self.trajectories if want(one.key))
+        return open_source(open_spec(self.spec), want, needs, self.goals)
+
+    def read_index(self) -> DataIndex:
+        """Read the keys of all trajectories; a trajectory is passed over where its key is in its
+        path or its line begins with it. The keys of a large file of ours of which every line is
+        readable are kept in the user's cache. Raises UserError as ``read``."""
+        saved = self._saved_keys()
+        known = saved.load() if saved else None
+        if known is not None:
+            return DataIndex(known)
+        index = self._read_keys()
+        if saved and not index.unreadable:
+            saved.keep(index.keys)
+        return index
+
+    def _saved_keys(self) -> SavedKeys | None:
+        """Return where the keys are kept: None for other data than one file of ours."""
+        if self.trajectories is not None:
+            return None
+        kind, path = parse_source(open_spec(self.spec))
+        file = find_file(path) if kind == store.KIND and path is not None else None
+        return SavedKeys(file) if file else None
+
+    def _read_keys(self) -> DataIndex:
+        found = KeyColumnsBuilder()
+
+        def note(key: TrajectoryKey) -> bool:
+            found.add(key)
+            return False
+
+        without_key = tuple(
+            item for item in self.read(note) if isinstance(item, Unreadable) and item.key is None
+        )
+        return DataIndex(found.build(), without_key)
+
+    @property
+    def loader_digest(self) -> str | None:
+        """The SHA-256 of the user's file that reads the data, None where no such file does."""
+        if self.trajectories is not None:
+            return None
+        kind, _ = parse_source(open_spec(self.spec))
+        return DOOR.digest(kind)
+
+    @property
+    def revision(self) -> str | None:
+        """The revision of the hub's copy that is judged, None for other files."""
+        if self.trajectories is not None:
+            return None
+        kind, path = parse_source(open_spec(self.spec))
+        from trajudge.trajectories.hub import agentrewardbench as hub  # noqa: PLC0415 - where it is used
+        from trajudge.trajectories.hub.mirror import revision_of  # noqa: PLC0415
+
+        if path is None:
+            return revision_of(hub.folder()) if kind == agentrewardbench.KIND else None
+        return revision_of(path)
+
+
+def in_memory(
+    trajectories: Iterable[Trajectory],
+    annotations: str | None = None,
+    by: LabelsBy | None = None,
+) -> DataSource:
+    """Make trajectories in memory the data of a run, labelled by ``KIND:PATH`` or not at all.
+
+    They are named by what they hold, so that a run's folder knows them again. Raises UserError.
+    """
+    kept = tuple(trajectories)
+    annotations = labels_by(annotations, by)
+    opened = open_annotations(annotations) if annotations else []
+    return DataSource(MEMORY + digest(kept), annotations, tuple(opened), trajectories=kept)
+
+
+def digest(trajectories: Iterable[Trajectory]) -> str:
+    """Return 16 hexadecimal digits over all that trajectories hold, whatever their order; of an
+    image in a file its name and size."""
+    whole = sha256()
+    for one in sorted(trajectories, key=lambda one: one.key.order):
+        whole.update(json.dumps(one.model_dump(), sort_keys=True, default=_shown).encode() + b"\n")
+    return whole.hexdigest()[:16]
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, bytes):
+        return sha256(value).hexdigest()
+    if isinstance(value, Path):
+        return [value.name, value.stat().st_size if value.is_file() else None]
+    raise TypeError(f"{type(value).__name__} is no part of a trajectory")
+
+
+def find_source(
+    data: str | None,
+    annotations: str | None,
+    goals: Path | None = None,
+    by: LabelsBy | None = None,
+) -> DataSource:
+    """Find the data and labels of a run; choose them where the user named none.
+
+    Without ``data``: the copy of AgentRewardBench on this machine, else the bundled sample. ``by``
+    makes one label of several annotators' (``--labels-by``). ``goals`` is the file of ``--goals``,
+    which the source's ``spec`` names with the data. Raises UserError for what cannot be opened.
+    """
+    note = ""
+    if data is None:
+        data, note = _default_data()
+    data, recorded = split_goals(data)
+    goals = goals or recorded
+    if is_sample := data == SAMPLE:
+        DOOR.warn_of_namesake(SAMPLE)
+    place = resolve_sample(data)
+    labels = annotations or _labels_of(place)
+    if by is not None and labels is None:
+        raise UserError(f"--labels-by {by}: the data has no labels: name them with --annotations")
+    labels = labels_by(labels, by)
+    opened = _open_labels(labels) if labels else ()
+    if labels and not annotations and _is_above(labels, place):
+        told = f"expert labels: {labels}, above the data: name others with --annotations KIND:PATH"
+        note = "; ".join(filter(None, [note, told]))
+    if labels and not isinstance(opened, StoredAnnotations):
+        settled_labels(labels, opened)
+    if annotations and all(one.role is Role.SECONDARY for one in opened):
+        raise no_label(annotations)
+    if labels and labels != SAMPLE and (named := parse_labels(labels)).policy and opened:
+        # The manifest says which policy it was, also where it is the default.
+        labels = str(named)
+        note = "; ".join(filter(None, [note, policy_note(labels)]))
+    if labels and labels.startswith(agentrewardbench.KIND) and not _has_splits(opened):
+        opened = agentrewardbench.with_packaged_splits([*opened])
+        if not _has_splits(opened):
+            note = "; ".join(filter(None, [note, NO_SPLITS]))
+    return DataSource(
+        join_goals(data, goals),
+        SAMPLE if is_sample and not annotations else labels,
+        opened,
+        note,
+        goals=read_goals(goals) if goals else None,
+    )
+
+
+def _is_above(labels: str, data: str) -> bool:
+    """Tell whether the labels are a file of ours that lies above the data, not in its folder."""
+    file, place = parse_labels(labels).path, parse_source(data)[1]
+    if file is None or place is None or file.name != LABELS:
+        return False
+    return file.parent.resolve() != (place if place.is_dir() else place.parent).resolve()
+
+
+def _open_labels(spec: str) -> Sequence[Annotation]:
+    """Open annotations; those in files of our format stay there where all of them are labels."""
+    if spec != SAMPLE:
+        named = parse_labels(spec)
+        if named.kind == store.KIND and named.path is not None and store.detect(named.path):
+            labels = read_label_columns(named.path)
+            if labels is not None and labels.are_all:
+                return StoredAnnotations(labels)
+    return tuple(open_annotations(spec))
+
+
+def _has_splits(annotations: Iterable[Annotation]) -> bool:
+    return any(annotation.split for annotation in annotations)
+
+
+def open_spec(spec: str) -> str:
+    """Return what ``open_source`` takes for a DataSource's ``spec``: the sample lies where it is
+    installed. Raises UserError for trajectories that were in memory."""
+    if spec.startswith(MEMORY):
+        raise UserError(
+            f"{spec}: the run judged trajectories in memory, which its folder does not keep: name "
+            "their files with --data KIND:PATH"
+        )
+    data, goals = split_goals(spec)
+    return join_goals(resolve_sample(data), goals)
+
+
+def open_recorded(spec: str) -> str:
+    """Open what a run's folder says of its data, as ``open_spec``. Raises UserError where that
+    names a loader of the user's: code is run when the user names it, not when a folder does."""
+    if (named := DOOR.split(spec)) and named[0] not in KINDS:
+        raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
+    return open_spec(spec)
+
+
+def _default_data() -> tuple[str, str]:
+    from trajudge.trajectories.hub.agentrewardbench import local_copy  # noqa: PLC0415
+
+    copy = local_copy()
+    if copy is not None:
+        return f"agentrewardbench:{copy}", f"judging the AgentRewardBench copy in {copy}"
+    return SAMPLE, (
+        "judging the bundled sample, for there is no AgentRewardBench copy on this machine: "
+        f"fetch it with  {FETCH_HINT}"
+    )
+
+
+def _labels_of(data: str) -> str | None:
+    """Find the labels of the data: beside it, in the installed package, or on the Hub."""
+    kind, path = parse_source(data)
+    if path is not None:
+        for folder in (path, *path.resolve().parents[:2]):
+            if folder.is_dir() and (folder / LABELS).is_file():
+                return f"trajudge:{folder / LABELS}"
+            if kind.startswith("agentrewardbench") and (folder / "annotations.csv").is_file():
+                return f"agentrewardbench:{folder}"
+    if path is not None and holds_labels(kind, path):
+        return f"{kind}:{path}"
+    if not kind.startswith("agentrewardbench"):
+        return None
+    try:
+        open_annotations(agentrewardbench.KIND)
+    except UserError as error:
+        if path is None:
+            from trajudge.trajectories.hub.agentrewardbench import annotation_table  # noqa: PLC0415 - only where it is used
+
+            return f"{agentrewardbench.KIND}:{annotation_table()}"
+        raise UserError(
+            f"--data {data}: no annotations.csv lies beside it; name the labels with "
+            f"--annotations agentrewardbench:PATH, or {error}"
+        ) from error
+    return agentrewardbench.KIND

@@ -1,1 +1,0 @@
-"""Models where a cloud serves them, through the variants that the makers' own SDKs have for it."""

@@ -1,1 +1,0 @@
-"""The wire: chat turns, headers, finish reasons, and errors as providers word them."""

@@ -1,1 +1,0 @@
-"""When a request may go out: concurrency, rates, waiting."""

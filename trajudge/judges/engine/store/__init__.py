@@ -1,1 +1,0 @@
-"""What is kept of calls: replies, leases, payments, what was really sent."""

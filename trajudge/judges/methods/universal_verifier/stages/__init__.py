@@ -1,1 +1,0 @@
-"""The stages of the verifier, from the rubric to the failure points."""

@@ -1,1 +1,0 @@
-"""What a judge's prompt is made of: views that fit, pictures, trees."""

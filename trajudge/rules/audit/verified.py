@@ -1,0 +1,1382 @@
+"""What is wrong with specifications of WebArena Verified: found by building runs from them,
+changing them, and reading the texts.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+
+import msgspec
+from msgspec import UNSET, Struct
+
+from trajudge.rules.audit.agents import RESPONSE_AGENTS
+from trajudge.rules.audit.findings import Finding, Severities, Severity, unreadable_finding
+from trajudge.rules.audit.mutation import (
+    EQUIVALENT,
+    NEAR_MISSES,
+    TRACE_EQUIVALENT,
+    TRACE_NEAR_MISSES,
+    MutationCase,
+    MutationSuite,
+    Mutator,
+    Variant,
+)
+from trajudge.rules.audit.suites import Suite
+from trajudge.rules.dialects import Dialect
+from trajudge.rules.errors import InvalidValue
+from trajudge.rules.har import in_time_order
+from trajudge.rules.limits import fullmatch, is_pattern
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Outcome, Verdict
+from trajudge.rules.verified.answers import Response, read_response
+from trajudge.rules.verified.dataset import (
+    AnswerCheck,
+    BackendCheck,
+    Check,
+    NetworkCheck,
+    Task,
+    load_tasks,
+    placeholder,
+    placeholders,
+)
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import (
+    DEFAULT_PORTS,
+    EVERY,
+    FOLDERS,
+    HOLE,
+    Decisive,
+    Event,
+    Hosts,
+    PathFilter,
+    RequestKind,
+    Trace,
+    decisive_events,
+    declared,
+    expected_query,
+    find,
+    ignored,
+    is_final_page,
+    trace_of_list,
+    usual_kind,
+)
+from trajudge.rules.verified.network import jsonpath_compiled as compiled
+from trajudge.rules.verified.runs import found_runs, read_answer, read_trace, run_files
+from trajudge.rules.verified.state import State, run_states
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    from re import _parser as parser  # type: ignore[attr-defined]
+
+_MOST_REPEATS = 64
+
+_CATEGORIES = {
+    "CATEGORY_DIGIT": "1",
+    "CATEGORY_WORD": "a",
+    "CATEGORY_SPACE": " ",
+    "CATEGORY_NOT_DIGIT": "a",
+    "CATEGORY_NOT_SPACE": "a",
+    "CATEGORY_NOT_WORD": "-",
+}
+
+
+def example(pattern: str, filler: str = "") -> str | None:
+    """Return a text that the whole pattern matches; None if none of a few attempts does.
+
+    ``filler`` stands where the pattern allows any text. Look-aheads are met by writing what they
+    ask for in their place.
+    """
+    try:
+        parsed = parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError):
+        return None
+    for between in dict.fromkeys((filler, "", "x", " ")):
+        text = "".join(_walk(parsed, between))
+        try:
+            if fullmatch(pattern, text):
+                return text
+        except InvalidValue:
+            return None
+    return None
+
+
+def refused(pattern: str) -> str | None:
+    """Return a text that one of the pattern's negative look-aheads names and the whole pattern
+    refuses; None if there is none."""
+    try:
+        parsed = parser.parse(pattern)
+        banned = ["".join(_walk(value[1], "")) for value in _assertions(parsed)]
+        return next((text for text in banned if not fullmatch(pattern, text)), None)
+    except (re.error, RecursionError, OverflowError, InvalidValue):
+        return None
+
+
+def _assertions(parsed: Any) -> Iterator[Any]:
+    """Yield the negative look-aheads of a pattern, at any depth of its groups."""
+    for code, value in parsed:
+        if str(code) == "ASSERT_NOT":
+            yield value
+        elif str(code) == "SUBPATTERN":
+            yield from _assertions(value[3])
+
+
+def _walk(parsed: Any, filler: str) -> Iterator[str]:
+    for code, value in parsed:
+        yield _part(str(code), value, filler)
+
+
+def _part(code: str, value: Any, filler: str) -> str:
+    """Return what one part of a pattern stands for."""
+    if code in _ONE_CHARACTER:
+        return str(_ONE_CHARACTER[code](value))
+    if code == "BRANCH":
+        return "".join(_walk(value[1][0], filler))
+    if code == "SUBPATTERN":
+        return "".join(_walk(value[3], filler))
+    if code == "ASSERT":
+        return "".join(_walk(value[1], filler)) if value[0] > 0 else ""
+    return _repeated(value, filler) if "REPEAT" in code else ""
+
+
+def _repeated(value: Any, filler: str) -> str:
+    least, _, inner = value
+    least = int(least)
+    one = "".join(_walk(inner, filler))
+    if str(inner[0][0]) == "ANY" and (filler or not least):
+        return filler
+    return one * min(least, _MOST_REPEATS)
+
+
+def _one_of(members: Any) -> str:
+    """Return a character of a set."""
+    code, value = members[0]
+    if str(code) == "NEGATE":
+        banned = {chr(member) for kind, member in members[1:] if str(kind) == "LITERAL"}
+        return next(char for char in "ax1-_" if char not in banned)
+    if str(code) == "LITERAL":
+        return chr(int(value))
+    if str(code) == "RANGE":
+        return chr(int(value[0]))
+    return _CATEGORIES.get(str(value), "a")
+
+
+# A full stop in a pattern is most often meant as one.
+_ONE_CHARACTER: dict[str, Callable[[Any], str]] = {
+    "LITERAL": chr,
+    "NOT_LITERAL": lambda value: "a" if value != ord("a") else "b",
+    "IN": _one_of,
+    "ANY": lambda _: ".",
+}
+
+
+class Unsatisfiable(Exception):
+    """No text can be built for a part of the specification; the message names it."""
+
+
+def rendered(text: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the text with the sites' addresses for their placeholders."""
+    for name, bases in hosts.items():
+        text = text.replace(name, bases[0])
+    return text
+
+
+def matching_text(value: str, filler: str = "") -> str:
+    """Return the text itself, or one that matches it. Raises Unsatisfiable."""
+    if not is_pattern(value):
+        return value
+    found = example(value, filler)
+    if found is None:
+        raise Unsatisfiable(f"no text was found that the pattern {value[:200]!r} matches")
+    return found
+
+
+def expected_data(
+    schema: Mapping[str, Any], value: Any, hosts: Mapping[str, tuple[str, ...]]
+) -> Any:
+    """Return expected data with the first of alternatives and a text for every pattern."""
+    if isinstance(value, str):
+        return rendered(HOLE.sub("1", matching_text(value)), hosts)
+    if schema.get("type") == "array" and isinstance(value, list):
+        return [expected_data(schema.get("items") or {}, item, hosts) for item in value]
+    if isinstance(value, list) and schema.get("format") == "coordinates":
+        return value[0] if value and isinstance(value[0], list | dict) else value
+    if isinstance(value, list) and value:
+        return expected_data(schema, value[0], hosts)
+    if isinstance(value, dict):
+        known = schema.get("properties") or {}
+        return {
+            key: expected_data(known.get(key) or {}, item, hosts) for key, item in value.items()
+        }
+    return value
+
+
+def encoded(value: Any) -> str:
+    """Return a value as JSON."""
+    return msgspec.json.encode(value).decode()
+
+
+def posted(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return a form where all fields are texts at the top, else a JSON document."""
+    fields = check.expected.post_data or {}
+    nested = any(key.startswith("$") and not key.startswith("$.^") for key in fields)
+    typed = any(not isinstance(value, str | None) for value in fields.values())
+    document = expected_document(fields, check, hosts)
+    if nested or typed:
+        return {"mimeType": "application/json", "text": encoded(document)}
+    return {
+        "mimeType": "application/x-www-form-urlencoded",
+        "text": urlencode(document) or "form_key=1",
+    }
+
+
+def expected_document(
+    fields: Mapping[str, Any], check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]
+) -> dict[str, Any]:
+    """Return an object that has every field, where its path says. Fields that must be absent
+    are."""
+    schema = ((check.post_data_schema or {}).get("properties")) or {}
+    made: dict[str, Any] = {}
+    for key, expected in fields.items():
+        if expected is None:
+            continue
+        value = expected_data(schema.get(key) or {}, expected, hosts)
+        pattern = key[2:] if key.startswith("$.^") else key
+        if is_pattern(pattern):
+            made[matching_text(pattern)] = value
+        elif key.startswith("$"):
+            # A path that may lead to several places has one item of the list at each.
+            several = compiled(key).several and isinstance(value, list)
+            for item in value if several else [value]:
+                _place(made, list(compiled(key).steps), item)
+        else:
+            made[HOLE.sub("1", key)] = value
+    return made
+
+
+def _place(made: Any, steps: list[Any], value: Any) -> None:
+    """Write a value where the steps lead, making objects and lists on the way."""
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, PathFilter) or step == EVERY:
+        tests = (step, *step.also) if isinstance(step, PathFilter) else ()
+        row: dict[str, Any] = {}
+        for test in tests:
+            _place(row, list(compiled(f"${test.place}").steps), test.value)
+        made.append(row)
+        step = len(made) - 1
+    if isinstance(step, int):
+        made.extend({} for _ in range(step + 1 - len(made)))
+    if not rest:
+        made[step] = value
+        return
+    lists = isinstance(rest[0], int | PathFilter) or rest[0] == EVERY
+    there = made[step] if isinstance(step, int) else made.setdefault(step, [] if lists else {})
+    _place(there, rest, value)
+
+
+Entry = dict[str, Any]
+
+_BODILESS = frozenset({"GET", "HEAD"})
+
+_PAGE = {
+    "accept": "text/html,application/xhtml+xml",
+    "sec-fetch-dest": "document",
+    "sec-fetch-mode": "navigate",
+    "sec-fetch-user": "?1",
+}
+
+_SCRIPT = {
+    "accept": "application/json, text/javascript, */*; q=0.01",
+    "sec-fetch-dest": "empty",
+    "sec-fetch-mode": "cors",
+    "x-requested-with": "XMLHttpRequest",
+}
+
+
+class SyntheticRun(Struct, frozen=True, kw_only=True):
+    """An answer, HAR entries, and where the sites were."""
+
+    answer: dict[str, Any]
+    entries: tuple[Entry, ...]
+    hosts: Mapping[str, tuple[str, ...]]
+
+    @property
+    def trace(self) -> Trace:
+        """The entries as a trace."""
+        return trace_of_list(self.entries, "synthetic")
+
+
+class Synthesis(Struct, frozen=True, kw_only=True):
+    """The run, if one could be built, and what the evaluator says of it, or why there is none."""
+
+    run: SyntheticRun | None
+    verdict: Verdict | None
+    reason: str = ""
+
+    @property
+    def satisfiable(self) -> bool:
+        """Whether the evaluator accepts the run."""
+        return self.verdict is not None and self.verdict.outcome is Outcome.PASS
+
+
+def hosts_for(task: Task) -> dict[str, tuple[str, ...]]:
+    """Return an address for every site that the task names."""
+    names = {placeholder(site) for site in task.sites}
+    for check in task.network_checks:
+        names |= placeholders(msgspec.json.encode(check).decode())
+    return {
+        name: (
+            f"http://{name.strip('_').lower().replace('_', '-')}.example:"
+            f"{DEFAULT_PORTS.get(name, 8080)}{FOLDERS.get(name, '')}",
+        )
+        for name in sorted(names & DEFAULT_PORTS.keys() | {placeholder(s) for s in task.sites})
+    }
+
+
+def synthesise(task: Task, mode: Mode = Mode.SOUND) -> Synthesis:
+    """Return a run that passes in a mode, or the reason why none does. Backend checks are left
+    out."""
+    hosts = hosts_for(task)
+    try:
+        run = SyntheticRun(answer=_answer(task, hosts), entries=_entries(task, hosts), hosts=hosts)
+    except Unsatisfiable as error:
+        return Synthesis(run=None, verdict=None, reason=str(error))
+    offline = _without_state(task)
+    verdict = VerifiedEvaluator(mode=mode, hosts=hosts).evaluate(offline, run.answer, run.trace)
+    return Synthesis(run=run, verdict=verdict, reason="; ".join(verdict.reasons))
+
+
+def _without_state(task: Task) -> Task:
+    """Return the task without what only a site's own state can decide: checks of it, and an answer
+    of which only the shape is known."""
+    kept = tuple(map(_known, (one for one in task.eval if not isinstance(one, BackendCheck))))
+    return msgspec.structs.replace(task, eval=kept) if kept else task
+
+
+def _known(check: Check) -> Check:
+    if isinstance(check, AnswerCheck):
+        return msgspec.structs.replace(check, shape_only=False)
+    return check
+
+
+def _answer(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    check = task.answer_check
+    if check is None:
+        return {}
+    expected = check.expected
+    data = None if expected.retrieved_data is UNSET else expected.retrieved_data
+    return {
+        "task_type": expected.task_type.upper(),
+        "status": expected.status.upper(),
+        "retrieved_data": expected_data(check.results_schema, data, hosts),
+        "error_details": None,
+    }
+
+
+def _entries(task: Task, hosts: Mapping[str, tuple[str, ...]]) -> tuple[Entry, ...]:
+    """Return a visit to every site of the task, then what the checks ask for, the last page
+    last."""
+    made = [
+        _entry(hosts[placeholder(site)][0] + "/", "GET", 200, dict(_PAGE)) for site in task.sites
+    ]
+    wanted = [check for check in task.network_checks if not check.should_not_exist]
+    wanted.sort(key=lambda check: check.expected.http_method == "GET")
+    return (*made, *(_event(check, hosts) for check in wanted))
+
+
+def _entry(
+    url: str, method: str, status: int, headers: Mapping[str, str], **response: Any
+) -> Entry:
+    return {
+        "request": {
+            "method": method,
+            "url": url,
+            "headers": [{"name": name, "value": value} for name, value in headers.items()],
+        },
+        "response": {"status": status, "headers": [], "cookies": [], "content": {}, **response},
+    }
+
+
+def _event(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> Entry:
+    """Return one request that has everything that a check asks for. Raises Unsatisfiable."""
+    expected = check.expected
+    if expected.http_method.upper() in _BODILESS and expected.post_data:
+        raise Unsatisfiable(
+            f"a {expected.http_method} is asked to send {', '.join(expected.post_data)}, and "
+            "browsers send none with a body"
+        )
+    kind = usual_kind(expected.http_method, expected.urls[0])
+    headers = dict(_SCRIPT if kind is RequestKind.SCRIPT else _PAGE)
+    for name, value in (expected.headers or {}).items():
+        first = value if isinstance(value, str) else value[0]
+        headers[name.lower()] = rendered(matching_text(first, "session=1"), hosts)
+    entry = _entry(
+        _url(check, hosts),
+        expected.http_method,
+        expected.response_status,
+        headers,
+        cookies=[
+            {
+                "name": name,
+                "value": quote(matching_text(value if isinstance(value, str) else value[0])),
+            }
+            for name, value in (expected.response_cookies or {}).items()
+        ],
+    )
+    if expected.response_content:
+        text = encoded(expected_document(expected.response_content, check, hosts))
+        entry["response"]["content"] = {"mimeType": "application/json", "text": text}
+    if expected.post_data:
+        entry["request"]["postData"] = posted(check, hosts)
+    return entry
+
+
+def _url(check: NetworkCheck, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the first of the addresses, with its query."""
+    url = check.expected.urls[0]
+    query = expected_query(url, check)
+    if is_pattern(url):
+        # Where a page's address may go on, the shortest is one that there is.
+        open_ended = url.startswith("^__") and url.endswith(".*$")
+        base = matching_text(url[: -len(".*$")] + "$" if open_ended else url, "x")
+        if "://" not in base and not placeholders(base):
+            base = _on_a_site(url, base, hosts)
+    else:
+        base = url.partition("#")[0].partition("?")[0]
+    base = HOLE.sub("1", base)
+    pairs = [
+        (name, matching_text(str(value))) for name, values in query.items() for value in values
+    ]
+    return rendered(base, hosts) + (f"?{urlencode(pairs)}" if pairs else "")
+
+
+def _on_a_site(pattern: str, base: str, hosts: Mapping[str, tuple[str, ...]]) -> str:
+    """Return a text that matches a pattern without a host, moved to the task's first site."""
+    name = next(iter(hosts))
+    moved = f"{name}/{base.lstrip('/')}"
+    if not fullmatch(pattern, moved):
+        raise Unsatisfiable(f"no address of {name} matches the pattern {pattern[:200]!r}")
+    return moved
+
+
+_OTHER_HOST = "http://elsewhere.example"
+
+_WRONG = "zzwrongzz"
+
+
+class Mutant(NamedTuple):
+    """What was changed, and the run with it."""
+
+    change: str
+    run: SyntheticRun
+
+
+def mutants(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
+    """Yield every run that differs from a correct one in one field that the task's checks name."""
+    yield from _answers(task, run)
+    offset = len(task.sites)
+    wanted = [check for check in task.network_checks if not check.should_not_exist]
+    wanted.sort(key=lambda check: check.expected.http_method == "GET")
+    for index, check in enumerate(wanted):
+        yield from _events(check, run, offset + index)
+    for check in task.network_checks:
+        if (entry := forbidden_entry(check, run.hosts)) is not None:
+            entries = (run.entries[0], entry, *run.entries[1:])
+            yield Mutant("a forbidden request", msgspec.structs.replace(run, entries=entries))
+
+
+def forbidden_entry(check: NetworkCheck, hosts: Hosts) -> Entry | None:
+    """Return the request that must not be there; None for a check that forbids nothing, or a
+    pattern."""
+    url = check.expected.urls[0]
+    if not check.should_not_exist or is_pattern(url):
+        return None
+    for name, bases in hosts.items():
+        url = url.replace(name, bases[0])
+    return {
+        "request": {"method": check.expected.http_method, "url": url},
+        "response": {"status": check.expected.response_status},
+    }
+
+
+def _answers(task: Task, run: SyntheticRun) -> Iterator[Mutant]:
+    check = task.answer_check
+    if check is None:
+        return
+    for field, value in (("task_type", check.expected.task_type), ("status", None)):
+        others = ("MUTATE", "RETRIEVE") if field == "task_type" else ("SUCCESS", "UNKNOWN_ERROR")
+        taken = (value or check.expected.status).upper()
+        other = next(word for word in others if word != taken)
+        yield Mutant(f"answer.{field}", _answered(run, {field: other}))
+    if check.expected.task_type != "retrieve":
+        return
+    data = run.answer["retrieved_data"]
+    items = check.results_schema.get("items") or {}
+    for change, changed in _changed_data(data, keys=items.get("type") == "object"):
+        yield Mutant(f"answer.retrieved_data {change}", _answered(run, {"retrieved_data": changed}))
+
+
+def _answered(run: SyntheticRun, fields: dict[str, Any]) -> SyntheticRun:
+    return msgspec.structs.replace(run, answer={**run.answer, **fields})
+
+
+def _changed_data(data: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
+    """Yield an item too many, one too few, and every value changed in its turn."""
+    if not isinstance(data, list):
+        yield "given", [_WRONG]
+        return
+    yield "with an item too many", [*data, _WRONG]
+    if data:
+        yield "with an item too few", data[1:]
+    for index, item in enumerate(data):
+        for place, changed in _changed_item(item, keys=keys):
+            yield f"[{index}]{place}", [*data[:index], changed, *data[index + 1 :]]
+
+
+def _changed_item(item: Any, *, keys: bool) -> Iterator[tuple[str, Any]]:
+    if isinstance(item, dict):
+        for key, value in item.items():
+            for place, changed in _changed_item(value, keys=keys):
+                yield f".{key}{place}", {**item, key: changed}
+        if keys:
+            yield " with a key too many", {**item, _WRONG: 1}
+    elif isinstance(item, list):
+        yield from ((f"[{at}]", _with(item, at, _other(value))) for at, value in enumerate(item))
+    else:
+        yield "", _other(item)
+
+
+def _with(items: list[Any], at: int, value: Any) -> list[Any]:
+    return [*items[:at], value, *items[at + 1 :]]
+
+
+def _other(value: Any) -> Any:
+    """Another value of the same kind."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return value * 2 + 7
+    return _WRONG if value != _WRONG else ""
+
+
+def _events(check: NetworkCheck, run: SyntheticRun, at: int) -> Iterator[Mutant]:
+    """Yield the request left out, and each of its parts changed."""
+    name = f"request {at}"
+    entries = run.entries
+    yield Mutant(
+        f"{name} left out",
+        msgspec.structs.replace(run, entries=(*entries[:at], *entries[at + 1 :])),
+    )
+    for part, entry in changed_entries(check, entries[at]):
+        made = (*entries[:at], entry, *entries[at + 1 :])
+        yield Mutant(f"{name} {part}", msgspec.structs.replace(run, entries=made))
+
+
+def changed_entries(check: NetworkCheck, entry: Entry) -> Iterator[tuple[str, Entry]]:
+    """Yield a request with one part changed that the check names, and which part that is."""
+    for part, change in _changes(check):
+        changed = copy.deepcopy(entry)
+        if change(changed):
+            yield part, changed
+
+
+def _changes(check: NetworkCheck) -> Iterator[tuple[str, Callable[[Entry], bool]]]:
+    """List changes of an entry in place; each says whether there was something to change."""
+    yield "method", _set_method
+    yield "status", _set_status
+    yield "host", _set_host
+    yield "path", _set_path
+    for name in expected_query(check.expected.urls[0], check):
+        if not ignored(name, check):
+            yield f"query {name}", partial(_set_query, name=name)
+    for header in check.expected.headers or {}:
+        yield f"header {header}", partial(_set_header, name=header)
+    for key, expected in (check.expected.post_data or {}).items():
+        yield f"post_data {key}", partial(_set_field, key=key, expected=expected)
+    for key in check.expected.response_content or {}:
+        yield f"content {key}", partial(_set_content, key=key)
+    if check.expected.response_cookies:
+        yield "cookies", _set_cookies
+
+
+def _set_method(entry: Entry) -> bool:
+    method = entry["request"]["method"]
+    entry["request"]["method"] = "PATCH" if method != "PATCH" else "POST"
+    return True
+
+
+def _set_status(entry: Entry) -> bool:
+    entry["response"]["status"] = 500
+    return True
+
+
+def _set_host(entry: Entry) -> bool:
+    parts = urlsplit(entry["request"]["url"])
+    path = parts.path.removeprefix("/admin")
+    entry["request"]["url"] = _OTHER_HOST + urlunsplit(("", "", path, parts.query, ""))
+    return True
+
+
+def _set_path(entry: Entry) -> bool:
+    parts = urlsplit(entry["request"]["url"])
+    entry["request"]["url"] = urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{_WRONG}"))
+    return True
+
+
+def _set_query(entry: Entry, name: str) -> bool:
+    parts = urlsplit(entry["request"]["url"])
+    pairs = parse_qsl(parts.query, keep_blank_values=True)
+    changed = [(key, _WRONG if key == name else value) for key, value in pairs]
+    entry["request"]["url"] = urlunsplit(parts._replace(query=urlencode(changed)))
+    return changed != pairs
+
+
+def _set_header(entry: Entry, name: str) -> bool:
+    for header in entry["request"]["headers"]:
+        if header["name"].lower() == name.lower():
+            value = header["value"]
+            header["value"] = f"{value}{_WRONG}" if "://" in value else _WRONG
+            return True
+    return False
+
+
+def _set_field(entry: Entry, key: str, expected: Any) -> bool:
+    body = entry["request"].get("postData")
+    if body is None:
+        return False
+    form = "json" not in body["mimeType"]
+    fields = dict(parse_qsl(body["text"], True)) if form else msgspec.json.decode(body["text"])
+    if not _replace(fields, key, expected):
+        return False
+    body["text"] = urlencode(fields) if form else msgspec.json.encode(fields).decode()
+    return True
+
+
+def _replace(fields: dict[str, Any], key: str, expected: Any) -> bool:
+    """Another value for a field; one that must be absent is given."""
+    if key.startswith("$") and not key.startswith("$.^"):
+        return _replace_at(fields, key, expected)
+    name = HOLE.sub("1", key)
+    if key.startswith(("$.^", "^")):
+        name = next(iter(fields), "")
+    if expected is not None and name not in fields:
+        return False
+    fields[name] = _WRONG if expected is None else _other_of(fields[name])
+    return True
+
+
+def _other_of(value: Any) -> Any:
+    return [*value, _WRONG] if isinstance(value, list) else _other(value)
+
+
+def _replace_at(fields: dict[str, Any], key: str, expected: Any) -> bool:
+    parent, _, last = key.rpartition(".")
+    for place in find(parent, fields) if parent else []:
+        if isinstance(place, dict) and (last in place or expected is None):
+            place[last] = _WRONG if expected is None else _other_of(place[last])
+            return True
+    return False
+
+
+def _set_content(entry: Entry, key: str) -> bool:
+    content = entry["response"]["content"]
+    document = msgspec.json.decode(content["text"])
+    if not _replace(document, key, ""):
+        return False
+    content["text"] = msgspec.json.encode(document).decode()
+    return True
+
+
+def _set_cookies(entry: Entry) -> bool:
+    for cookie in entry["response"]["cookies"]:
+        cookie["value"] = quote(f"not {unquote(cookie['value'])[:3]}")
+    return True
+
+
+SOUND_WITH_ACTIVITY = "sound-activity"
+
+_MOST_EVENTS = 20_000
+
+# The changes of trace_mutators, which every kind of trace knows.
+_GENERAL = frozenset({"method", "status", "host"})
+
+
+class VerifiedCase(MutationCase, frozen=True, kw_only=True):
+    """A correct run, with the requests that make its checks hold."""
+
+    checks: tuple[Decisive, ...] = ()
+    hosts: Hosts = msgspec.field(default_factory=dict)
+
+
+def evaluator_of(mode: str, hosts: Hosts) -> VerifiedEvaluator:
+    """Return the evaluator of a mode; ``sound-activity`` asks for a visit to the site besides."""
+    if mode == SOUND_WITH_ACTIVITY:
+        return VerifiedEvaluator(hosts=hosts, activity=True)
+    return VerifiedEvaluator(mode=Mode(mode), hosts=hosts)
+
+
+def mutation_suite(
+    tasks: Sequence[Task], runs: Path | None, mode: str, hosts: Hosts
+) -> MutationSuite:
+    """Return the runs in a folder, which are taken to be correct, or for None one built for every
+    task. Raises UserError for a folder or a run that cannot be read."""
+    states: dict[str, Mapping[str, State]] = {}
+    if runs is None:
+        where = dict(chain.from_iterable(hosts_for(task).items() for task in tasks))
+        cases = _built(tasks)
+    else:
+        where = dict(hosts)
+        sent = mode != Mode.RELEASE.value
+        cases = _recorded(
+            {str(task.task_id): task for task in tasks}, runs, hosts, states, sent=sent
+        )
+    return MutationSuite(
+        cases=cases,
+        evaluator=_OnEntries(evaluator_of(mode, where), states),
+        near_misses={**NEAR_MISSES, **TRACE_NEAR_MISSES, **_SPECIFIED},
+        equivalent={**EQUIVALENT, **TRACE_EQUIVALENT},
+    )
+
+
+class _OnEntries:
+    """The evaluator on lists of HAR entries: a variant shares all but one with its run, and each is
+    decoded once."""
+
+    def __init__(
+        self, evaluator: VerifiedEvaluator, states: Mapping[str, Mapping[str, State]]
+    ) -> None:
+        self._evaluator, self._states = evaluator, states
+        # By identity; the entry is kept, so that its identity is not given away.
+        self._events: dict[int, tuple[Entry, Event]] = {}
+
+    def evaluate(self, task: Task, answer: object, trace: list[Entry] | None) -> Verdict:
+        if len(self._events) > _MOST_EVENTS:
+            self._events.clear()
+        events = None if trace is None else Trace(tuple(map(self._event, trace)), "the run")
+        return self._evaluator.evaluate(task, answer, events, self._states.get(str(task.task_id)))
+
+    def _event(self, entry: Entry) -> Event:
+        if id(entry) not in self._events:
+            self._events[id(entry)] = (entry, trace_of_list([entry]).events[0])
+        return self._events[id(entry)][1]
+
+
+def _built(tasks: Iterable[Task]) -> Iterator[MutationCase]:
+    """Tasks that no run can be built for have none: the linter names them."""
+    for task in tasks:
+        if not task.flaw and (run := synthesise(task).run) is not None:
+            yield _case(task, run.answer, list(run.entries), run.hosts)
+
+
+def _recorded(
+    tasks: Mapping[str, Task],
+    folder: Path,
+    hosts: Hosts,
+    states: dict[str, Mapping[str, State]],
+    *,
+    sent: bool,
+) -> Iterator[MutationCase]:
+    """Yield the recorded runs; ``sent``: in the order in which the requests were sent."""
+    for task_id in found_runs(folder, tasks):
+        task = tasks[task_id]
+        files = run_files(folder, task.task_id)
+        trace = read_trace(files.trace)
+        if task.backend_checks:
+            states[task_id] = run_states(files.state, {})
+        entries = None if trace is None else _plain_entries(trace, sent=sent)
+        yield _case(task, _cases_answered(read_answer(files.answer)), entries, hosts)
+
+
+def _cases_answered(said: object) -> object:
+    """Return a response as an object, so that its parts can be changed; anything else as it is."""
+    response = read_response(said)
+    if not isinstance(response, Response):
+        return said
+    record: dict[str, Any] = msgspec.to_builtins(response)
+    del record["departures"]
+    return record
+
+
+def _plain_entries(trace: Trace, *, sent: bool) -> list[Entry]:
+    """Return the entries as JSON, without their times: mutators move them."""
+    order = in_time_order([event.entry for event in trace.events])
+    return [_plain(trace.events[at]) for at in (order if sent else range(len(order)))]
+
+
+def _plain(event: Event) -> Entry:
+    """Return an entry as JSON, with the body that a Playwright trace keeps beside it."""
+    entry: Entry = msgspec.json.decode(msgspec.json.encode(event.entry))
+    del entry["startedDateTime"]
+    if event.resources:
+        for part, body in (("request", "postData"), ("response", "content")):
+            found = event.post_data if part == "request" else event.content
+            entry[part][body] = msgspec.to_builtins(found)
+    return entry
+
+
+def _case(task: Task, answer: object, entries: list[Entry] | None, hosts: Hosts) -> VerifiedCase:
+    check = task.answer_check
+    ordered: bool | None = check is not None and check.ordered
+    if check is not None and "coordinates" in msgspec.json.encode(check.results_schema).decode():
+        ordered = None
+    # Where the answer is not looked at, to change it is no mistake.
+    answer = None if check is None else answer
+    found = () if entries is None else decisive_events(task, trace_of_list(entries), hosts)
+    return VerifiedCase(
+        name=str(task.task_id),
+        task=task,
+        answer=answer,
+        trace=entries,
+        ordered=ordered,
+        ends_there=bool(found) and all(is_final_page(task, one.check) for one in found),
+        decisive=tuple(one.at for one in found),
+        checks=found,
+        hosts=hosts,
+    )
+
+
+def _specified(case: MutationCase) -> Iterator[Variant]:
+    """Yield every part of a decisive request that its check names, changed."""
+    if isinstance(case, VerifiedCase):
+        for check, at in case.checks:
+            for part, entry in changed_entries(check, case.trace[at]):
+                if part not in _GENERAL:
+                    trace = [*case.trace[:at], entry, *case.trace[at + 1 :]]
+                    yield Variant(case.answer, trace, part.partition(" ")[0])
+
+
+def _forbidden(case: MutationCase) -> Iterator[Variant]:
+    """Yield what must not be sent, sent first."""
+    if isinstance(case, VerifiedCase) and case.trace:
+        for check in case.task.network_checks:
+            if (entry := forbidden_entry(check, case.hosts)) is not None:
+                yield Variant(case.answer, [entry, *case.trace])
+
+
+_SPECIFIED: Mapping[str, Mutator] = {"request": _specified, "forbidden_request": _forbidden}
+
+_SHOP = "http://shop.example:7770"
+
+_HOSTS = {"__SHOPPING__": (_SHOP,)}
+
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+
+_OK = '{"task_type": "RETRIEVE", "status": "SUCCESS", "retrieved_data": ["tea"]}'
+
+
+class ReleaseDifference(NamedTuple):
+    """What a task asks for, what a run did, in words and as data, and why the modes disagree."""
+
+    part: str
+    specification: str
+    run: str
+    why: str
+    task: dict[str, Any]
+    answer: object
+    entries: tuple[dict[str, Any], ...]
+
+
+def _task(task_type: str, data: Any, *checks: dict[str, Any]) -> dict[str, Any]:
+    answer = {
+        "evaluator": "AgentResponseEvaluator",
+        "results_schema": _STRINGS if data else {"type": "null"},
+        "expected": {"task_type": task_type, "status": "SUCCESS", "retrieved_data": data},
+    }
+    network = [{"evaluator": "NetworkEventEvaluator", **check} for check in checks]
+    return {"task_id": 1, "sites": ["shopping"], "intent": "", "eval": [answer, *network]}
+
+
+def _called(path: str, method: str = "GET", status: int = 200, **more: Any) -> dict[str, Any]:
+    headers = {"accept": "text/html", **more.pop("headers", {})}
+    made: dict[str, Any] = {"method": method, "url": _SHOP + path}
+    made["headers"] = [{"name": name, "value": value} for name, value in headers.items()]
+    if "form" in more:
+        kind = "application/x-www-form-urlencoded"
+        made["postData"] = {"mimeType": kind, "text": more.pop("form")}
+    return {"request": made, "response": {"status": status, **more}}
+
+
+_HOME = _called("/")
+
+_FORM = {"expected": {"url": "__SHOPPING__/post", "http_method": "POST", "post_data": {"a": "x"}}}
+
+_OTHER = {"expected": {**_FORM["expected"], "post_data": {"a": "y"}}}
+
+_SHOWN = {"expected": {"url": "__SHOPPING__/cart"}}
+
+_MUTATED = {"task_type": "MUTATE", "status": "SUCCESS"}
+
+_NAVIGATED = {"task_type": "NAVIGATE", "status": "SUCCESS"}
+
+
+def _said(run: str, why: str, answer: object) -> ReleaseDifference:
+    return ReleaseDifference(
+        "response", "`tea`", run, why, _task("retrieve", ["tea"]), answer, (_HOME,)
+    )
+
+
+def _sent(specification: str, run: str, why: str, *parts: Any) -> ReleaseDifference:
+    """``parts``: the checks, then the entries after the home page."""
+    checks, entries = parts
+    task = _task("mutate", None, *checks)
+    return ReleaseDifference("request", specification, run, why, task, _MUTATED, (_HOME, *entries))
+
+
+def _went(run: str, why: str, *entries: dict[str, Any]) -> ReleaseDifference:
+    task = _task("navigate", None, _SHOWN)
+    return ReleaseDifference("last page", "`/cart`", run, why, task, _NAVIGATED, (_HOME, *entries))
+
+
+def _response(**fields: Any) -> dict[str, Any]:
+    return {**msgspec.json.decode(_OK), **fields}
+
+
+def _at(second: int) -> dict[str, str]:
+    return {"startedDateTime": f"2026-01-01T00:00:0{second}Z"}
+
+
+_DOCUMENT = {"sec-fetch-dest": "document", "sec-fetch-user": "?1", "sec-fetch-mode": "navigate"}
+
+_POST = _called("/post", "POST", form="a=x")
+
+_OBJECT_HEADERS = {**_POST, "request": {**_POST["request"], "headers": {"accept": "*/*"}}}
+
+_NO_ADDRESS = {"request": {"method": "POST"}, "response": {"status": 200}}
+
+_POST_Y = _called("/post", "POST", form="a=y")
+
+_HEADER = {"expected": {"url": "__SHOPPING__/r", "headers": {"Cookie": "^(?!.*fast=1).*$"}}}
+
+_NEVER = {"should_not_exist": True, **_FORM}
+
+_LINK = {
+    "expected": {**_FORM["expected"], "post_data": {"a": "[tea](__SHOPPING__/tea)"}},
+    "post_data_schema": {"properties": {"a": {"type": "string", "format": "markdown"}}},
+}
+
+_TEXT = {"mimeType": "application/json", "text": '{"n": "Tea"}'}
+
+_REPLY = {"expected": {"url": "__SHOPPING__/n", "response_content": {"n": "tea"}}}
+
+_HOLE = {"expected": {**_FORM["expected"], "post_data": {"f": "{{id}}"}}}
+
+_ROUTE = {"expected": {"url": "^.*/route/v1/.*/1,2;3,4$"}}
+
+_BY_SCRIPT = {"accept": "*/*", "sec-fetch-dest": "empty"}
+
+EXAMPLES = (
+    _said("JSON behind a byte-order mark", "The release does not remove the mark.", "\ufeff" + _OK),
+    _said("JSON after a sentence", "The release reads all of the text as JSON.", f"It is: {_OK}"),
+    _said(
+        "two fences, the last right",
+        "The release reads the first fence.",
+        f"```\n{{}}\n```\nor\n```json\n{_OK}\n```",
+    ),
+    _said(
+        "the paper's field names",
+        "The release knows its own names alone.",
+        {"action": "retrieve", "status": "SUCCESS", "results": ["tea"]},
+    ),
+    _said(
+        "status `^.*$`", "An agent's status is a pattern in the release.", _response(status="^.*$")
+    ),
+    _said(
+        "status `SUCCESS.`",
+        "Punctuation at the edge of a status does not count in the release.",
+        _response(status="SUCCESS."),
+    ),
+    ReleaseDifference(
+        "response",
+        "`ab` or `a`, and `a`",
+        "`a`, `ab`",
+        "The release takes the first item that fits and leaves the other without a partner.",
+        _task("retrieve", [["ab", "a"], "a"]),
+        _response(retrieved_data=["a", "ab"]),
+        (_HOME,),
+    ),
+    _went("the page, then a frame", "A frame counts as the last page in the release.",
+          _called("/cart"), _called("/ad", headers={"sec-fetch-dest": "iframe"})),
+    _went("the page, by a script's navigation",
+          "The release asks for a user's click once a browser says who asked.",
+          _called("/cart", headers={"sec-fetch-dest": "document", "sec-fetch-user": "?0"})),
+    _went("the page, kept by the browser (304)", "Only status 200 is the page in the release.",
+          _called("/cart", status=304, headers=_DOCUMENT)),
+    _went("the page, sent last and first in the file",
+          "The release reads the order of the file, HAR that of the times.",
+          {**_called("/cart"), **_at(2)}, {**_called("/"), **_at(1)}),
+    ReleaseDifference(
+        "last page", "`/cart` and `/tea`", "each in a tab of its own, after the home page",
+        "The release knows no tabs: the last page of the file counts.",
+        _task("navigate", None, _SHOWN, {"expected": {"url": "__SHOPPING__/tea"}}), _NAVIGATED,
+        tuple({**_called(path), "pageref": tab}
+              for path, tab in (("/", "1"), ("/cart", "1"), ("/", "2"), ("/tea", "2"))),
+    ),
+    ReleaseDifference(
+        "last page", "`/route/v1/…/1,2;3,4`", "the map, then the route that its script asks for",
+        "Only the load of a page counts in the release.", _task("navigate", None, _ROUTE),
+        _NAVIGATED, (_HOME, _called("/route/v1/driving/1,2;3,4", headers=_BY_SCRIPT)),
+    ),
+    _sent("`a=x`, `a=y` to one address", "both, one after the other",
+          "Both checks are about the last request alone in the release.",
+          (_FORM, _OTHER), (_POST, _POST_Y)),
+    _sent("`a=x`", "the headers as an object, not a list",
+          "The release ends with an error.",
+          (_FORM,), (_OBJECT_HEADERS,)),
+    _sent("`a=x`", "an entry without an address, no other",
+          "One of the trace's entries may be the request: nobody can tell.",
+          (_FORM,), (_NO_ADDRESS,)),
+    _sent("`a=x`", "a body of 3 bytes that the trace did not record",
+          "What was sent is not known; the release takes it for nothing.",
+          (_FORM,), (_called("/post", "POST", headers={"content-length": "3"}),)),
+    _sent("`a=x`", "`a=^.*$`", "A form's field is a pattern in the release.",
+          (_FORM,), (_called("/post", "POST", form="a=%5E.*%24"),)),
+    _sent("`a=x`", "`a=0&a=x`, as a checkbox sends it",
+          "The release reads the first value, servers the last.",
+          (_FORM,), (_called("/post", "POST", form="a=0&a=x"),)),
+    _sent("no request with `a=x`", "`a=y`", "The release forbids the address whatever the body.",
+          (_NEVER,), (_POST_Y,)),
+    _sent("a cookie without `fast=1`", "no cookie", "A missing header never matches there.",
+          (_HEADER,), (_called("/r"),)),
+    _sent("a link to the site, in markdown", "the link with the site's address",
+          "The release compares the placeholder with the address.",
+          (_LINK,), (_called("/post", "POST", form=f"a=[tea]({_SHOP}/tea)"),)),
+    _sent("a reply with `tea`", "`Tea`", "Replies are compared byte by byte in the release.",
+          (_REPLY,), (_called("/n", content=_TEXT),)),
+    _sent("`/f/{{id}}`, left unfilled", "`/f/12`", "The release takes it for the text itself.",
+          ({"expected": {"url": "__SHOPPING__/f/{{id}}"}},), (_called("/f/12"),)),
+    _sent("`f={{id}}`, left unfilled", "`f=12`", "The release takes it for the text itself.",
+          (_HOLE,), (_called("/post", "POST", form="f=12"),)),
+)  # fmt: skip
+
+
+def verdicts(example: ReleaseDifference) -> tuple[str, str]:
+    """Return what the release and the sound mode say of an example."""
+    task = msgspec.convert(example.task, Task)
+    trace = trace_of_list(example.entries)
+    release, sound = (
+        VerifiedEvaluator(mode=mode, hosts=_HOSTS).evaluate(task, example.answer, trace).outcome
+        for mode in (Mode.RELEASE, Mode.SOUND)
+    )
+    return release.value, sound.value
+
+
+def table() -> Iterator[str]:
+    """Yield the table's lines, verdicts computed."""
+    yield "| part | specification | run | release-1.2.3 | sound | why |"
+    yield "|---|---|---|---|---|---|"
+    for example in EXAMPLES:
+        cells = (*example[:3], *verdicts(example), example.why)
+        yield f"| {' | '.join(cells)} |"
+
+
+_ONE_SIDED = re.compile(r"\.\*\(\?![^()]*\)\.\*\$?\Z")
+
+_VALUE_NAME = re.compile(r"(?<![A-Za-z0-9_])[A-Z][A-Z0-9]*(?:_[A-Z0-9]+){2,}(?![A-Za-z0-9_])")
+
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+_OF_REPOSITORY = re.compile(r"__GITLAB__/([\w.-]+/[\w.-]+)/(?:-/|notes|toggle_star)")
+
+
+def text_findings(task: Task) -> Iterator[Finding]:
+    """Yield what the texts of a task's network checks show, in the order of the checks."""
+    yield from _other_target(task)
+    for index, check in enumerate(task.network_checks):
+        field = f"eval network {index + 1}"
+        for text in _strings(msgspec.to_builtins(check)):
+            yield from _left_open(task, field, text)
+        yield from _addresses(task, check, field)
+        if check.expected.response_status < 100:
+            yield Finding(
+                task.task_id,
+                "unanswered",
+                field,
+                check.expected.response_status,
+                "no server answers with this status: it stands for a request that failed",
+                "say how a run comes to send it, and what of it counts",
+            )
+
+
+def _left_open(task: Task, field: str, text: str) -> Iterator[Finding]:
+    if HOLE.search(text):
+        yield Finding(
+            task.task_id,
+            "unfilled",
+            field,
+            text,
+            "a place of the template was left unfilled: any value counts here, and the released "
+            "package takes it for the text itself",
+            "write the value, or a pattern",
+        )
+    if is_pattern(text) and _ONE_SIDED.search(text):
+        yield Finding(
+            task.task_id,
+            "one_sided",
+            field,
+            text,
+            "the look-ahead stands behind .* and is always met at the text's end",
+            "put it at the start of the pattern",
+        )
+
+
+def _addresses(task: Task, check: NetworkCheck, field: str) -> Iterator[Finding]:
+    for url in check.expected.urls:
+        if name := _VALUE_NAME.search(url):
+            yield Finding(
+                task.task_id,
+                "unwritten",
+                field,
+                url,
+                f"{name[0]} is the name of a value: no page of the site has this address",
+                "write the value",
+            )
+        if check.should_not_exist or placeholders(url) or not is_pattern(url):
+            continue
+        # Otherwise the changed host of the synthetic run has already told.
+        if "://" in url and not url.startswith("^.*"):
+            yield Finding(
+                task.task_id,
+                "host_unbound",
+                field,
+                url,
+                "the address may be on any host",
+                "begin the pattern with the site's placeholder",
+            )
+
+
+def _other_target(task: Task) -> Iterator[Finding]:
+    """Find checks of repositories none of which the intent's own one is."""
+    values = [str(value) for value in task.instantiation_dict.values()]
+    wanted = [value for value in values if _REPOSITORY.fullmatch(value)]
+    text = msgspec.json.encode(task.eval).decode()
+    checked = dict.fromkeys(_OF_REPOSITORY.findall(text.replace("\\\\", "")))
+    if not checked or any(value.casefold() in text.casefold() for value in wanted):
+        return
+    for value in wanted:
+        yield Finding(
+            task.task_id,
+            "other_target",
+            "instantiation_dict",
+            value,
+            f"the intent is about {value}, and the checks are about {', '.join(checked)}",
+            "write the address of what the intent names",
+        )
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Yield every text in a specification, keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _strings(key)
+            yield from _strings(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _strings(item)
+
+
+CATEGORIES: Severities = {
+    "unreadable": Severity.ERROR,
+    "unsatisfiable": Severity.ERROR,
+    "unwritten": Severity.ERROR,
+    "other_target": Severity.ERROR,
+    "idle": Severity.ERROR,
+    "unsatisfiable_in_release": Severity.WARNING,
+    "vacuous": Severity.WARNING,
+    "open_ended": Severity.WARNING,
+    "host_unbound": Severity.WARNING,
+    "unfilled": Severity.WARNING,
+    "one_sided": Severity.WARNING,
+    "unanswered": Severity.NOTE,
+    "no_evidence": Severity.NOTE,
+}
+
+UNIONS = {"not_bound_to_the_task": ("vacuous", "open_ended", "host_unbound", "idle")}
+
+
+def lint(tasks: Sequence[Task]) -> Iterator[Finding]:
+    """Yield the findings on all tasks, in the order of the tasks."""
+    for task in tasks:
+        if task.flaw:
+            yield unreadable_finding(task.task_id, task.flaw)
+        else:
+            yield from findings(task)
+
+
+def findings(task: Task) -> Iterator[Finding]:
+    """Yield the findings on one task."""
+    sound = synthesise(task)
+    if sound.satisfiable:
+        yield from _survivors(task, sound)
+    else:
+        yield _unsatisfiable(task, "unsatisfiable", sound)
+    release = synthesise(task, Mode.RELEASE)
+    if not release.satisfiable:
+        yield _unsatisfiable(task, "unsatisfiable_in_release", release)
+    yield from text_findings(task)
+    if not task.network_checks and not task.backend_checks:
+        yield _finding(
+            task,
+            "no_evidence",
+            "eval",
+            None,
+            problem="only the answer is checked: a run that never visited the site can pass",
+            mend="add a NetworkEventEvaluator; with --require-activity the run must at least have "
+            "opened a page of the site",
+        )
+
+
+def _finding(
+    task: Task, category: str, field: str, value: Any, *, problem: str, mend: str
+) -> Finding:
+    return Finding(task.task_id, category, field, value, problem, mend)
+
+
+def _unsatisfiable(task: Task, category: str, synthesis: Synthesis) -> Finding:
+    """Return the failing assertion of the best run there is."""
+    whose = "no run" if category == "unsatisfiable" else "no honest run"
+    if category != "unsatisfiable" and (reason := _unseen_by_release(task)):
+        synthesis = msgspec.structs.replace(synthesis, reason=reason)
+    why = "one that has all that is asked for fails" if synthesis.run else "none can be built"
+    return _finding(
+        task,
+        category,
+        "eval",
+        None,
+        problem=f"{whose} passes, for {why}: {synthesis.reason[:500]}",
+        mend="make the checks agree with what one run can do",
+    )
+
+
+def _unseen_by_release(task: Task) -> str:
+    """Tell which page the release never sees, for a script asks for it; "" if it sees all."""
+    for check in task.network_checks:
+        known = declared(check.expected.http_method, check.expected.urls[0])
+        if known is not None and known.scripted and is_final_page(task, check):
+            return f"the release waits for the load of a page, and a script asks. {known.reason}"
+    return ""
+
+
+class _Change(NamedTuple):
+    category: str
+    problem: str
+    mend: str
+
+
+_CHANGES = {
+    "host": _Change(
+        "host_unbound",
+        "the address may be on any host",
+        "begin the pattern with the site's placeholder",
+    ),
+    "path": _Change(
+        "open_ended",
+        "the address may go on with anything",
+        "end the pattern where the address ends",
+    ),
+    "left": _Change(
+        "idle",
+        "opening the start page is enough",
+        "ask for a request that only the task itself brings about",
+    ),
+}
+
+_CHANGES["method"] = _CHANGES["left"]
+
+_ANYTHING = _Change("vacuous", "the field may hold anything", "write the value that must be there")
+
+
+def _survivors(task: Task, synthesis: Synthesis) -> Iterator[Finding]:
+    """Fields whose change the evaluator does not notice; each kind once."""
+    if synthesis.run is None:
+        return
+    evaluator = VerifiedEvaluator(hosts=synthesis.run.hosts)
+    seen = set()
+    for mutant in mutants(task, synthesis.run):
+        verdict = evaluator.evaluate(task, mutant.run.answer, mutant.run.trace)
+        if verdict.outcome is Outcome.FAIL:
+            continue
+        words = mutant.change.split(" ")
+        change = _CHANGES.get(words[2] if len(words) > 2 else "", _ANYTHING)
+        key = (change.category, change.problem, "" if change in _CHANGES.values() else words[-1])
+        value = _linter_specified(task, mutant.change)
+        if change is _ANYTHING and is_pattern(value) and refused(value) is not None:
+            continue
+        if key not in seen:
+            seen.add(key)
+            yield _finding(
+                task,
+                change.category,
+                mutant.change,
+                value,
+                problem=change.problem,
+                mend=change.mend,
+            )
+
+
+def _linter_specified(task: Task, change: str) -> Any:
+    """Return the specification's value that a change was about, where it is easy to find."""
+    key = change.rsplit(" ", maxsplit=1)[-1]
+    for check in task.network_checks:
+        for fields in (check.expected.post_data, check.expected.headers):
+            if fields and key in fields:
+                return fields[key]
+    patterns = [
+        url for check in task.network_checks for url in check.expected.urls if is_pattern(url)
+    ]
+    return patterns[0] if patterns else None
+
+
+# Where agents that look at nothing have not been.
+_SUITE_HOSTS = {
+    name: (f"http://site.invalid:{port}{FOLDERS.get(name, '')}",)
+    for name, port in DEFAULT_PORTS.items()
+}
+
+
+def _idle_trace(task: Task) -> Trace:
+    """Return a browser that was opened on a blank page of another host and never used."""
+    return trace_of_list([_page_load("http://idle.invalid/")], "idle")
+
+
+def _start_trace(task: Task) -> Trace:
+    """Return a browser that loaded the pages that the task starts on, in their order."""
+    pages = []
+    for start in task.start_urls or (placeholder(site) for site in task.sites):
+        name = start.partition("/")[0]
+        address = _SUITE_HOSTS.get(name, (name,))[0]
+        pages.append(_page_load(start.replace(name, address)))
+    return trace_of_list(pages, "start page")
+
+
+def _page_load(url: str) -> dict[str, Any]:
+    headers = [{"name": "accept", "value": "text/html,application/xhtml+xml"}]
+    return {
+        "request": {"method": "GET", "url": url, "headers": headers},
+        "response": {"status": 200},
+    }
+
+
+def suite(row: Dialect) -> Suite:
+    """Return the suite of WebArena Verified's tasks."""
+    return Suite(
+        dialect=row.name,
+        load=partial(load_tasks, keep_flawed=True),
+        lint=lint,
+        categories=CATEGORIES,
+        unions=UNIONS,
+        modes=(Mode.SOUND.value, SOUND_WITH_ACTIVITY, Mode.RELEASE.value),
+        agents=RESPONSE_AGENTS,
+        evaluator=lambda mode: evaluator_of(mode, _SUITE_HOSTS),
+        idle_trace=_idle_trace,
+        start_trace=_start_trace,
+        mutations=mutation_suite,
+    )

@@ -1,1 +1,0 @@
-"""What is wrong with Verified's specifications: lint, synthesis, mutants."""

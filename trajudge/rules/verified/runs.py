@@ -1,0 +1,1136 @@
+"""Recorded runs on disk, judged in worker processes, and what is kept and shown of it."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import sys
+import tarfile
+import tempfile
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from lzma import LZMAError
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from pathlib import Path, PurePosixPath
+from statistics import fmean, median
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from trajudge.rules.har import Kept, read_raw, trimmed, write_har
+from trajudge.rules.output import first, show, write_json
+from trajudge.rules.reading import MAX_BYTES, decode, read_bytes
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Assertion, Outcome, Verdict, conjunction, unknown
+from trajudge.rules.verified.answers import MAX_ANSWER, Oversized
+from trajudge.rules.verified.dataset import (
+    AnswerCheck,
+    Check,
+    NetworkCheck,
+    Task,
+    TaskId,
+    load_tasks,
+)
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import Hosts, Trace, load_hosts, load_trace
+from trajudge.rules.verified.state import STATE_FILE, State, run_states
+from trajudge.trajectories.loaders.browsergym import holds_experiment, load, run_folders
+from trajudge.trajectories.model import Trajectory, Unreadable
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile, make_folder, open_regular
+from trajudge.util.tables import Table, first_screen
+from trajudge.util.terminal import one_line
+
+ANSWER_FILE = "agent_response.json"
+
+CONFIG_FILE = "run_config.json"
+
+"""Where the sites were in this run, as the released package reads it."""
+
+_HEAD = 10_000
+
+TRACE_FILES = (
+    *("network.har", "network.har.zip", "network.zip", "network.har.gz"),
+    *("trace.zip", "trace.network", "network.json"),
+)
+
+
+class RunFiles(NamedTuple):
+    """The files of one run; None where there is none."""
+
+    task_id: TaskId
+    answer: Path | None
+    trace: Path | None
+    state: Path | None
+    config: Path | None = None
+
+
+def run_files(folder: Path, task_id: TaskId) -> RunFiles:
+    """Return the files of a task's run, by their names. Nothing is read.
+
+    Raises UserError for one that is no file or leads out of the folder: it is neither an answer
+    nor the lack of one.
+    """
+    return folder_files(DataFolder(folder), folder / str(task_id), task_id)
+
+
+def folder_files(data: DataFolder, own: Path, task_id: TaskId) -> RunFiles:
+    """Return the files of a run in its own folder, as ``run_files`` does. Raises UserError."""
+    traces = (_present(data, own / name, or_folder=True) for name in TRACE_FILES)
+    return RunFiles(
+        task_id,
+        _present(data, own / ANSWER_FILE),
+        next((path for path in traces if path is not None), None),
+        _present(data, own / STATE_FILE),
+        _present(data, own / CONFIG_FILE),
+    )
+
+
+def _present(data: DataFolder, path: Path, *, or_folder: bool = False) -> Path | None:
+    if not path.exists():
+        return None
+    if not data.holds(path):
+        raise UserError(f"{path}: leads out of {data.path}: put the file itself there")
+    if not (path.is_file() or (or_folder and path.is_dir())):
+        raise UserError(f"{path}: is not a file: put the run's own file there")
+    return path
+
+
+def found_runs(folder: Path, tasks: Mapping[str, Task]) -> list[str]:
+    """Return the ids of the tasks that the folder holds runs of, in the order of the tasks.
+
+    Raises UserError for a folder that is absent, holds no run, or holds a run of no known task.
+    """
+    if not folder.is_dir():
+        raise UserError(f"{folder}: no such folder: name the one that holds a folder for each task")
+    names = {path.name for path in folder.iterdir() if path.is_dir() and _is_run(path)}
+    if not names:
+        raise UserError(
+            f"{folder}: holds no run: a run is a folder TASK_ID with {ANSWER_FILE} and network.har"
+        )
+    strays = sorted(names - tasks.keys(), key=_natural)
+    if strays:
+        raise UserError(
+            f"{folder / strays[0]}: the tasks know no task_id {strays[0]!r} "
+            f"({len(strays)} such folders): name their task file by --tasks, or move them away"
+        )
+    return [task_id for task_id in tasks if task_id in names]
+
+
+def _is_run(path: Path) -> bool:
+    return any((path / name).exists() for name in (ANSWER_FILE, *TRACE_FILES))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    return [(int(part or 0) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def read_answer(path: Path | None) -> bytes | Oversized | None:
+    """Return what the agent answered; of a file that is far too large only its beginning.
+
+    Raises UserError for a file that cannot be read.
+    """
+    if path is None:
+        return None
+    try:
+        with open_regular(path) as file:
+            data = file.read(MAX_ANSWER + 1)
+            size = os.fstat(file.fileno()).st_size
+    except UnsafeFile as error:
+        raise UserError(f"{path}: {error}: name a readable file") from error
+    except OSError as error:
+        raise UserError(f"{path}: {error.strerror}: name a readable file") from error
+    if len(data) > MAX_ANSWER:
+        return Oversized(max(size, len(data)), data[:_HEAD])
+    return data
+
+
+def read_trace(path: Path | None) -> Trace | None:
+    """Return the trace, None if there is no file. Raises UserError."""
+    return None if path is None else load_trace(path)
+
+
+def load_steps(path: Path) -> dict[str, float]:
+    """Return steps of each run: a JSON object of task id to number. Raises UserError."""
+    steps: dict[str, float] = decode(read_bytes(path), dict[str, float], path)
+    return steps
+
+
+_ODD = re.compile(r"[^\w.-]")
+
+MULTI_SITE = "multi-site"
+
+TAU = 0.5
+
+"""The least exploration ratio of an adequate claim (paper, section 3.2 and Figure 2)."""
+
+
+class JudgedTask(Protocol):
+    """What a result says of its task, Verified's or an original one."""
+
+    @property
+    def task_id(self) -> TaskId: ...
+    @property
+    def template(self) -> str: ...
+    @property
+    def sites(self) -> tuple[str, ...]: ...
+    @property
+    def achievable(self) -> bool: ...
+
+
+class TaskResult(Struct, frozen=True, kw_only=True):
+    """The verdict on one run, with every comparison.
+
+    ``notes`` are what was taken for granted. ``failure_modes`` are the names of what did not hold,
+    without positions; ``parse_failure`` is the class of an unreadable response. ``steps`` are the
+    run's; ``run`` tells it from others of its task. ``exploration`` is R = steps over the site's
+    median of successes at tasks that can be done, for tasks that cannot be done. ``partial_score``
+    is that of a dialect which gives one for a part (WebChoreArena).
+    """
+
+    task_id: TaskId
+    template: str
+    sites: tuple[str, ...]
+    outcome: Outcome
+    reasons: tuple[str, ...] = ()
+    failure_modes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    parse_failure: str | None = None
+    achievable: bool = True
+    steps: float | None = None
+    exploration: float | None = None
+    seconds: float = 0.0
+    assertions: tuple[Assertion, ...] = ()
+    run: str = ""
+    partial_score: float | None = None
+
+    @property
+    def file_name(self) -> str:
+        """Its own among the results: that of the task, and of the run where a task has several."""
+        return f"{self.task_id}-{_ODD.sub('_', self.run)}" if self.run else str(self.task_id)
+
+    @property
+    def site(self) -> str:
+        """The sites of a task that has several, joined."""
+        return "-".join(sorted(self.sites))
+
+    @property
+    def stratum(self) -> str:
+        """What summaries by site count the run to: its site, or the tasks of several (paper,
+        Table 4)."""
+        return self.sites[0] if len(self.sites) == 1 else MULTI_SITE
+
+    @property
+    def judged(self) -> bool:
+        """Whether anything was compared: not where a file could not be read, nor over time."""
+        return bool(self.assertions)
+
+    @property
+    def score(self) -> float:
+        """1 for a pass; a fail and what is unknown score nothing."""
+        return float(self.outcome is Outcome.PASS)
+
+
+def result_of(
+    task: JudgedTask, verdict: Verdict, steps: float | None, seconds: float
+) -> TaskResult:
+    """Return the result of one run."""
+    broken = [item for item in verdict.assertions if item.outcome is verdict.outcome]
+    failed = broken if verdict.outcome is not Outcome.PASS else []
+    modes = dict.fromkeys(_mode(item.name) for item in failed)
+    unread = [item.name for item in failed if item.name.startswith("parse_failure.")]
+    return TaskResult(
+        task_id=task.task_id,
+        template=task.template,
+        sites=task.sites,
+        outcome=verdict.outcome,
+        reasons=verdict.reasons,
+        notes=verdict.notes,
+        failure_modes=tuple(modes) or (("not judged",) if verdict.reasons else ()),
+        parse_failure=unread[0].partition(".")[2] if unread else None,
+        achievable=task.achievable,
+        steps=steps,
+        seconds=round(seconds, 6),
+        assertions=verdict.assertions,
+        partial_score=verdict.score,
+    )
+
+
+def _mode(name: str) -> str:
+    """``network.2.post_data.title`` → ``network.post_data``."""
+    parts = [part for part in name.partition("[")[0].split(".") if not part.isdigit()]
+    return ".".join(parts[:2])
+
+
+def explored(results: Sequence[TaskResult]) -> list[TaskResult]:
+    """Return the results with R where a run claims, rightly or not, that its task cannot be done.
+
+    The median is that of the site's successes among these very runs (paper, section 3.2); without
+    one there is no R.
+    """
+    medians = site_medians(results)
+    return [
+        result
+        if result.achievable or result.steps is None or not medians.get(result.site)
+        else msgspec.structs.replace(result, exploration=result.steps / medians[result.site])
+        for result in results
+    ]
+
+
+def site_medians(results: Iterable[TaskResult]) -> Mapping[str, float]:
+    """Median steps of the successes at tasks that can be done, by site."""
+    steps: dict[str, list[float]] = {}
+    for result in results:
+        if result.achievable and result.outcome is Outcome.PASS and result.steps is not None:
+            steps.setdefault(result.site, []).append(result.steps)
+    return {site: median(values) for site, values in steps.items()}
+
+
+def premature(result: TaskResult, tau: float = TAU) -> bool:
+    """Tell whether the run gave up on too little: R < τ."""
+    return result.exploration is not None and result.exploration < tau
+
+
+SECONDS = 60.0
+
+PATIENCE = 10
+
+_RESULT = msgspec.msgpack.Decoder(TaskResult)
+
+
+class Batch(Struct, frozen=True, kw_only=True):
+    """What to judge: the runs of ``ids`` below ``folder``. ``seconds`` is the limit of one run,
+    ``states`` what the probes say now, for runs that did not record it."""
+
+    tasks: Mapping[str, Task]
+    folder: Path
+    ids: Sequence[str]
+    evaluator: VerifiedEvaluator
+    steps: Mapping[str, float]
+    states: Mapping[str, State] = {}
+    seconds: float = SECONDS
+
+
+def judged(batch: Batch, task_id: str) -> TaskResult:
+    """Return the result of one run; a file that cannot be read makes it unknown, with the
+    reason."""
+    start = time.perf_counter()
+    task = batch.tasks[task_id]
+    pages = None
+    try:
+        files = run_files(batch.folder, task.task_id)
+        trace = read_trace(files.trace)
+        pages = len(trace.documents) if trace is not None else None
+        states = run_states(files.state, batch.states) if task.backend_checks else None
+        evaluator = located(batch.evaluator, files)
+        verdict = evaluator.evaluate(task, read_answer(files.answer), trace, states)
+    except UserError as error:
+        verdict = Verdict(outcome=Outcome.UNKNOWN, reasons=(str(error),))
+    steps = batch.steps.get(task_id, pages)
+    return result_of(task, verdict, steps, time.perf_counter() - start)
+
+
+def located(evaluator: VerifiedEvaluator, files: RunFiles) -> VerifiedEvaluator:
+    """Return the evaluator with the addresses that the run itself says, where nobody gave others:
+    runs of several days may have had their sites in several places. Raises UserError."""
+    if files.config is None or evaluator.hosts:
+        return evaluator
+    return replace(evaluator, hosts=load_hosts(files.config))
+
+
+def judge_all(batch: Batch, workers: int, tell: Callable[[int, int], None]) -> list[TaskResult]:
+    """Return the results of all runs, in the order of ``ids``. ``tell`` hears how many are done."""
+    results: dict[str, TaskResult] = {}
+    for task_id, result in _results(batch, max(1, min(workers, len(batch.ids)))):
+        results[task_id] = result
+        tell(len(results), len(batch.ids))
+    return [results[task_id] for task_id in batch.ids]
+
+
+class _Worker:
+    """A process, what it is at, and since when."""
+
+    def __init__(self, batch: Batch) -> None:
+        methods = multiprocessing.get_all_start_methods()
+        context = multiprocessing.get_context("fork" if "fork" in methods else "spawn")
+        self.pipe, theirs = context.Pipe()
+        self.process: BaseProcess = context.Process(  # type: ignore[attr-defined]
+            target=_work, args=(batch, theirs), daemon=True
+        )
+        self.process.start()
+        theirs.close()
+        self.task_id: str | None = None
+        self.since = 0.0
+
+    def give(self, task_id: str) -> None:
+        self.task_id = task_id
+        self.since = time.monotonic()
+        self.pipe.send(task_id)
+
+    def ended_by_limit(self) -> bool:
+        """Tell whether the system ended the process for the processor time that it used."""
+        self.process.join(timeout=1)
+        return self.process.exitcode == -getattr(signal, "SIGPROF", 0)
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+
+
+def _work(batch: Batch, pipe: Connection) -> None:
+    """Run a worker: an id in, a result out, until the pipe closes."""
+    try:
+        while True:
+            task_id = pipe.recv()
+            with _processor_limit(batch.seconds):
+                result = judged(batch, task_id)
+            pipe.send_bytes(msgspec.msgpack.encode(result))
+    except (EOFError, OSError, KeyboardInterrupt):
+        os._exit(0)
+
+
+@contextmanager
+def _processor_limit(seconds: float) -> Iterator[None]:
+    """End this process once the block has used so much of the processor, where systems can."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _results(batch: Batch, count: int) -> Iterator[tuple[str, TaskResult]]:
+    left = list(reversed(batch.ids))
+    workers: list[_Worker] = []
+    try:
+        while left or any(worker.task_id for worker in workers):
+            while left and len(workers) < count:
+                workers.append(_Worker(batch))
+                workers[-1].give(left.pop())
+            yield from _collected(batch, workers, left)
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _collected(
+    batch: Batch, workers: list[_Worker], left: list[str]
+) -> Iterator[tuple[str, TaskResult]]:
+    """Yield what the workers finished since, and what was taken from them; idle ones get more
+    work."""
+    busy = [worker for worker in workers if worker.task_id is not None]
+    now = time.monotonic()
+    patience = min(batch.seconds * PATIENCE - (now - worker.since) for worker in busy)
+    ready = wait([worker.pipe for worker in busy], timeout=max(0.0, patience))
+    for worker in busy:
+        task_id = str(worker.task_id)
+        result = _received(worker) if worker.pipe in ready else None
+        late = time.monotonic() - worker.since > batch.seconds * PATIENCE
+        if result is None and worker.pipe not in ready and not late:
+            continue
+        if result is None:
+            result = _lost(batch, task_id, late=late or worker.ended_by_limit())
+            worker.stop()
+            workers.remove(worker)
+        elif left:
+            worker.give(left.pop())
+        else:
+            worker.task_id = None
+        yield task_id, result
+
+
+def _received(worker: _Worker) -> TaskResult | None:
+    """Return what a worker sent; None if it died instead."""
+    try:
+        return _RESULT.decode(worker.pipe.recv_bytes())
+    except (EOFError, OSError):
+        return None
+
+
+def _lost(batch: Batch, task_id: str, *, late: bool) -> TaskResult:
+    reason = (
+        f"judging took more than the {batch.seconds:g} s that one run may take"
+        if late
+        else "the worker died over this run, most likely for want of memory"
+    )
+    verdict = Verdict(outcome=Outcome.UNKNOWN, reasons=(reason,))
+    return result_of(batch.tasks[task_id], verdict, batch.steps.get(task_id), batch.seconds)
+
+
+# How tasks are named: webarena.108, browsergym/webarena.108, webarena_verified.108.
+_NUMBERED = re.compile(r"(?:.*[^a-z])?webarena(?:[._-]?verified)?[./_-](\d+)", re.IGNORECASE)
+
+
+TaskT = TypeVar("TaskT", bound=JudgedTask)
+
+
+class StudyRun(NamedTuple):
+    """One run. ``name`` tells it from others of its task; ``fault`` says why nothing of it can be
+    judged, "" if something can."""
+
+    task_id: str
+    name: str
+    folder: Path
+    answer: str | None = None
+    url: str | None = None
+    steps: float | None = None
+    fault: str = ""
+
+
+class Study(NamedTuple):
+    """The runs of known tasks, in the order of their tasks' names, and how many others it has."""
+
+    path: Path
+    runs: list[StudyRun]
+    others: int
+
+    def files(self, run: StudyRun) -> RunFiles:
+        """Return what stands beside a run. Raises UserError for a file that leads out."""
+        return folder_files(DataFolder(self.path), run.folder, run.task_id)
+
+
+def is_study(path: Path) -> bool:
+    """Tell whether the folder is an experiment or holds some."""
+    return holds_experiment(path)
+
+
+def number_of(task_id: str, known: Container[str]) -> str | None:
+    """Return the known task that a run's task is: the very one, or a WebArena task by its number.
+
+    Another benchmark's numbers (``visualwebarena.108``) are none of WebArena's.
+    """
+    numbered = _NUMBERED.fullmatch(task_id)
+    ids = (task_id, numbered[1] if numbered else "")
+    return next((one for one in ids if one in known), None)
+
+
+def read_study(path: Path, tasks: Container[str]) -> Study:
+    """Read the runs of the tasks, one at a time. Raises UserError if there is none."""
+    folders = run_folders(path)
+    numbers = {key: number_of(key.task_id, tasks) for key in folders}
+    runs = []
+    for read in load(path, lambda key: numbers.get(key) is not None):
+        if read.key is not None:
+            task_id, name = str(numbers[read.key]), f"{read.key.agent}-{read.key.attempt}"
+            runs.append(_run(StudyRun(task_id, name, folders[read.key]), read))
+    others = sum(number is None for number in numbers.values())
+    if not runs:
+        raise UserError(
+            f"{path}: none of its {others} runs is of a task of the file: name another by --tasks"
+        )
+    return Study(path, runs, others)
+
+
+def _run(run: StudyRun, read: Trajectory | Unreadable) -> StudyRun:
+    if isinstance(read, Unreadable):
+        return run._replace(fault=f"{read.source}: {read.reason}")
+    fault = ""
+    if read.answer is None and not (read.terminated or read.truncated):
+        error = read.metadata.get("error")
+        fault = "the run did not end, and its agent had said nothing"
+        fault += f": {str(error)[:300]}" if error else ""
+    steps = float(len(read.steps))
+    return run._replace(answer=read.answer, url=read.final.url, steps=steps, fault=fault)
+
+
+def judge_study(
+    study: Study, tasks: Mapping[str, TaskT], judge: Callable[[TaskT, StudyRun], Verdict]
+) -> list[TaskResult]:
+    """Return a result for each run; one that lacks what the rules read is unknown, with the
+    reason."""
+    results = []
+    for run in study.runs:
+        start, task = time.perf_counter(), tasks[run.task_id]
+        try:
+            verdict = unknown(run.fault) if run.fault else judge(task, run)
+        except UserError as error:
+            verdict = unknown(str(error))
+        result = result_of(task, verdict, run.steps, time.perf_counter() - start)
+        results.append(msgspec.structs.replace(result, run=run.name))
+    return results
+
+
+def verified_judge(
+    study: Study, evaluator: VerifiedEvaluator
+) -> Callable[[Task, StudyRun], Verdict]:
+    """Return what judges a run by Verified's rules: its last message, or the response in its
+    folder, and the trace there. The release, which needs a trace, decides nothing without one."""
+
+    def judge(task: Task, run: StudyRun) -> Verdict:
+        files = study.files(run)
+        trace = read_trace(files.trace)
+        if trace is None and evaluator.mode is Mode.RELEASE:
+            return unknown("the study holds no network trace of the run")
+        answer = read_answer(files.answer) if files.answer else run.answer
+        states = run_states(files.state, {}) if task.backend_checks else None
+        return located(evaluator, files).evaluate(task, answer, trace, states)
+
+    return judge
+
+
+MAX_UNPACKED = 4 * 2**30
+
+MAX_FILES = 100_000
+
+_PART = re.compile(r"(?!\.+\Z)[\w.-]{1,200}")
+
+_DAMAGED = (tarfile.TarError, zlib.error, LZMAError, EOFError, OSError, ValueError)
+
+
+@contextmanager
+def opened_runs(path: Path) -> Iterator[Path]:
+    """Yield the folder of the runs: the path itself, or what an archive holds, unpacked for as long
+    as the context lasts.
+
+    Raises UserError for an archive that is damaged, too large, or holds a file twice.
+    """
+    if path.is_dir() or not path.exists():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="trajudge-") as folder:
+        try:
+            with open_regular(path) as file, tarfile.open(fileobj=file, mode="r:*") as archive:
+                _unpack(archive, path, Path(folder))
+        except UnsafeFile as error:
+            raise UserError(f"{path}: {error}: name a file that is read") from error
+        except _DAMAGED as error:
+            raise UserError(
+                f"{path}: no folder of runs and no whole .tar.gz of one ({error}): "
+                "name one, or pack it again"
+            ) from error
+        yield Path(folder)
+
+
+def _unpack(archive: tarfile.TarFile, path: Path, folder: Path) -> None:
+    """Write the regular files of runs, by the last two parts of their names; no link is followed,
+    nothing else is made. Raises UserError."""
+    left = MAX_UNPACKED
+    for count, member in enumerate(archive):
+        left -= max(member.size, 0)
+        if left < 0 or member.size > MAX_BYTES or count >= MAX_FILES:
+            most = f"{MAX_UNPACKED / 2**30:g} GiB, {MAX_BYTES / 2**20:g} MiB a file, {MAX_FILES:,}"
+            raise UserError(
+                f"{path}: unpacks to more than {most} files: unpack it and name the folder"
+            )
+        parts = PurePosixPath(member.name).parts[-2:]
+        if not member.isfile() or len(parts) < 2 or not all(map(_PART.fullmatch, parts)):
+            continue
+        target = folder.joinpath(*parts)
+        if target.exists():
+            raise UserError(f"{path}: holds {'/'.join(parts)} twice: keep one run of each task")
+        target.parent.mkdir(exist_ok=True)
+        packed = archive.extractfile(member)
+        if packed is not None:
+            with packed, target.open("xb") as unpacked:
+                shutil.copyfileobj(packed, unpacked, 2**20)
+
+
+@dataclass
+class TrimReport:
+    """How much smaller the traces of ``runs`` became; ``failures`` say which could not be read."""
+
+    runs: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    entries_before: int = 0
+    entries_after: int = 0
+    failures: list[str] = field(default_factory=list)
+
+
+def kept_for(task: Task) -> Kept:
+    """Return what the task's checks ask of a trace beyond its requests."""
+    expected = [check.expected for check in task.network_checks]
+    return Kept(
+        contents=any(one.response_content for one in expected),
+        cookies=any(one.response_cookies for one in expected),
+        headers=frozenset(name.lower() for one in expected for name in one.headers or {}),
+    )
+
+
+def trim_runs(tasks: Path, runs: Path, out: Path, only: Sequence[str], hosts: Hosts) -> TrimReport:
+    """Write each run into ``out`` with a trace that is trimmed for its task.
+
+    A trace that cannot be read stops no other. Raises UserError for tasks or runs that are not
+    there, and for ``out`` inside of ``runs``.
+    """
+    known = {str(task.task_id): task for task in load_tasks(tasks)}
+    if out.resolve().is_relative_to(runs.resolve()):
+        raise UserError(f"--out {out}: lies in --runs: name a folder outside of it")
+    report = TrimReport()
+    with opened_runs(runs) as folder:
+        found = found_runs(folder, known)
+        for task_id in only:
+            if task_id not in found:
+                raise UserError(f"{runs}: holds no run of task {task_id}: name another by --task")
+        for task_id in only or found:
+            try:
+                _trim(known[task_id], folder, out / task_id, hosts, report)
+            except UserError as error:
+                report.failures.append(str(error).replace(str(folder), str(runs)))
+    return report
+
+
+def _trim(task: Task, runs: Path, out: Path, hosts: Hosts, report: TrimReport) -> None:
+    """Write one run. Raises UserError."""
+    files = run_files(runs, task.task_id)
+    report.runs += 1
+    for file in (files.answer, files.state):
+        if file is not None:
+            make_folder(out, "--out")
+            (out / file.name).write_bytes(read_bytes(file))
+    if files.trace is None:
+        return
+    recording = read_raw(files.trace)
+    document = trimmed(recording, kept_for(task))
+    target = out / "network.har"
+    write_har(target, document)
+    _prove(task, files, target, hosts)
+    report.bytes_before += _size(files.trace)
+    report.bytes_after += _size(target)
+    report.entries_before += len(recording.entries)
+    report.entries_after += len(document["log"]["entries"])
+
+
+def _size(trace: Path) -> int:
+    files = trace.rglob("*") if trace.is_dir() else [trace]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _prove(task: Task, files: RunFiles, target: Path, hosts: Hosts) -> None:
+    """Raise UserError, and write nothing, should the smaller trace be evaluated otherwise."""
+    answer = read_answer(files.answer)
+    evaluator = VerifiedEvaluator(Mode.SOUND, hosts)
+    whole, small = (
+        evaluator.evaluate(task, answer, load_trace(path))
+        for path in (files.trace or target, target)
+    )
+    if whole != small:
+        target.unlink()
+        raise UserError(
+            f"{files.trace}: the trimmed trace would be {small.outcome} instead of "
+            f"{whole.outcome}: keep the whole one, and report this"
+        )
+
+
+class Macro(Struct, frozen=True, kw_only=True):
+    """Success of ``runs`` runs: their share, with Wilson's 95 % limits that take templates as
+    clusters (None for fewer than two), and the mean over templates with its 95 % t-interval.
+
+    A template is what one site has of it (paper, section 4.4 and appendix H: its 191 templates are
+    the pairs of the 190 ids and the sites); ``half_width`` is None for fewer than two, and
+    may reach beyond 0 and 1.
+    """
+
+    runs: int
+    passed: int
+    unknown: int
+    templates: int
+    success: float | None
+    success_low: float | None
+    success_high: float | None
+    template_macro: float | None
+    half_width: float | None
+
+
+class SiteMacro(Struct, frozen=True, kw_only=True):
+    """The mean of the sites' template-macros, each site once, with its 95 % t-interval over sites
+    (paper, appendix H.3). The tasks of several sites count as one more site."""
+
+    sites: int
+    mean: float | None
+    half_width: float | None
+
+
+class PartialScores(Struct, frozen=True, kw_only=True):
+    """The mean of the scores that a dialect gives for a part (WebChoreArena), over the runs that
+    have one: what is unknown leaves a run without."""
+
+    runs: int
+    mean: float | None
+
+
+class Summary(Struct, frozen=True, kw_only=True):
+    """A batch under one mode. ``missing`` are tasks without a run, which count in no rate;
+    ``notes`` are what was taken for granted, by how many runs;
+    ``not_judged`` are runs whose files could not be read or that took too long.
+
+    ``unachievable`` counts tasks that cannot be done; ``premature`` of them were passed with an
+    exploration ratio below τ.
+    """
+
+    mode: str
+    overall: Macro
+    site_macro: SiteMacro
+    sites: Mapping[str, Macro]
+    failure_modes: Mapping[str, int]
+    parse_failures: Mapping[str, int]
+    parse_failure_rate: float | None
+    unachievable: int
+    premature: tuple[str, ...]
+    notes: Mapping[str, int]
+    missing: int
+    partial: PartialScores
+    not_judged: tuple[str, ...]
+    seconds: float
+
+
+def summarise(mode: str, results: Sequence[TaskResult], *, missing: int, seconds: float) -> Summary:
+    """Return the numbers of a batch. Modes and sites are in order of name, failures by how
+    often."""
+    strata = sorted({result.stratum for result in results})
+    sites = {site: macro(r for r in results if r.stratum == site) for site in strata}
+    failures = Counter(mode for result in results for mode in result.failure_modes)
+    parse = Counter(result.parse_failure for result in results if result.parse_failure)
+    claims = [result for result in results if not result.achievable]
+    early = [result for result in claims if result.outcome is Outcome.PASS and premature(result)]
+    parts = [result.partial_score for result in results if result.partial_score is not None]
+    return Summary(
+        mode=mode,
+        overall=macro(results),
+        site_macro=_site_macro(sites.values()),
+        sites=sites,
+        failure_modes=_by_count(failures),
+        parse_failures=_by_count(parse),
+        parse_failure_rate=parse.total() / len(results) if results else None,
+        unachievable=len(claims),
+        premature=tuple(str(result.task_id) for result in early),
+        notes=_by_count(Counter(note for result in results for note in result.notes)),
+        missing=missing,
+        partial=PartialScores(runs=len(parts), mean=fmean(parts) if parts else None),
+        not_judged=tuple(str(result.task_id) for result in results if not result.judged),
+        seconds=round(seconds, 3),
+    )
+
+
+def _by_count(counter: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counter.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def macro(results: Iterable[TaskResult]) -> Macro:
+    """Return the rates of some runs; None where there is nothing to divide by."""
+    from trajudge.stats.intervals import clustered_limits  # noqa: PLC0415 - slow to import
+    from trajudge.stats.suites import t_half_width  # noqa: PLC0415
+
+    listed = list(results)
+    templates: dict[tuple[str, str], list[float]] = {}
+    for result in listed:
+        templates.setdefault((result.stratum, result.template), []).append(result.score)
+    means = [fmean(scores) for scores in templates.values()]
+    passed = sum(result.outcome is Outcome.PASS for result in listed)
+    low, high = clustered_limits(
+        [result.outcome is Outcome.PASS for result in listed],
+        [(result.stratum, result.template) for result in listed],
+    )
+    return Macro(
+        runs=len(listed),
+        passed=passed,
+        unknown=sum(result.outcome is Outcome.UNKNOWN for result in listed),
+        templates=len(means),
+        success=passed / len(listed) if listed else None,
+        success_low=low,
+        success_high=high,
+        template_macro=fmean(means) if means else None,
+        half_width=t_half_width(means),
+    )
+
+
+def _site_macro(sites: Iterable[Macro]) -> SiteMacro:
+    from trajudge.stats.suites import t_half_width  # noqa: PLC0415
+
+    means = [site.template_macro for site in sites if site.template_macro is not None]
+    return SiteMacro(
+        sites=len(means),
+        mean=fmean(means) if means else None,
+        half_width=t_half_width(means),
+    )
+
+
+_COLUMNS = (
+    *("site", "runs", "passed", "unknown", "success", "95 %"),
+    *("templates", "template macro", "macro's 95 %"),
+)
+
+_REASONS, _FIRST_REASONS = 10, 3
+
+_REASON = 300
+
+_SPREAD = 1e-9  # half a width below which shares are the same, but for their last digits
+
+_SCREEN = ("site", "runs", "passed", "unknown", "success [95 %]", "template macro [95 %]")
+
+
+def show_evaluation(summary: Summary, results: Sequence[TaskResult]) -> None:
+    """Print the summary of a batch, and why the first runs did not pass."""
+    rows = [("all", summary.overall), *summary.sites.items()]
+    show(f"{summary.mode}: {len(results)} runs", _COLUMNS, [_row(*row) for row in rows])
+    for note in _notes(summary):
+        sys.stdout.write(f"{note}\n")
+    if summary.failure_modes:
+        modes = list(summary.failure_modes.items())[:20]
+        show("what did not hold", ("check", "runs"), modes)
+    if summary.parse_failures:
+        show("unreadable answers", ("class", "runs"), list(summary.parse_failures.items()))
+    sys.stdout.writelines(f"{line}\n" for line in _reasons(results, _REASONS))
+
+
+def evaluation_screen(
+    summary: Summary, results: Sequence[TaskResult], *, rest: str, width: int | None = None
+) -> str:
+    """Lay out the summary in at most 40 lines: the success, each site, what did not hold, why.
+
+    ``rest`` says where everything else stands.
+    """
+    whole = summary.overall
+    finding = f"{summary.mode}: {whole.passed} of {whole.runs} runs passed"
+    if whole.success is not None:
+        finding += f", success {_rate(whole)} ({_unit(_limits_of(whole))})"
+    if whole.unknown:
+        finding += f"; {whole.unknown} unknown, which count as not passed"
+    sites = [("all", whole), *(summary.sites.items() if len(summary.sites) > 1 else ())]
+    failures = [(name, str(runs)) for name, runs in summary.failure_modes.items()]
+    tables = [Table("", _SCREEN, [_short_row(*row) for row in sites], names=1)]
+    if failures:
+        tables.append(Table("", ("what did not hold", "runs"), failures, names=1))
+    told = list(_notes(summary))
+    if summary.not_judged:  # the note that comes last is the one to see first
+        told = [f"warning: {told[-1]}", *told[:-1]]
+    reasons = _reasons(results, _FIRST_REASONS)
+    return first_screen([finding], tables, reasons, told, rest=rest, width=width)
+
+
+def _short_row(site: str, macro: Macro) -> tuple[str, ...]:
+    mean = _share(macro.template_macro, _limits(macro.template_macro, macro.half_width))
+    return (site, *map(str, (macro.runs, macro.passed, macro.unknown)), _rate(macro), mean)
+
+
+def _rate(macro: Macro) -> str:
+    return _share(macro.success, _limits_of(macro))
+
+
+def _limits_of(macro: Macro) -> tuple[float, float] | None:
+    low, high = macro.success_low, macro.success_high
+    return None if low is None or high is None else (low, high)
+
+
+def _unit(limits: tuple[float, float] | None) -> str:
+    return "%" if limits is None else "%, 95 % interval"
+
+
+def _share(share: float | None, limits: tuple[float, float] | None) -> str:
+    if share is None:
+        return ""
+    ends = "" if limits is None else f" [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+    return f"{100 * share:.1f}{ends}"
+
+
+def _limits(mean: float | None, half_width: float | None) -> tuple[float, float] | None:
+    """Return the ends of a t-interval of shares, which lie from 0 to 1; None where the shares show
+    no spread, of which a t-interval would make certainty."""
+    if mean is None or half_width is None or half_width < _SPREAD:
+        return None
+    return max(mean - half_width, 0.0), min(mean + half_width, 1.0)
+
+
+def _notes(summary: Summary) -> Iterator[str]:
+    """Yield what the table does not say, one line each."""
+    if summary.partial.mean is not None:
+        mean, runs = summary.partial.mean, summary.partial.runs
+        yield f"mean score, parts counted: {100 * mean:.1f} % of {runs} runs that have one"
+    macro = summary.site_macro
+    if macro.mean is not None and macro.sites > 1:
+        limits = _limits(macro.mean, macro.half_width)
+        share = _share(macro.mean, limits)
+        yield f"site macro: {share} over {macro.sites} sites ({_unit(limits)})"
+    rows = (summary.overall, *summary.sites.values())
+    if any(_limits(row.template_macro, row.half_width) is None for row in rows if row.runs):
+        yield (
+            "an interval is blank where there is one template, or where the means of all are the "
+            "same: it does not show the spread over templates"
+        )
+    if summary.missing:
+        yield f"{summary.missing} tasks have no run and count in no rate"
+    if summary.premature:
+        yield f"{len(summary.premature)} passes gave up early (R < 0.5)"
+    for note, runs in summary.notes.items():
+        yield f"note, in {runs} runs: {one_line(note)}"
+    if summary.not_judged:
+        yield f"runs that could not be judged: {first(summary.not_judged)}"
+
+
+def _reasons(results: Sequence[TaskResult], most: int) -> list[str]:
+    """Say why the first runs did not pass, those first that the rules could not decide."""
+    order = {Outcome.UNKNOWN: 0, Outcome.FAIL: 1}
+    found = sorted((r for r in results if r.outcome in order), key=lambda r: order[r.outcome])
+    lines = []
+    for result in found[:most]:
+        reason = one_line("; ".join(result.reasons))
+        cut = reason if len(reason) <= _REASON else f"{reason[: _REASON - 1]}…"
+        named = f"{result.task_id} ({one_line(result.run)})" if result.run else result.task_id
+        lines.append(f"task {named}: {result.outcome}: {cut}")
+    if len(found) > most:
+        lines.append(f"and {len(found) - most} more that did not pass: see tasks/")
+    return lines
+
+
+def _row(site: str, macro: Macro) -> tuple[object, ...]:
+    shares = (macro.success, macro.template_macro)
+    success, mean = ("" if share is None else f"{share:.1%}" for share in shares)
+    spread = _limits(macro.template_macro, macro.half_width)
+    counts = (site, macro.runs, macro.passed, macro.unknown)
+    return (*counts, success, _range(_limits_of(macro)), macro.templates, mean, _range(spread))
+
+
+def _range(limits: tuple[float, float] | None) -> str:
+    return "" if limits is None else f"{limits[0]:.1%} to {limits[1]:.1%}"
+
+
+RESULT_FILE, RESULTS_FILE = "eval_result.json", "eval_results.json"
+
+_STATUS = {Outcome.PASS: "success", Outcome.FAIL: "failure", Outcome.UNKNOWN: "error"}
+
+_NO_TEMPLATE = -1
+
+
+class Origin(NamedTuple):
+    """What gave the results: the evaluator in words, and the SHA-256 of the task file."""
+
+    evaluator: str
+    tasks_digest: str
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """As the package names them."""
+        return {
+            "webarena_verified_version": self.evaluator,
+            "webarena_verified_evaluator_checksum": f"none: {self.evaluator}",
+            "webarena_verified_data_checksum": self.tasks_digest,
+        }
+
+
+def write_package_results(
+    out: Path, tasks: Mapping[str, Task], results: Iterable[TaskResult], mode: str, file: Path
+) -> int:
+    """Write the results of tasks with whole numbers as ids, which the package's are; return how
+    many there are. Raises UserError."""
+    digest = hashlib.sha256(read_bytes(file)).hexdigest()
+    origin = Origin(f"trajudge, {mode} rules", digest)
+    written = []
+    for result in results:
+        if isinstance(result.task_id, int):
+            record = package_result(tasks[str(result.task_id)], result, origin)
+            write_json(out / str(result.task_id) / RESULT_FILE, record)
+            written.append(record)
+    if written:
+        now = datetime.now(UTC).isoformat()
+        summary = {"timestamp": now, **origin.fields, "summary": package_summary(written)}
+        write_json(out / RESULTS_FILE, summary)
+    return len(written)
+
+
+def package_result(task: Task, result: TaskResult, origin: Origin) -> dict[str, Any]:
+    """Return one result as the package writes it, one entry for each of the task's checks."""
+    template = task.intent_template_id
+    networks = iter(range(1, len(task.eval) + 1))
+    states = iter(range(1, len(task.eval) + 1))
+    checks = []
+    for check in task.eval:
+        starts = _starts(check, networks, states)
+        own = [one for one in result.assertions if f"{one.name}.".startswith(starts)]
+        if own:  # of a run that ended with an error, the others were not compared
+            checks.append(_checked(check, own))
+    unknown = result.outcome is Outcome.UNKNOWN
+    return {
+        "task_id": task.task_id,
+        "intent_template_id": template if isinstance(template, int) else _NO_TEMPLATE,
+        "sites": task.sites,
+        "task_revision": task.revision,
+        "status": _status(result.outcome, result.assertions),
+        "score": result.score,
+        "evaluators_results": checks,
+        **({"error_msg": "; ".join(result.reasons)} if unknown else {}),
+        **origin.fields,
+    }
+
+
+def _starts(check: Check, networks: Iterator[int], states: Iterator[int]) -> tuple[str, ...]:
+    """Return how the names of a check's assertions begin; what belongs to none, such as the
+    activity that was asked for, stands with the answer."""
+    if isinstance(check, AnswerCheck):
+        return ("answer.", "parse_failure.", "error.", "activity.")
+    if isinstance(check, NetworkCheck):
+        return (f"network.{next(networks)}.",)
+    return (f"backend.{next(states)}.",)
+
+
+def _status(outcome: Outcome, assertions: Sequence[Assertion]) -> str:
+    is_error = any(one.name.partition(".")[0] == "error" for one in assertions)
+    return "error" if is_error and outcome is not Outcome.PASS else _STATUS[outcome]
+
+
+def _checked(check: Check, own: Sequence[Assertion]) -> dict[str, Any]:
+    """Return one evaluator's result; of its comparisons only those that do not hold are listed."""
+    outcome = conjunction(one.outcome for one in own)
+    missed = [one for one in own if one.outcome is not Outcome.PASS]
+    unsure = "; ".join(one.reason for one in own if one.outcome is Outcome.UNKNOWN)
+    status = _status(outcome, own)
+    return {
+        "evaluator_name": type(check).__struct_config__.tag,
+        "status": status,
+        "score": float(outcome is Outcome.PASS),
+        "actual": {one.name: one.found for one in own} or None,
+        "actual_normalized": {one.name: one.found_normalised for one in own} or None,
+        "expected": {one.name: one.expected for one in own} or None,
+        "assertions": [_missed(one) for one in missed] or None,
+        "error_msg": (unsure or missed[0].reason) if status == "error" else None,
+        "should_not_exist": check.should_not_exist if isinstance(check, NetworkCheck) else None,
+    }
+
+
+def _missed(assertion: Assertion) -> dict[str, Any]:
+    status = _status(assertion.outcome, [assertion])
+    return {
+        "assertion_name": assertion.name,
+        "status": status,
+        "assertion_msgs": [assertion.reason],
+        **({"error_msg": assertion.reason} if status == "error" else {}),
+    }
+
+
+_COUNTED = {"success": "success", "failure": "failed", "error": "error"}
+
+
+def package_summary(results: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the package's summary: counts over all tasks, counts and ids by site or sites."""
+    overall, per_site = _counts(), dict[str, dict[str, Any]]()
+    for result in results:
+        own = per_site.setdefault("-".join(sorted(result["sites"])), {**_counts(), **_ids()})
+        own[f"{_COUNTED[result['status']]}_task_ids"].append(result["task_id"])
+        for counts in (overall, own):
+            counts["total"] += 1
+            counts[f"{result['status']}_count"] += 1
+            counts["failed_or_error_count"] += result["status"] != "success"
+    return {"overall": overall, "per_site": per_site}
+
+
+def _counts() -> dict[str, Any]:
+    names = ("success_count", "failure_count", "error_count", "failed_or_error_count")
+    return dict.fromkeys(("total", *names), 0)
+
+
+def _ids() -> dict[str, list[int]]:
+    return {f"{name}_task_ids": [] for name in _COUNTED.values()}

@@ -1,1 +1,0 @@
-"""Judging many recorded runs, and what is kept of it."""

@@ -1,0 +1,70 @@
+"""Statistics for judges of trajectories: numpy in, numpy out, tasks as clusters.
+
+The names below cover where runs of a task depend on each other: rates and their differences over
+tasks, McNemar's test by task, hierarchical intervals of suites. Each is imported when it is first
+used. The modules hold the rest; every function names its source, randomness comes only from a
+``numpy.random.Generator`` that is passed in, and the digits depend neither on the number of threads
+nor on the block size.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from trajudge.stats.agreement import krippendorff_alpha
+    from trajudge.stats.comparison import TaskRuns, holm, mcnemar_by_task, powered_rate
+    from trajudge.stats.intervals import (
+        cluster_bootstrap,
+        differences_by_cluster,
+        rates_by_cluster,
+    )
+    from trajudge.stats.suites import (
+        hierarchical_bootstrap,
+        interquartile_mean,
+        performance_profile,
+        tree_from_rollouts,
+    )
+
+_HOMES = {
+    "TaskRuns": "comparison",
+    "cluster_bootstrap": "intervals",
+    "differences_by_cluster": "intervals",
+    "hierarchical_bootstrap": "suites",
+    "holm": "comparison",
+    "interquartile_mean": "suites",
+    "krippendorff_alpha": "agreement",
+    "mcnemar_by_task": "comparison",
+    "performance_profile": "suites",
+    "powered_rate": "comparison",
+    "rates_by_cluster": "intervals",
+    "tree_from_rollouts": "suites",
+}
+
+__all__ = [
+    "TaskRuns",
+    "cluster_bootstrap",
+    "differences_by_cluster",
+    "hierarchical_bootstrap",
+    "holm",
+    "interquartile_mean",
+    "krippendorff_alpha",
+    "mcnemar_by_task",
+    "performance_profile",
+    "powered_rate",
+    "rates_by_cluster",
+    "tree_from_rollouts",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'trajudge.stats' has no attribute {name!r}")
+    value = getattr(import_module(f"trajudge.stats.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

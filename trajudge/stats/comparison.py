@@ -1,0 +1,563 @@
+"""Which judges differ: confusion counts, McNemar's test by task, the probability of improvement,
+Holm's correction, success rates from many verdicts and few labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from trajudge.stats.intervals import (
+    PRIOR_CLUSTERS,
+    Bools,
+    Floats,
+    Interval,
+    Ints,
+    Statistic,
+    between_clusters,
+    rates_by_cluster,
+    t_quantile,
+)
+
+Metric = Callable[[Floats, Floats, Floats, Floats], Floats]
+
+
+def confusion_columns(
+    verdicts: ArrayLike, truth: ArrayLike, counted: ArrayLike | None = None, *, blocks: int = 4
+) -> Floats:
+    """0/1 columns (N, blocks * G) to sum over clusters, from N trajectories and G judges.
+
+    ``verdicts`` is bool (N, G); ``truth`` is bool (N,) or (N, G); where ``counted`` (N, G) is
+    False the pair enters no count (a failed judgment under the policy "exclude").
+    """
+    says = _bools(verdicts)
+    right = _bools(truth)
+    right = np.broadcast_to(right[:, None] if right.ndim < says.ndim else right, says.shape)
+    use = np.ones(says.shape, bool) if counted is None else _bools(counted)
+    cells = [says & right, says & ~right, ~says & right, ~says & ~right]
+    return np.concatenate([cell & use for cell in cells[:blocks]], axis=1).astype(float)
+
+
+def precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fp)
+
+
+def recall(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tp / (tp + fn)
+
+
+def f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return 2 * tp / (2 * tp + fp + fn)
+
+
+def accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (tp + tn) / (tp + fp + fn + tn)
+
+
+def negative_predictive_value(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tn / (tn + fn)
+
+
+def true_negative_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return tn / (tn + fp)
+
+
+def cohen_kappa(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    by_chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
+    return 2 * (tp * tn - fp * fn) / by_chance
+
+
+def matthews_correlation(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
+    return np.asarray((tp * tn - fp * fn) / np.sqrt(margins))
+
+
+def false_positive_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return fp / (fp + tn)
+
+
+def false_negative_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return fn / (tp + fn)
+
+
+def balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    return (tp / (tp + fn) + tn / (tn + fp)) / 2
+
+
+def over_accept_share(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
+    """Compute the share of the errors that are wrong acceptances."""
+    return fp / (fp + fn)
+
+
+METRICS: dict[str, Metric] = {
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "accuracy": accuracy,
+    "npv": negative_predictive_value,
+    "tnr": true_negative_rate,
+    "kappa": cohen_kappa,
+    "mcc": matthews_correlation,
+    "balanced_accuracy": balanced_accuracy,
+    "fpr": false_positive_rate,
+    "fnr": false_negative_rate,
+    "over_accept_share": over_accept_share,
+}
+
+WITHOUT_TRUE_NEGATIVES = {"precision", "recall", "f1"}
+
+
+def confusion_statistic(*names: str, blocks: int = 4) -> Statistic:
+    """Totals (..., blocks * G) to metrics (..., len(names) * G), metric by metric as named.
+
+    Raises ValueError where three blocks are too few for a metric.
+    """
+    chosen = [METRICS[name] for name in names]
+    if blocks < 4 and not {*names} <= WITHOUT_TRUE_NEGATIVES:
+        raise ValueError(f"only {sorted(WITHOUT_TRUE_NEGATIVES)} do without true negatives")
+
+    def statistic(totals: Floats) -> Floats:
+        tp, fp, fn, *rest = np.split(totals, blocks, axis=-1)
+        tn = rest[0] if rest else np.full((), np.nan, dtype=totals.dtype)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.concatenate([metric(tp, fp, fn, tn) for metric in chosen], axis=-1)
+
+    return statistic
+
+
+def _bools(values: ArrayLike) -> Bools:
+    """Convert to bools. Raises ValueError unless every value is a bool, 0 or 1."""
+    array = np.asarray(values)
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise ValueError("verdicts and labels must be 0 or 1: settle missing values first")
+    return array.astype(bool)
+
+
+_COUNTED = 4_000  # sums up to which all ways are counted: beyond, a transform takes less time
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """Discordant counts and the exact two-sided p-values, conditional and mid-p."""
+
+    only_first: int
+    only_second: int
+    p_value: float
+    mid_p: float
+
+
+def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
+    """Exact McNemar test from who was right (N,), N independent items (McNemar 1947).
+
+    Without a discordant item both p-values are 1: nothing tells the two apart.
+    """
+    first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
+    b, c = int((first & ~second).sum()), int((second & ~first).sum())
+    if b + c == 0:
+        return McNemar(0, 0, 1.0, 1.0)
+    few = min(b, c)
+    mid = 1.0 if b == c else _at_most(few, b + c) + _at_most(few - 1, b + c)
+    return McNemar(b, c, _sign_test(b, c), mid)
+
+
+def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: TaskRuns) -> float:
+    """Compute the exact two-sided p-value of "both are right as often" from who was right (N,).
+
+    The two judges are swapped in whole tasks, each way as likely (Fisher's randomization of signs,
+    1935), because runs of one task err together: with one run a task it is McNemar's exact test.
+    """
+    gaps = tasks.sums(np.asarray(first_right, np.int64) - np.asarray(second_right, np.int64))
+    sizes, counts = np.unique(np.abs(gaps[gaps != 0]), return_counts=True)
+    if len(sizes) < 2:
+        return _sign_test(int((gaps > 0).sum()), int((gaps < 0).sum()))
+    total = int((sizes * counts).sum())
+    if total > _COUNTED:
+        return _transformed(sizes, counts, abs(int(gaps.sum())), total)
+    chances = np.ones(1)  # of every sum that swapping gives, from the least to the largest
+    for size, count in zip(sizes, counts, strict=True):
+        of_size = np.zeros(2 * size * count + 1)
+        of_size[:: 2 * size] = _coin_tosses(int(count))
+        chances = np.convolve(chances, of_size)
+    sums = np.abs(np.arange(-total, total + 1))
+    return min(1.0, float(chances[sums >= abs(gaps.sum())].sum()))
+
+
+def _transformed(sizes: Ints, counts: Ints, least: int, total: int) -> float:
+    """Return the chance of a sum of at least ``least`` either way, by the inverse Fourier transform
+    of its characteristic function, Π cos(size t) ^ count: exact but for rounding, ``_ROUNDING``."""
+    length = 1 << (2 * total + 1).bit_length()
+    at = 2 * np.pi * np.arange(length // 2 + 1) / length
+    wave = np.ones(len(at))
+    for size, count in zip(sizes, counts, strict=True):
+        wave *= np.cos(size * at) ** count
+    chances = np.fft.irfft(wave, length)[: total + 1]  # of the sums 0 to total, alike below 0
+    tail = 2 * chances[max(least, 1) :].sum() + (chances[0] if least == 0 else 0.0)
+    return float(np.clip(tail, _ROUNDING, 1.0))
+
+
+def _sign_test(above: int, below: int) -> float:
+    """Return the two-sided p-value of as many above as below."""
+    return min(1.0, 2 * _at_most(min(above, below), above + below))
+
+
+def _at_most(heads: int, tosses: int) -> float:
+    """Return the chance of as many heads or fewer."""
+    return float(scipy.special.bdtr(heads, tosses, 0.5)) if heads >= 0 else 0.0
+
+
+def _coin_tosses(n: int) -> Floats:
+    """Return the chances of 0 to n heads (n + 1,)."""
+    logs = scipy.special.gammaln(np.arange(n + 1) + 1.0)
+    return np.asarray(np.exp(logs[-1] - logs - logs[::-1] - n * np.log(2)))
+
+
+@dataclass(frozen=True, eq=False)
+class TaskRuns:
+    """How N runs lie in C tasks: their places task by task (N,), how many ``runs`` a task has (C,),
+    and the ``sizes`` of the strata, in tasks."""
+
+    order: Ints
+    runs: Ints
+    sizes: Ints
+
+    @classmethod
+    def of(cls, cluster: ArrayLike, stratum: ArrayLike | None = None) -> TaskRuns:
+        """``cluster`` (N,) names the task within its ``stratum`` (N,)."""
+        names = np.asarray(cluster)
+        strata = np.zeros(len(names), dtype=int) if stratum is None else np.asarray(stratum)
+        both = [np.unique(part, return_inverse=True)[1] for part in (strata, names)]
+        order = np.lexsort((both[1], both[0]))
+        where, name = (part[order] for part in both)
+        starts = np.flatnonzero(np.r_[True, (np.diff(where) != 0) | (np.diff(name) != 0)])
+        return cls(order, np.diff(np.r_[starts, len(order)]), np.bincount(where[starts]))
+
+    def sums(self, values: Ints) -> Ints:
+        """Sum ``values`` (N,) over each task (C,)."""
+        return np.asarray(np.add.reduceat(values[self.order], np.cumsum(self.runs) - self.runs))
+
+    def wins(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        """Subtract how often a run of ``first`` (N,) is below one of ``second`` (N,) of its task
+        from how often it is above: (C,)."""
+        x, y = np.asarray(first), np.asarray(second)
+        starts = np.cumsum(self.runs) - self.runs
+        if x.dtype == bool and y.dtype == bool:  # the difference of two is its own sign
+            difference = x[self.order].astype(float) - y[self.order]
+            return np.asarray(np.add.reduceat(difference, starts) * self.runs)
+        # A row a task, padded with nan: every run against every other of the same task.
+        place = np.arange(self.runs.max()) < self.runs[:, None]
+        padded = np.full((2, *place.shape), np.nan)
+        padded[0][place], padded[1][place] = x[self.order], y[self.order]
+        against = np.sign(padded[0][:, :, None] - padded[1][:, None, :])
+        return np.asarray(np.nansum(against, axis=(1, 2)))
+
+
+def probability_of_improvement(
+    first: ArrayLike,
+    second: ArrayLike,
+    cluster: ArrayLike,
+    stratum: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> Interval:
+    """P(X > Y), shape (1,): over tasks of equal weight the chance that a run of ``first`` (N,) is
+    above one of ``second`` (N,), a tie counting half (Statistical Precipice, section 6.2; Agarwal
+    et al. 2021). ``cluster`` (N,) names the task within its ``stratum``.
+
+    The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
+    """
+    return improvement(first, second, TaskRuns.of(cluster, stratum), confidence)
+
+
+def improvement(
+    first: ArrayLike, second: ArrayLike, tasks: TaskRuns, confidence: float = 0.95
+) -> Interval:
+    """Compute ``probability_of_improvement`` on runs whose ``tasks`` several pairs share."""
+    wins = (1 + tasks.wins(first, second) / tasks.runs**2) / 2
+    mean = wins.mean(keepdims=True)
+    half = np.sqrt(between_clusters(wins - mean, tasks.sizes)) / len(wins)
+    half = half * t_quantile(confidence, float(len(wins) - len(tasks.sizes)))
+    return Interval(mean, np.maximum(mean - half, 0), np.minimum(mean + half, 1), confidence)
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """Step-down adjusted p-values (Holm 1979), same shape; ``nan`` is no test and stays so."""
+    p = np.asarray(p_values, dtype=float)
+    adjusted = np.full(p.shape, np.nan)
+    tested = np.flatnonzero(~np.isnan(p))
+    order = tested[np.argsort(p[tested], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1)
+    return adjusted
+
+
+_DRAWS = 9_999
+
+# The ways to part four draws into two pairs; the first is that of the times.
+_PARTS = (((0, 1), (2, 3)), ((0, 2), (1, 3)), ((0, 3), (1, 2)))
+
+
+@dataclass(frozen=True)
+class ExchangeTest:
+    """``between``: how often draws of different times differ; ``within``: draws of the same time;
+    ``p_value`` of "the times are exchangeable", one-sided."""
+
+    between: float
+    within: float
+    p_value: float
+
+
+def exchange_test(
+    then: ArrayLike, now: ArrayLike, cluster: ArrayLike, rng: np.random.Generator
+) -> ExchangeTest:
+    """Compare two draws at one time with two at another, ``then`` and ``now`` (N, 2) as 0 or 1, of
+    N items in the tasks that ``cluster`` (N,) numbers from 0.
+
+    If nothing changed, each of the three ways to part the four draws of a task into pairs is as
+    likely as that of the times: a permutation test, exact whatever the noise of each item is, and
+    however the items of one task hang together.
+    """
+    four = np.concatenate([np.asarray(then, float), np.asarray(now, float)], axis=1)
+    if not len(four):
+        return ExchangeTest(float("nan"), float("nan"), 1.0)
+    within = np.stack([_within(four, parts) for parts in _PARTS], axis=1)
+    every = sum(np.abs(four[:, a] - four[:, b]) for a in range(4) for b in range(a))
+    between = (np.asarray(every)[:, None] - 2 * within) / 4
+    numbers = np.asarray(cluster, np.int64)
+    gaps = np.zeros((int(numbers.max()) + 1, 3))
+    np.add.at(gaps, numbers, between - within)
+    # Where all three ways are alike, as where all draws agree, a task decides nothing.
+    gaps = gaps[np.ptp(gaps, axis=1) > 1e-12]
+    picked = rng.integers(3, size=(_DRAWS, len(gaps)), dtype=np.int8)
+    sums = gaps[np.arange(len(gaps)), picked].sum(axis=1)
+    at_least = int((sums >= gaps[:, 0].sum() - 1e-9).sum())
+    return ExchangeTest(
+        float(between[:, 0].mean()), float(within[:, 0].mean()), (1 + at_least) / (1 + _DRAWS)
+    )
+
+
+def _within(four: Floats, parts: tuple[tuple[int, int], tuple[int, int]]) -> Floats:
+    """Return how much the two draws of each part differ (N,), the mean of both parts."""
+    differ = [np.abs(four[:, a] - four[:, b]) for a, b in parts]
+    return np.asarray((differ[0] + differ[1]) / 2)
+
+
+# The least variance is that of a sum over labelled tasks in which the judge is wrong throughout in
+# so many: labels that show no error leave nearly as much of it possible (the exact interval's
+# upper limit), and without it 86 % of the intervals cover where labels are often all alike.
+UNSEEN_TASKS = 2.5
+
+TOO_FEW = "fewer than two labelled tasks: the judge's error cannot be estimated"
+
+ENOUGH_TASKS = 30
+
+"""How many unlabelled tasks tell by themselves how much the judge varies on them."""
+
+BIASED = "the judge's own rate: its error is not in the interval, which may miss the truth"
+
+
+@dataclass(frozen=True, eq=False)
+class PoweredRate:
+    """The corrected rate beside its two rivals, each (1,), and the number of labelled ``tasks``.
+
+    ``power`` in [0, 1] is the weight given to the judge; ``effective_labels`` is how many labels
+    alone would be as precise; ``standard_error`` is that of the corrected rate, ``variance`` its
+    square before ``UNSEEN_TASKS`` bounds it.
+    """
+
+    powered: Interval
+    expert_only: Interval
+    judge_only: Interval
+    tasks: int
+    power: float
+    effective_labels: float
+    standard_error: float
+    variance: float
+
+
+def powered_rate(
+    labels: ArrayLike,
+    labelled_verdicts: ArrayLike,
+    unlabelled_verdicts: ArrayLike,
+    *,
+    labelled_tasks: ArrayLike | None = None,
+    unlabelled_tasks: ArrayLike | None = None,
+    power: float | None = None,
+    confidence: float = 0.95,
+) -> PoweredRate:
+    """Estimate the rate of success over the population that both parts sample.
+
+    ``labels`` and ``labelled_verdicts`` (n,), ``unlabelled_verdicts`` (N,) may be scores in
+    [0, 1]. Tasks default to one per trajectory; label whole tasks, drawn at random. The variance
+    counts ``PRIOR_CLUSTERS`` tasks more on which the judge is wrong throughout, and at least
+    ``UNSEEN_TASKS``: few labels that show no error do not prove that there is none.
+    """
+    y, f, g = (_finite(part) for part in (labels, labelled_verdicts, unlabelled_verdicts))
+    if len(y) != len(f):
+        raise ValueError(f"{len(y)} labels for {len(f)} labelled verdicts")
+    here, there = _codes(labelled_tasks, len(y), unlabelled_tasks, len(g))
+    tasks = len(np.unique(here))
+    judge = _only(np.r_[f, g], np.r_[here, there], confidence, (BIASED,))
+    expert = _only(y, here, confidence, ())
+    if tasks < 2:
+        nothing = np.full(1, np.nan)
+        undefined = Interval(expert.estimate, nothing, nothing, confidence, (TOO_FEW,))
+        return PoweredRate(undefined, undefined, judge, tasks, *[np.nan] * 4)
+    moments = _Moments.of(y, f, g, here, there)
+    chosen = moments.best_power() if power is None else power
+    prior = PRIOR_CLUSTERS / tasks**2
+    variance, unseen = moments.variance(chosen) + prior, _unseen(tasks)
+    error = max(variance, unseen) ** 0.5
+    correction = y.mean() - chosen * f.mean()
+    estimate = np.array([correction + (chosen * g.mean() if len(g) else 0.0)])
+    half = t_quantile(confidence, tasks - 1) * error
+    low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
+    gained = len(y) * max(moments.yy + prior, unseen) / error**2
+    powered = Interval(np.clip(estimate, 0.0, 1.0), low, high, confidence)
+    return PoweredRate(powered, expert, judge, tasks, float(chosen), gained, error, variance)
+
+
+def stratified_rate(
+    strata: Sequence[PoweredRate], shares: ArrayLike, confidence: float = 0.95
+) -> Interval:
+    """Estimate the rate over strata (benchmarks) with known ``shares`` of the population, (1,).
+
+    Every stratum keeps its own power, since judges err differently by benchmark (stratified PPI,
+    Fisch et al. 2024). Errors that no label shows may all lie in the stratum where a task weighs
+    most, but not that many in each. Undefined where any stratum is.
+    """
+    weights = np.asarray(shares, dtype=float)
+    if len(weights) != len(strata) or not np.isclose(weights.sum(), 1):
+        raise ValueError("every stratum needs its share, and the shares must add up to 1")
+    estimate = weights @ np.stack([each.powered.estimate for each in strata])
+    parts = weights**2 * np.array([each.standard_error**2 for each in strata])
+    # Satterthwaite's degrees of freedom, from those of the strata.
+    freedom = np.array([each.tasks - 1.0 for each in strata])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = parts.sum() ** 2 / (parts**2 / freedom).sum()
+    variance = (weights**2 * np.array([each.variance for each in strata])).sum()
+    half = t_quantile(confidence, df) * np.sqrt(max(variance, _unseen_in(strata, weights)))
+    low, high = (np.clip(end, 0.0, 1.0) for end in (estimate - half, estimate + half))
+    notes = tuple(dict.fromkeys(note for each in strata for note in each.powered.notes))
+    return Interval(estimate, low, high, confidence, notes)
+
+
+def gain_over_labels(
+    strata: Sequence[PoweredRate], shares: ArrayLike, labelled: ArrayLike
+) -> float:
+    """Return how many times larger the variance of ``stratified_rate`` is from the ``labelled``
+    (H,) trajectories of the strata alone; ``nan`` where any stratum is undefined."""
+    parts = np.asarray(shares, dtype=float) ** 2
+    parts = parts * np.array([each.standard_error**2 for each in strata])
+    effective = np.array([each.effective_labels for each in strata])
+    if np.isnan(effective).any():
+        return float("nan")
+    return float((parts * effective / np.asarray(labelled)).sum() / parts.sum())
+
+
+def _unseen(tasks: int) -> float:
+    return UNSEEN_TASKS / tasks**2
+
+
+def _unseen_in(strata: Sequence[PoweredRate], weights: Floats) -> float:
+    """Return the least variance over strata; ``nan`` where any is undefined."""
+    least = [_unseen(each.tasks) if each.tasks > 1 else np.nan for each in strata]
+    return float((weights**2 * np.array(least)).max())
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Variances and covariances of the means of labels ``y``, verdicts on them ``f`` and the other
+    verdicts ``g``."""
+
+    yy: float
+    yf: float
+    ff: float
+    gg: float
+    yg: float
+    fg: float
+    unlabelled_tasks: int
+
+    @classmethod
+    def of(cls, y: Floats, f: Floats, g: Floats, here: Ints, there: Ints) -> _Moments:
+        return cls(
+            yy=_covariance(y, here, y, here),
+            yf=_covariance(y, here, f, here),
+            ff=_covariance(f, here, f, here),
+            gg=_of_others(f, g, here, there),
+            yg=_covariance(y, here, g, there),
+            fg=_covariance(f, here, g, there),
+            unlabelled_tasks=len(np.unique(there)),
+        )
+
+    def variance(self, power: float) -> float:
+        """Of the corrected mean ``y - power f + power g``."""
+        slope = self.yg - self.yf
+        square = self.ff + self.gg - 2 * self.fg
+        return max(self.yy + 2 * power * slope + power**2 * square, 0.0)
+
+    def best_power(self) -> float:
+        """Find the weight of least variance, clipped to [0, 1]; 0 where the judge never varies."""
+        square = self.ff + self.gg - 2 * self.fg
+        if self.unlabelled_tasks < 2 or not square > 0:
+            return 0.0
+        return float(np.clip((self.yf - self.yg) / square, 0, 1))
+
+
+def _of_others(f: Floats, g: Floats, here: Ints, there: Ints) -> float:
+    """Variance of the mean of the other verdicts; of few tasks at least what as many of all the
+    verdicts have, as the source takes it: few that happen to agree would get all the weight."""
+    own = _covariance(g, there, g, there)
+    if not len(g) or len(np.unique(there)) >= ENOUGH_TASKS:
+        return own
+    every, tasks = np.r_[f, g], np.r_[here, there]
+    return max(own, _covariance(every, tasks, every, tasks) * len(every) / len(g))
+
+
+def _covariance(x: Floats, x_tasks: Ints, y: Floats, y_tasks: Ints) -> float:
+    """Covariance of two sample means, from sums over the tasks of both; 0 with fewer than two."""
+    if not len(x) or not len(y):
+        return 0.0
+    size = int(max(x_tasks.max(), y_tasks.max())) + 1
+    sums = [
+        np.bincount(tasks, part - part.mean(), size) for part, tasks in ((x, x_tasks), (y, y_tasks))
+    ]
+    m = len(np.intersect1d(x_tasks, y_tasks))
+    return float(m / (m - 1) * (sums[0] @ sums[1]) / len(x) / len(y)) if m > 1 else 0.0
+
+
+def _only(values: Floats, tasks: Ints, confidence: float, notes: tuple[str, ...]) -> Interval:
+    """Estimate the mean from ``values`` alone, with its interval over tasks."""
+    interval = rates_by_cluster(values, np.ones(()), tasks, confidence=confidence).interval
+    return Interval(
+        interval.estimate, interval.low, interval.high, confidence, (*notes, *interval.notes)
+    )
+
+
+def _codes(
+    labelled: ArrayLike | None, n: int, unlabelled: ArrayLike | None, more: int
+) -> tuple[Ints, Ints]:
+    """Give every task a number, the same in both parts; by default each trajectory is a task."""
+    for tasks, size in ((labelled, n), (unlabelled, more)):
+        if tasks is not None and len(np.asarray(tasks)) != size:
+            raise ValueError(f"{len(np.asarray(tasks))} task names for {size} verdicts")
+    if labelled is not None and unlabelled is not None:
+        names = np.concatenate([np.asarray(labelled), np.asarray(unlabelled)])
+        codes = np.unique(names, return_inverse=True)[1].ravel()
+        return codes[:n], codes[n:]
+    here, there = (
+        np.arange(size) if tasks is None else np.unique(tasks, return_inverse=True)[1].ravel()
+        for tasks, size in ((labelled, n), (unlabelled, more))
+    )
+    return here, there + n
+
+
+def _finite(values: ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=float)
+    if not np.isfinite(array).all():
+        raise ValueError("labels and verdicts must be numbers: settle missing values first")
+    return array

@@ -1,0 +1,495 @@
+"""Screenshots on their way into a prompt: headers read without decoding, memory that decoding
+takes, resizing to what a model accepts, and results remembered as long as the file is unchanged.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, wraps
+from hashlib import sha256
+from io import BytesIO
+from math import sqrt
+from pathlib import Path
+from threading import Condition
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+from trajudge.trajectories.model import ImageRef
+from trajudge.util.errors import ImageUnreadable
+from trajudge.util.files import UnsafeFile, open_regular
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class FileState(NamedTuple):
+    """A file and what changes when somebody writes to it or puts another one in its place."""
+
+    path: str
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
+
+
+def remembered(maxsize: int) -> Callable[[F], F]:
+    """Remember what a function of an ImageRef (and of more, by position) returned for ``maxsize``
+    files: called again with a file that has not changed since, it does not read it. What it raises
+    is not remembered."""
+
+    def decorate(function: F) -> F:
+        @lru_cache(maxsize)
+        def of_file(state: FileState, *more: Hashable) -> Any:
+            return function(ImageRef(path=Path(state.path)), *more)
+
+        @wraps(function)
+        def remembering(ref: ImageRef, *more: Hashable) -> Any:
+            state = _state(ref)
+            return function(ref, *more) if state is None else of_file(state, *more)
+
+        return cast(F, remembering)
+
+    return decorate
+
+
+def _state(ref: ImageRef) -> FileState | None:
+    """Look at the file without opening it; None for an image that is no file."""
+    if ref.path is None:
+        return None
+    path = os.fspath(ref.path)
+    try:
+        seen = os.stat(path)  # noqa: PTH116 - many times quicker
+    except (OSError, ValueError):
+        return None
+    return FileState(
+        path, seen.st_dev, seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns
+    )
+
+
+LFS_POINTER = b"version https://git-lfs"
+
+_MAGIC = {
+    b"\x89PNG\r\n\x1a\n": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF87a": "image/gif",
+    b"GIF89a": "image/gif",
+}
+
+# JPEG frame headers (SOF0..SOF15), without DHT (C4), JPG (C8) and DAC (CC).
+_START_OF_FRAME = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+
+_STAND_ALONE = frozenset({0x01, *range(0xD0, 0xD9)})
+
+
+class Header(NamedTuple):
+    """Media type, and width and height in pixels as declared."""
+
+    media_type: str
+    width: int
+    height: int
+
+
+def media_type(start: bytes) -> str | None:
+    """Detect the media type by the magic bytes; ``start`` is at least the first 12 bytes of the
+    file."""
+    for magic, name in _MAGIC.items():
+        if start.startswith(magic):
+            return name
+    if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
+        return "image/webp"
+    return None
+
+
+def not_an_image(start: bytes) -> str | None:
+    """Say why these first bytes are not those of an image; None if they are."""
+    if not start:
+        return "is empty (zero bytes)"
+    if start.startswith(LFS_POINTER):
+        return "is a git-LFS pointer, not the image itself (fetch it with  git lfs pull)"
+    if media_type(start) is None:
+        return "is not a PNG, JPEG, GIF or WebP image"
+    return None
+
+
+def read_header(content: bytes) -> Header:
+    """Read the declared size. Raises ImageUnreadable if the bytes are no image or end too early."""
+    if reason := not_an_image(content[:64]):
+        raise ImageUnreadable(f"image {reason}")
+    name = media_type(content[:12]) or ""
+    size = _SIZES[name](content)
+    if size is None:
+        raise ImageUnreadable(f"image is truncated or damaged: no size in its {name} header")
+    return Header(name, *size)
+
+
+def _png(content: bytes) -> tuple[int, int] | None:
+    if content[12:16] != b"IHDR" or len(content) < 24:
+        return None
+    return int.from_bytes(content[16:20]), int.from_bytes(content[20:24])
+
+
+def _gif(content: bytes) -> tuple[int, int] | None:
+    if len(content) < 10:
+        return None
+    return int.from_bytes(content[6:8], "little"), int.from_bytes(content[8:10], "little")
+
+
+def _jpeg(content: bytes) -> tuple[int, int] | None:
+    """Walk from marker to marker up to the frame header."""
+    at = 2
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
+            return None
+        marker = content[at + 1]
+        if marker == 0xFF or marker in _STAND_ALONE:
+            at += 1 if marker == 0xFF else 2
+        elif marker in _START_OF_FRAME:
+            return int.from_bytes(content[at + 7 : at + 9]), int.from_bytes(
+                content[at + 5 : at + 7]
+            )
+        else:
+            at += 2 + max(2, int.from_bytes(content[at + 2 : at + 4]))
+    return None
+
+
+def _webp(content: bytes) -> tuple[int, int] | None:
+    if len(content) < 30:
+        return None
+    match content[12:16]:
+        case b"VP8X":
+            return 1 + int.from_bytes(content[24:27], "little"), 1 + int.from_bytes(
+                content[27:30], "little"
+            )
+        case b"VP8L":
+            bits = int.from_bytes(content[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+        case b"VP8 ":
+            width, height = (int.from_bytes(content[at : at + 2], "little") for at in (26, 28))
+            return width & 0x3FFF, height & 0x3FFF
+    return None
+
+
+_SIZES = {"image/png": _png, "image/jpeg": _jpeg, "image/gif": _gif, "image/webp": _webp}
+
+MAX_IMAGE_MEMORY = 450 * 2**20
+
+"""Bytes that images under work take together in one process."""
+
+# Pillow keeps these without a further copy; every other mode is converted, into 4 bytes a pixel.
+_KEPT = frozenset({"L", "RGB", "RGBA"})
+
+_PIXEL_BYTES = {"1": 1, "L": 1, "P": 1, "I;16": 2, "I;16B": 2}
+
+# What the libraries hold beside the decoded picture, in bytes a pixel: libwebp's animation decoder
+# two canvases and a frame; libjpeg all coefficients of a progressive file, two bytes a component.
+_WEBP_BYTES = 12
+
+_PROGRESSIVE_BYTES = 2
+
+
+class MemoryLimiter:
+    """Lets work through as long as its bytes together stay within ``limit``; any thread may wait.
+
+    Whoever holds a share must not ask for another one.
+    """
+
+    def __init__(self, limit: int = MAX_IMAGE_MEMORY) -> None:
+        self.limit = limit
+        self._taken = 0
+        self._changed = Condition()
+
+    @contextmanager
+    def hold(self, size: int) -> Iterator[None]:
+        """Wait for ``size`` bytes, and give them back at the end.
+
+        Raises ImageUnreadable if there are never so many.
+        """
+        if size > self.limit:
+            raise ImageUnreadable(
+                f"image takes {size / 2**20:,.0f} MiB to decode, more than the "
+                f"{self.limit / 2**20:,.0f} MiB allowed"
+            )
+        with self._changed:
+            self._changed.wait_for(lambda: self._taken + size <= self.limit)
+            self._taken += size
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._taken -= size
+                self._changed.notify_all()
+
+
+MEMORY_LIMITER = MemoryLimiter()
+
+
+def needed(image: Image, size: tuple[int, int]) -> int:
+    """Compute the bytes to decode an opened, not yet decoded image and to scale it to ``size``, at
+    most.
+
+    Resampling goes by rows first, so what is between has the new width and the old height.
+    """
+    pixels, channels = image.width * image.height, len(image.getbands())
+    total = pixels * _PIXEL_BYTES.get(image.mode, 4)
+    if image.mode not in _KEPT or "transparency" in image.info:
+        total += 4 * pixels
+    if image.format == "WEBP":
+        total += _WEBP_BYTES * pixels
+    if image.info.get("progressive"):
+        total += _PROGRESSIVE_BYTES * channels * pixels
+    if size != image.size:
+        total += 4 * size[0] * (image.height + size[1])
+    return total + 4 * size[0] * size[1]  # the copy that an encoder takes
+
+
+MAX_FILE_BYTES = 64 * 2**20
+
+# A full-page screenshot is 2,000 x 20,000 at most; a bomb declares billions.
+MAX_DECODED_PIXELS = 64_000_000
+
+# The longest side that JPEG knows. Resampling's table grows with it: a side of 60,000,000 pixels
+# would take 3 GB, whatever the other one is.
+MAX_DECODED_SIDE = 65_535
+
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
+
+_JPEG_QUALITIES = (90, 75, 60)
+
+_SHRINK = 0.75
+
+# Steps and changed copies of a run share pictures: a folder of 10,000 is remembered as a whole.
+_REMEMBERED = 2**14
+
+_GREY_REMEMBERED = 2**9  # of 160 x 120 pixels: 10 MB
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedImage:
+    """An image file as it will be sent: ``sha256`` is of ``data``; width and height in pixels."""
+
+    sha256: str
+    media_type: str
+    width: int
+    height: int
+    data: bytes = field(repr=False)
+
+
+def is_image_file(path: Path) -> str | None:
+    """Say why a loader should not refer to this file as a screenshot; None if it may.
+
+    Cheap: looks at the file's type and its first bytes only.
+    """
+    try:
+        with open_regular(path) as file:
+            return not_an_image(file.read(64))
+    except UnsafeFile:
+        return "is not a file"
+    except (OSError, ValueError):
+        return "is missing or cannot be opened"
+
+
+@remembered(_REMEMBERED)
+def check_picture(ref: ImageRef) -> None:
+    """Raise ImageUnreadable (one sentence) unless the image is there and whole."""
+    with _named(ref):
+        _check_whole(*_with_header(ref))
+
+
+def load_picture(
+    ref: ImageRef, *, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    """Load the image that ``ref`` points to, resized and re-encoded only if it does not fit.
+
+    ``max_side`` and ``max_pixels`` in pixels, ``max_bytes`` of the encoded file. Re-encoded as
+    PNG, or as JPEG where PNG is not taken or too large; deterministic for one version of Pillow.
+    Raises ImageUnreadable (one sentence) if the image cannot be used.
+    """
+    with _named(ref):
+        content, header = _with_header(ref)
+        fits = (
+            header.media_type in media_types
+            and max(header.width, header.height) <= max_side
+            and header.width * header.height <= max_pixels
+            and len(content) <= max_bytes
+        )
+        if fits:
+            _check_whole(content, header)
+            return _encoded(content, header.media_type, header.width, header.height)
+        return _fit(content, max_side, max_pixels, max_bytes, media_types)
+
+
+@remembered(_REMEMBERED)
+def picture_size(ref: ImageRef) -> tuple[int, int]:
+    """Return width and height in pixels, decoding none. Raises ImageUnreadable (one sentence)."""
+    with _named(ref):
+        return _opened(_with_header(ref)[0]).size
+
+
+@remembered(_GREY_REMEMBERED)
+def grey_levels(ref: ImageRef, size: tuple[int, int]) -> bytes:
+    """Return the image's levels of grey at ``size``, width and height in pixels; a byte for each
+    pixel, row by row. Raises ImageUnreadable (one sentence)."""
+    with _named(ref):
+        content, _ = _with_header(ref)
+        opened = _opened(content)
+        with MEMORY_LIMITER.hold(len(content) + needed(opened, size)):
+            return _decode(opened).convert("L").resize(size).tobytes()
+
+
+@contextmanager
+def _named(ref: ImageRef) -> Iterator[None]:
+    """Prefix the message of failures inside with the file's name."""
+    name = "inline image" if ref.data is not None else str(ref.path or "")
+    name = name and f"{name}: "
+    try:
+        yield
+    except ImageUnreadable as error:
+        raise ImageUnreadable(f"{name}{error}") from error
+    except MemoryError as error:
+        raise ImageUnreadable(f"{name}image takes more memory than there is") from error
+
+
+def _with_header(ref: ImageRef) -> tuple[bytes, Header]:
+    """Read the file and its header, and check that the declared size may be decoded."""
+    content = _read(ref)
+    header = read_header(content)
+    _check_size(header.width, header.height)
+    return content, header
+
+
+def _check_size(width: int, height: int) -> None:
+    if not width or not height:
+        raise ImageUnreadable("image declares a size of zero")
+    if width * height > MAX_DECODED_PIXELS:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, more than the {MAX_DECODED_PIXELS} that "
+            "are decoded"
+        )
+    if max(width, height) > MAX_DECODED_SIDE:
+        raise ImageUnreadable(
+            f"image declares {width} x {height} pixels, a side longer than the "
+            f"{MAX_DECODED_SIDE} that are decoded"
+        )
+
+
+def _read(ref: ImageRef) -> bytes:
+    if ref.problem is not None:
+        raise ImageUnreadable(ref.problem)
+    if ref.data is not None:
+        content = ref.data
+    else:
+        path = Path(ref.path or "")
+        if reason := is_image_file(path):
+            raise ImageUnreadable(f"image {reason}")
+        try:
+            with open_regular(path) as file:
+                content = file.read(MAX_FILE_BYTES + 1)
+        except OSError as error:
+            raise ImageUnreadable(f"image cannot be read ({error.strerror})") from error
+    if len(content) > MAX_FILE_BYTES:
+        raise ImageUnreadable(f"image is larger than {MAX_FILE_BYTES // 2**20} MiB")
+    return content
+
+
+def _open(content: bytes) -> Image:
+    from PIL import Image  # noqa: PLC0415 - judges that need no pixels never load Pillow
+
+    return Image.open(BytesIO(content), formats=_FORMATS)
+
+
+def _damaged(error: Exception) -> ImageUnreadable:
+    return ImageUnreadable(f"image is truncated or damaged ({type(error).__name__}: {error})")
+
+
+def _check_whole(content: bytes, header: Header) -> None:
+    """Check that the image is complete: a PNG by its checksums; other formats are decoded."""
+    image = _opened(content)
+    if header.media_type != "image/png":
+        with MEMORY_LIMITER.hold(len(content) + needed(image, image.size)):
+            _decode(image)
+        return
+    try:
+        image.verify()
+    except Exception as error:  # Pillow's plugins raise nearly anything on a damaged file
+        raise _damaged(error) from error
+
+
+def _opened(content: bytes) -> Image:
+    """Open the image: its header is read and no pixel decoded."""
+    try:
+        image = _open(content)
+    except Exception as error:  # as above
+        raise _damaged(error) from error
+    _check_size(*image.size)  # what Pillow takes for the size need not be what we do
+    return image
+
+
+def _decode(image: Image) -> Image:
+    try:
+        image.load()
+        mode = "RGBA" if image.has_transparency_data else "RGB"
+        return image if image.mode in {"L", mode} else image.convert(mode)
+    except MemoryError:
+        raise
+    except Exception as error:  # as above
+        raise _damaged(error) from error
+
+
+def _fit(
+    content: bytes, max_side: int, max_pixels: int, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    opened = _opened(content)
+    width, height = opened.size
+    scale = min(1.0, max_side / max(width, height), sqrt(max_pixels / (width * height)))
+    with MEMORY_LIMITER.hold(len(content) + needed(opened, _scaled(opened.size, scale))):
+        return _fitted(_decode(opened), scale, max_bytes, media_types)
+
+
+def _scaled(size: tuple[int, int], scale: float) -> tuple[int, int]:
+    return max(1, int(size[0] * scale)), max(1, int(size[1] * scale))
+
+
+def _fitted(
+    image: Image, scale: float, max_bytes: int, media_types: frozenset[str]
+) -> EncodedImage:
+    from PIL import Image as pillow  # noqa: PLC0415
+
+    while True:
+        size = _scaled(image.size, scale)
+        resized = image if size == image.size else image.resize(size, pillow.Resampling.LANCZOS)
+        for media_type, content in _encodings(resized, media_types):
+            if len(content) <= max_bytes:
+                return _encoded(content, media_type, *size)
+        if size == (1, 1) or not media_types & {"image/png", "image/jpeg"}:
+            raise ImageUnreadable(
+                f"image cannot be made to fit {max_bytes} bytes as {', '.join(sorted(media_types))}"
+            )
+        scale *= _SHRINK
+
+
+def _encodings(image: Image, media_types: frozenset[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield encodings of the same picture in ever fewer bytes."""
+    if "image/png" in media_types:
+        yield "image/png", _save(image, "PNG")
+    if "image/jpeg" in media_types:
+        flat = image.convert("RGB")
+        for quality in _JPEG_QUALITIES:
+            yield "image/jpeg", _save(flat, "JPEG", quality=quality)
+
+
+def _save(image: Image, kind: str, **options: int) -> bytes:
+    # Nothing of the source file's metadata (times, comments, profiles) goes along.
+    image.info.clear()
+    buffer = BytesIO()
+    image.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+def _encoded(content: bytes, media_type: str, width: int, height: int) -> EncodedImage:
+    return EncodedImage(sha256(content).hexdigest(), media_type, width, height, content)

@@ -1,1 +1,0 @@
-"""Screenshots: their headers, their memory, and how they are prepared for a prompt."""

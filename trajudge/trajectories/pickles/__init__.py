@@ -1,1 +1,0 @@
-"""Pickles read as data; nothing that they name is run."""

@@ -1,1 +1,0 @@
-"""This machine: its folders, cache, environments, Chromium, threads, who reaches an address."""

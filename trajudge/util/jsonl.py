@@ -1,0 +1,239 @@
+"""JSON as other programs write it: lines that may be compressed or damaged, NaN and large numbers,
+and lone surrogates that no file can hold.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import mmap
+import re
+import zlib
+from codecs import BOM_UTF8
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+import msgspec
+import orjson
+
+from trajudge.util.errors import UserError
+from trajudge.util.files import DataFolder, UnsafeFile, open_regular, utf8
+
+MAX_LINE_BYTES = 128 * 2**20
+
+# How much of a line that is too long is passed over to find the next one: a sparse file is zeros
+# without an end.
+MAX_SKIPPED_BYTES = 256 * 2**20
+
+# Accessibility trees that repeat from step to step compress 10 to 100 times; a gzip bomb 1,000
+# times, a zstd bomb 10,000 times.
+MAX_EXPANSION = 400
+
+_EXPANSION_FREE_BYTES = 64 * 2**20
+
+_PIECE_BYTES = 2**20
+
+# One zstd block of 4 bytes may hold 128 KiB, so little is fed at a time.
+_ZSTD_PIECE_BYTES = 2048
+
+_ZSTD_MAX_WINDOW = 2**27
+
+
+class Line(NamedTuple):
+    """``number`` counts from 1. ``problem`` says why ``data`` is not the line's content."""
+
+    number: int
+    data: bytes
+    problem: str = ""
+
+
+class _Damaged(Exception):
+    """The compressed stream ends early or is not one."""
+
+
+def read_lines(
+    path: Path, max_line_bytes: int = MAX_LINE_BYTES, folder: DataFolder | None = None
+) -> Iterator[Line]:
+    """Yield the non-empty lines of a file (``.gz`` and ``.zst`` are decompressed), without the mark
+    that other tools put before the first one.
+
+    A line that is too long, and the place where a compressed file is damaged, come as a Line with
+    a problem. Raises UserError for a decompression bomb, UTF-16, or a file that cannot be opened or
+    lies outside of ``folder``.
+    """
+    number, parts, size = 1, list[bytes](), 0
+    try:
+        for piece in _pieces(path, folder):
+            *ended, rest = piece.split(b"\n")
+            for end in ended:
+                parts.append(end)
+                line = b"".join(parts)
+                yield from _line(path, number, line, size + len(end), max_line_bytes)
+                number, parts, size = number + 1, [], 0
+            size += len(rest)
+            # The rest of a line that is too long is counted, not kept.
+            parts = [*parts, rest] if size <= max_line_bytes else []
+            if size > max_line_bytes + MAX_SKIPPED_BYTES:
+                raise _Damaged(f"a line goes on for more than {MAX_SKIPPED_BYTES:,} bytes")
+        yield from _line(path, number, b"".join(parts), size, max_line_bytes)
+    except _Damaged as error:
+        yield Line(number, b"", f"the file is damaged from here on ({error})")
+
+
+def _line(path: Path, number: int, line: bytes, size: int, limit: int) -> Iterator[Line]:
+    if size > limit:
+        yield Line(number, b"", f"the line is longer than {limit} bytes")
+        return
+    content = utf8(line, path) if number == 1 else line
+    if content.strip():
+        yield Line(number, content)
+
+
+def _pieces(path: Path, folder: DataFolder | None) -> Iterator[bytes]:
+    decompress = {".gz": _gzip_pieces, ".zst": _zstd_pieces}.get(path.suffix, _plain_pieces)
+    try:
+        with folder.open(path) if folder else open_regular(path) as file:
+            produced = 0
+            for piece in decompress(file):
+                produced += len(piece)
+                allowed = max(_EXPANSION_FREE_BYTES, MAX_EXPANSION * file.tell())
+                if decompress is not _plain_pieces and produced > allowed:
+                    raise UserError(
+                        f"{path} expands to more than {MAX_EXPANSION} times its size and is "
+                        "refused as a decompression bomb: decompress it yourself if you trust it"
+                    )
+                yield piece
+    except gzip.BadGzipFile as error:
+        raise _Damaged(str(error)) from error
+    except UnsafeFile as error:
+        raise UserError(f"{path.parent}: {error}: name the file itself") from error
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _plain_pieces(file: BinaryIO) -> Iterator[bytes]:
+    return iter(_reader(file, _PIECE_BYTES), b"")
+
+
+def _reader(file: BinaryIO, size: int) -> Callable[[], bytes]:
+    return lambda: file.read(size)
+
+
+def _gzip_pieces(file: BinaryIO) -> Iterator[bytes]:
+    try:
+        with gzip.GzipFile(fileobj=file) as stream:
+            yield from iter(_reader(stream, _PIECE_BYTES), b"")  # type: ignore[arg-type]
+    except (EOFError, zlib.error) as error:
+        raise _Damaged(str(error)) from error
+
+
+def _zstd_pieces(file: BinaryIO) -> Iterator[bytes]:
+    """Frame by frame, because the library's stream reader does not tell a truncated frame."""
+    import zstandard  # noqa: PLC0415 - only for files that need it
+
+    def new_frame() -> zstandard.ZstdDecompressionObj:
+        return zstandard.ZstdDecompressor(max_window_size=_ZSTD_MAX_WINDOW).decompressobj()
+
+    frame, begun = new_frame(), False
+    try:
+        for piece in iter(_reader(file, _ZSTD_PIECE_BYTES), b""):
+            pending = piece
+            while pending:
+                begun = True
+                yield frame.decompress(pending)
+                pending = b""
+                if frame.eof:
+                    pending = frame.unused_data
+                    frame, begun = new_frame(), False
+    except zstandard.ZstdError as error:
+        raise _Damaged(str(error)) from error
+    if begun:
+        raise _Damaged("the last zstd frame is not complete")
+
+
+def without_surrogates(value: Any) -> Any:
+    """``value`` (JSON-like) with lone surrogates as U+FFFD; a pair becomes its character."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {without_surrogates(k): without_surrogates(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_surrogates(entry) for entry in value]
+    return value
+
+
+T = TypeVar("T")
+
+# A repaired copy stands in memory beside the file.
+MAX_REPAIRED_BYTES = 128 * 2**20
+
+# Escapes as wholes, so that the second backslash of a pair begins none; pairs before halves.
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+)
+
+_HALF = len(rb"\ud83d")
+
+_REWARD = re.compile(rb'"(?:\w*reward|score|success|value)"\s*:\s*\Z')
+
+# All up to the next word outside of a string, and the word. Strings are taken as wholes, and all
+# repeats are possessive, so that a string without an end costs no more than one with.
+_NUMBERS = re.compile(
+    rb'((?:[^"NI-]++|-(?!I)|"[^"\\]*+(?:\\.[^"\\]*+)*+"?)*+)(-?\bInfinity\b|\bNaN\b|)', re.DOTALL
+)
+
+
+def decode(
+    content: bytes | mmap.mmap, decoder: msgspec.json.Decoder[T], *, numbers: bool = True
+) -> T:
+    """Decode JSON with ``decoder``, also where only Python writes it so.
+
+    Without ``numbers``, NaN and Infinity stay mistakes.
+
+    Raises ValueError (as msgspec does), RecursionError.
+    """
+    try:
+        return decoder.decode(content)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError:
+        mended = repaired(content, numbers=numbers)
+        if mended is None:
+            raise
+        return decoder.decode(mended)
+
+
+def encode(value: object, *, default: Callable[[Any], Any] | None = None) -> bytes:
+    """Encode JSON compactly, also with integers of more than 64 bits and lone surrogates, which
+    other tools' files hold and orjson refuses."""
+    try:
+        return orjson.dumps(value, default=default)
+    except orjson.JSONEncodeError:
+        clean = without_surrogates(value)
+        text = json.dumps(clean, ensure_ascii=False, separators=(",", ":"), default=default)
+        return text.encode("utf-8", "replace")
+
+
+def repaired(content: bytes | mmap.mmap, *, numbers: bool = True) -> bytes | None:
+    """Rewrite what only Python writes in JSON's terms; None if the data holds no such thing."""
+    if len(content) > MAX_REPAIRED_BYTES:
+        return None
+    before = bytes(content)
+    after = before.removeprefix(BOM_UTF8)
+    if rb"\u" in after:
+        after = _ESCAPES.sub(_whole_character, after)
+    if numbers and (b"NaN" in after or b"Infinity" in after):
+        after = _NUMBERS.sub(_number, after)
+    return after if after != before else None
+
+
+def _whole_character(match: re.Match[bytes]) -> bytes:
+    start = match[0]
+    return rb"\ufffd" if len(start) == _HALF else start
+
+
+def _number(match: re.Match[bytes]) -> bytes:
+    if not match[2]:
+        return match[0]
+    return match[1] + (b'"%s"' % match[2] if _REWARD.search(match[1][-80:]) else b"null")

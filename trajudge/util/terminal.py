@@ -1,0 +1,344 @@
+"""Text for people and for programs that watch: untrusted text on one line, progress, the columns
+that a terminal gives to text, and how ``--help`` is laid out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from textwrap import fill, wrap
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+# C0 and C1 controls (escape sequences begin with one), and what turns the direction of writing.
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+_FINAL_Y = re.compile("(?<=[^aeiou])y$")
+
+_FINAL_HISS = re.compile("(s|x|z|ch|sh)$")
+
+_LINE_BREAKS = re.compile(r"\s*[\r\n]+\s*")
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line, every control character shown by its number instead of obeyed."""
+    joined = _LINE_BREAKS.sub(" ", text.rstrip("\r\n"))
+    return _CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", joined)
+
+
+def count_of(count: int, noun: str) -> str:
+    """Write ``count`` before ``noun`` (a regular one), in the plural unless it is one."""
+    if count == 1:
+        return f"1 {noun}"
+    stem = _FINAL_HISS.sub(r"\1e", _FINAL_Y.sub("ie", noun))
+    return f"{count:,} {stem}s"
+
+
+def listed(names: Sequence[str], most: int | None = None, *, sign: str = ", ") -> str:
+    """List names with ``sign`` between them; of more than ``most`` the first, and how many more."""
+    if most is None or len(names) <= most:
+        return sign.join(names)
+    return f"{sign.join(names[:most])} and {len(names) - most:,} more"
+
+
+def terminal_console(
+    *,
+    stderr: bool = False,
+    file: IO[str] | None = None,
+    width: int | None = None,
+    soft_wrap: bool = False,
+) -> Console:
+    """Create a rich console that shows text as it is: what looks like markup or like the code of
+    an emoji (``[bold]``, ``:x:``) is part of a name."""
+    from rich.console import Console  # noqa: PLC0415 - plain output needs none of it
+
+    return Console(
+        stderr=stderr,
+        file=file,
+        width=width,
+        soft_wrap=soft_wrap,
+        markup=False,
+        emoji=False,
+        highlight=False,
+    )
+
+
+class JsonLines(io.TextIOBase):
+    """Standard error as one JSON object per line: ``time`` (UTC), ``event``, and what belongs to
+    the event.
+
+    A line of text is a ``note``, a ``warning``, an ``error`` (as it begins) or else ``text``, with
+    its ``message``.
+    """
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in filter(str.strip, lines):
+            head, colon, message = line.partition(": ")
+            if colon and head in ("note", "warning", "error"):
+                self.event(head, message=message)
+            else:
+                self.event("text", message=line)
+        return len(text)
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Write one event."""
+        import json  # noqa: PLC0415 - where it is asked for
+        from datetime import UTC, datetime  # noqa: PLC0415
+
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        line = json.dumps({"time": now, "event": name, **fields}, ensure_ascii=False)
+        self._stream.write(line + "\n")
+        self._stream.flush()
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+
+ShowProgress = Callable[[str, int, int], None]
+
+"""Takes what is counted, how many are done and how many there are."""
+
+
+@contextmanager
+def progress_bar() -> Iterator[ShowProgress]:
+    """Yield the function that shows progress; the bar appears with its first call and goes away
+    with the block."""
+    if not sys.stderr.isatty():
+        yield lambda label, done, total: None
+        return
+    from rich.progress import Progress, TaskID  # noqa: PLC0415 - only where somebody looks
+
+    progress = Progress(console=terminal_console(stderr=True), transient=True)
+    rows: list[TaskID] = []
+
+    def show(label: str, done: int, total: int) -> None:
+        if not rows:
+            shown.enter_context(progress)
+            rows.append(progress.add_task(label, total=total))
+        progress.update(rows[0], description=label, completed=done, total=total)
+
+    with ExitStack() as shown:
+        yield show
+
+
+COLUMNS, LINES = 100, 40
+
+# What our own texts consist of; each takes one column, and measuring it needs no library.
+_NARROW = re.compile("[ -~\xa0-\u02ff\u0370-\u0482\u2010-\u2027\u2030-\u205e\u2190-\u22ff]*")
+
+_WORD = re.compile(r"[ \t\n]+|[^ \t\n]+")
+
+_JOINTS = "-_/:.,;|"  # after which a long word is broken rather than elsewhere
+
+STIFF = "\xa0"  # a space where no line is broken
+
+
+def cells(text: str) -> int:
+    """Count the columns that a terminal gives a line of text."""
+    if _NARROW.fullmatch(text):
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415 - only names that others gave need it
+
+    return cell_len(text)
+
+
+def elided(name: str, width: int) -> str:
+    """Shorten a name to ``width`` columns by leaving out its middle."""
+    if cells(name) <= width:
+        return name
+    units = list(_units(name))
+    head = _first(units, min(max((width - 1) * 2 // 3, 1), width - 1))
+    tail = _first(reversed(units), width - 1 - cells("".join(head)))
+    return f"{''.join(head)}…{''.join(reversed(tail))}"
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Fill a text up to ``width`` columns; it stands left, or ``right``."""
+    blanks = " " * (width - cells(text))
+    return blanks + text if right else text + blanks
+
+
+def broken(text: str, width: int, *, indent: str = "", whole: bool = False) -> list[str]:
+    """Break a text at spaces into lines of at most ``width`` columns, the later ones indented.
+
+    A word that is longer than a line is broken after a punctuation mark, where it has one;
+    ``whole``: a path only between wide characters, so that it can be copied.
+    """
+    lines: list[str] = []
+    line = ""
+    for part in _WORD.findall(text):
+        if not part.strip():
+            line += part if line.strip() or not lines else ""
+            continue
+        if cells(line + part) > width and line.strip():
+            lines.append(line.rstrip())
+            line = indent
+        path = whole and "/" in part
+        *full, last = _pieces(part, width - cells(line), width - cells(indent), whole=path)
+        for piece in full:
+            lines.append(line + piece)
+            line = indent
+        line += last
+    return [*lines, line.rstrip()] if line.strip() else lines
+
+
+def stiff(text: str, *parts: str) -> str:
+    """Keep a number and its percent sign on one line, and each of ``parts`` with what its spaces
+    part it from, until ``loosened``."""
+    for part in (" %", *parts):
+        text = text.replace(part, part.replace(" ", STIFF))
+    return text
+
+
+def loosened(text: str) -> str:
+    """Turn the spaces of ``stiff`` into ordinary ones."""
+    return text.replace(STIFF, " ")
+
+
+def hanging(label: str, text: str, width: int) -> list[str]:
+    """Put a text beside its label, its later lines below the first."""
+    return broken(label + text, width, indent=" " * len(label))
+
+
+def _units(text: str) -> Iterator[str]:
+    """Divide a text where a terminal could: marks and joined emoji stay together."""
+    unit = ""
+    for character in text:
+        size = cells(character)
+        if unit and size and cells(unit + character) - cells(unit) == size:
+            yield unit
+            unit = ""
+        unit += character
+    if unit:
+        yield unit
+
+
+def _first(units: Iterable[str], width: int) -> list[str]:
+    """Return as many units as ``width`` columns hold."""
+    chosen: list[str] = []
+    for unit in units:
+        width -= cells(unit)
+        if width < 0:
+            break
+        chosen.append(unit)
+    return chosen
+
+
+def _pieces(word: str, width: int, later: int, *, whole: bool) -> list[str]:
+    """Divide a word among lines: the first has ``width`` columns, those after it ``later``."""
+    left = cells(word)
+    if left <= width:
+        return [word]
+    pieces: list[str] = []
+    units, start = list(_units(word)), 0
+    while left > width:
+        # No more of them have room on the line, each but the first taking a column.
+        kept = _cut(units[start : start + max(width, 0) + 1], width, whole=whole)
+        if not kept:
+            break
+        pieces.append("".join(units[start : start + kept]))
+        start += kept
+        left, width = left - cells(pieces[-1]), later
+    return [*pieces, "".join(units[start:])]
+
+
+def _cut(units: list[str], width: int, *, whole: bool) -> int:
+    """Return how many units go on a line of ``width`` columns; 0 where the word stays whole."""
+    most = max(len(_first(units, width)), 1)
+    if whole:
+        wide = (n for n in range(most, 0, -1) if cells(units[n - 1]) > 1)
+        return next(wide, 0)
+    joints = (n for n in range(most, most // 2, -1) if units[n - 1] in _JOINTS)
+    return next(joints, most)
+
+
+_MARGIN = 4
+
+_EDGE = 2  # columns left free, as some terminals wrap a line that fills them
+
+_VALUE = re.compile(r"( --?[a-z][a-z-]*) (?=[^- ])")  # stays beside its option
+
+_COMMAND = re.compile(r" +(trajudge|python) ")
+
+
+class HelpFormatter(argparse.HelpFormatter):
+    """Fills the screen up to 100 columns."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=help_width())
+
+
+class ParagraphFormatter(HelpFormatter):
+    """Keeps what stands indented as it is, such as examples, and fills the paragraphs around it."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(_filled(part, width, indent) for part in text.strip("\n").split("\n\n"))
+
+
+def help_width() -> int:
+    """Return the columns to fill, less what a terminal may wrap at."""
+    return terminal_width() - _EDGE
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, at most 100."""
+    return min(shutil.get_terminal_size().columns, COLUMNS)
+
+
+def fitted(text: str, width: int) -> str:
+    """Break the lines that are wider than the screen: an example so that a shell still takes it."""
+    return "\n".join(part for line in text.split("\n") for part in _fitted(line, width))
+
+
+def option_index(groups: Iterable[argparse._ArgumentGroup], width: int) -> list[str]:
+    """Name the options of each group, below one another."""
+    lines: list[str] = []
+    for group in groups:
+        names = [a.option_strings[-1] for a in group._group_actions if a.help != argparse.SUPPRESS]
+        indent = " " * _MARGIN
+        line = f"  {group.title}: {' '.join(names)}"
+        lines += wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
+    return lines
+
+
+def _filled(part: str, width: int, indent: str) -> str:
+    lines = part.split("\n")
+    if any(line.startswith(" ") for line in lines):
+        return "\n".join(indent + line for line in lines)
+    return fill(part, width, initial_indent=indent, subsequent_indent=indent)
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    text = line.lstrip()
+    if _COMMAND.match(line):
+        return _example(text, " " * (len(line) - len(text)), width)
+    start = " " * max(min(len(line), width) - len(text), _MARGIN // 2)
+    return broken(start + text, width, indent=start + " " * _MARGIN)
+
+
+def _example(text: str, start: str, width: int) -> list[str]:
+    """Continue a command on the next line, as a shell has it; its remark goes above."""
+    words, mark, remark = text.partition(" # ")
+    above = broken(f"{start}# {remark}", width, indent=f"{start}# ") if mark else []
+    margin = start + " " * _MARGIN
+    kept = _VALUE.sub(rf"\1{STIFF}", start + words.rstrip())
+    lines = broken(kept, width - len(" \\"), indent=margin, whole=True)
+    return [*above, *loosened(" \\\n".join(lines)).split("\n")]

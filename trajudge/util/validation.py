@@ -1,0 +1,60 @@
+"""What pydantic refused, in the words of a message to the user."""
+
+from __future__ import annotations
+
+from math import isnan
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_utf8
+
+M = TypeVar("M", bound=BaseModel)
+
+_NO_JSON = "Invalid JSON: "
+
+
+class RefusedValue(NamedTuple):
+    """The first field that is wrong ("": the record as a whole), its value, and why."""
+
+    field: str
+    value: Any
+    why: str
+    missing: bool
+
+
+def refused_value(error: ValidationError) -> RefusedValue:
+    """Return the first of the errors that pydantic found."""
+    first = error.errors()[0]
+    why = first["msg"].removeprefix("Value error, ")
+    if isinstance(first["input"], float) and isnan(first["input"]):  # beyond every limit
+        why = "it is no number"
+    field = ".".join(map(str, first["loc"]))
+    return RefusedValue(field, first["input"], why, first["type"] == "missing")
+
+
+def first_error(error: ValidationError, whole: str) -> str:
+    """Say ``FIELD is VALUE (WHY)`` of the first field that is wrong; ``whole`` stands in place of a
+    field where the record as a whole is wrong, or no JSON."""
+    refused = refused_value(error)
+    if refused.missing:
+        return f"{refused.field} is missing"
+    if refused.why.startswith(_NO_JSON):
+        return f"{whole} is not JSON ({refused.why.removeprefix(_NO_JSON)})"
+    return f"{refused.field or whole} is {refused.value!r:.80} ({refused.why})"
+
+
+def read_record(path: Path, record: type[M], hint: str = "") -> M:
+    """Read a JSON file as a record.
+
+    Raises UserError naming file, field and value, and the ``hint``.
+    """
+    mend = f": {hint}" if hint else ""
+    try:
+        return record.model_validate_json(read_utf8(path))
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror or error}){mend}") from error
+    except ValidationError as error:
+        raise UserError(f"{path}: {first_error(error, 'the file')}{mend}") from None
