@@ -27,6 +27,7 @@ WEIGHTED = (
 )
 _SHOWN_VALUES = 15
 _SHOWN_ORDERS = 3
+_NOTES = 3  # lines left for what the command says of the labels, and of where the audit is
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
 _SHORT_HEAD = ("group", "n", "precision [95 %]", "successes denied", "failures passed")
 _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evaluator [95 %]")
@@ -75,7 +76,7 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     below += folded(rest, width)
     rows = [_short_row(entry) for entry in _worst(audit.errors)]
     lines = cut_columns(
-        *(_SHORT_HEAD, rows, width, LINES - len(above) - len(below) - 3),
+        *(_SHORT_HEAD, rows, width, LINES - len(above) - len(below) - 2 - _NOTES),
         names=1,
         more=lambda left: f"and {count_of(left, 'more group')}: {full}",
     )

@@ -244,10 +244,7 @@ def _different_trajectories(scores: ScoreReport) -> list[str]:
     }
     if len(sizes | compared) < 2:
         return []
-    return [
-        "the judges were not all scored on the same trajectories: their order is by what each "
-        "was scored on, their differences are on the trajectories that both judged"
-    ]
+    return ["judges are scored on different trajectories, differences on common ones"]
 
 
 def _undefined_differences(scores: ScoreReport) -> list[str]:
