@@ -129,7 +129,7 @@ def write_run(
 @contextmanager
 def serving(folder: Path) -> Iterator[tuple[int, int]]:
     """Start the command; give its port and the number of its process."""
-    words = [sys.executable, "-m", "trajudge.eval.cli", "inspect", str(folder)]
+    words = [sys.executable, "-m", "trajudge.eval.cli", "inspect", str(folder), "--no-token"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         found = re.search(r":(\d+)/", process.stdout.readline())

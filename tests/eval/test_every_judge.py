@@ -84,9 +84,8 @@ def reply(incoming: Incoming) -> str | Outgoing:
 def test_every_judge_of_the_list(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert (
-        train(["--data", "sample", "--seeds", "1", "--folds", "2", "--out", "telemetry.json"]) == 0
-    )
+    trained = ["--data", "sample", "--seeds", "1", "--folds", "2", "--save", "telemetry.json"]
+    assert train(trained) == 0
     capsys.readouterr()
     apart = COMPOSED | RULES | {"telemetry", VERIFIER}
     names = [name for name in JUDGES if name not in apart]

@@ -103,7 +103,7 @@ def test_wrong_verdicts_need_the_data(run: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.slow
-def test_a_model_sorts_them_by_kind_and_its_replies_are_kept(
+def test_a_script_sorts_them_by_kind_and_another_script_has_its_own_replies(
     run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script, file = tmp_path / "script.jsonl", tmp_path / "wrong.jsonl"
@@ -111,15 +111,13 @@ def test_a_model_sorts_them_by_kind_and_its_replies_are_kept(
     script.write_text(json.dumps({"text": reply}) + "\n")
     words = [str(run), "--mismatches", str(file), "--explain", "any", "--script", str(script)]
     assert main(words) == 0
-    shown = capsys.readouterr().out
-    assert "Wrong verdicts by kind" in shown
+    assert "Wrong verdicts by kind" in capsys.readouterr().out
     assert {case["explanation"]["kind"] for case in lines(file)} == {KINDS["misleading_reasoning"]}
     assert lines(file)[0]["explanation"]["reason"] == "It believed a claim."
 
-    script.write_text(json.dumps({"error": "Refused"}) + "\n")
-    assert main(words) == 0  # from the cache, without the script
-    assert {case["explanation"]["kind"] for case in lines(file)} == {KINDS["misleading_reasoning"]}
-    assert capsys.readouterr().out.split("Wrong verdicts")[1] == shown.split("Wrong verdicts")[1]
+    script.write_text(json.dumps({"text": "<kind>grounding_mismatch</kind>"}) + "\n")
+    assert main(words) == 0  # cached replies are those of what a script says, not of its name
+    assert {case["explanation"]["kind"] for case in lines(file)} == {KINDS["grounding_mismatch"]}
 
 
 @pytest.mark.parametrize(

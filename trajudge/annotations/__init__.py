@@ -33,6 +33,7 @@ from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.errors import UserError
+from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import count_of
 
 __all__ = [
@@ -122,11 +123,12 @@ def _settled(spec: str, policy: str | None, opened: list[Annotation]) -> list[An
         return [*primary_labels(opened, cast(LabelsBy, policy)).values()]
     conflicts = label_conflicts(opinions_by_trajectory(opened))
     if conflicts.differing and not conflicts.undeclared:
-        warn_once(
+        note = (
             f"note: {spec}: annotators differ on {conflicts.differing} of "
-            f"{count_of(conflicts.several, 'trajectory')} that several labelled: the label whose "
-            "role is primary counts (--labels-by)\n"
+            f"{count_of(conflicts.several, 'trajectory')} that several labelled: the primary label "
+            "counts (--labels-by)"
         )
+        warn_once("".join(line + "\n" for line in folded(note, screen_width())))
     return opened
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.reporting.sentences import goal_notes
 from trajudge.eval.runs.settings import ScoreConfig
@@ -28,6 +27,7 @@ from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.table import keys_of_judgments
+from trajudge.eval.store.task_goals import task_units
 from trajudge.util.commands import OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.machine import collection_paused

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import Labels as model_Labels
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.data.task_goals import Task, read_goals
 from trajudge.eval.scoring.compute import paid_beside, paid_in_all, repeated_note
 from trajudge.eval.scoring.observations import trained_on
 from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
@@ -40,6 +39,7 @@ from trajudge.eval.store.table import (
     places_among,
     read_run_judgments,
 )
+from trajudge.eval.store.task_goals import Task, read_goals
 from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey

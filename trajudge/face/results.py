@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Literal, overload
 from trajudge.annotations import labels_by as refuse_alone
 from trajudge.annotations.model import Annotation, Labels, LabelsBy
 from trajudge.eval import sources
-from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.reporting.results import COLUMNS, result_rows
 from trajudge.eval.reporting.sentences import SHOWN, finding, notes
 from trajudge.eval.reporting.summary import summary, summary_parts
@@ -26,6 +25,7 @@ from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.records import Missing
 from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.task_goals import TaskId
 from trajudge.face.calls import in_python, one_or_several, settings
 from trajudge.face.data import read_labels, read_trajectories
 from trajudge.judges.model import Judgment, Status

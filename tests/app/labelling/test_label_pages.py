@@ -13,6 +13,7 @@ from tests.app.made_runs import Task, png
 from tests.app.serving import served
 from tests.eval.cases import key
 from trajudge.annotations import open_annotations
+from trajudge.annotations.labelling.adjudication import readings
 from trajudge.annotations.labelling.database import LabelStore, create_queue
 from trajudge.annotations.labelling.offers import claim_next
 from trajudge.annotations.labelling.people import add_person
@@ -333,7 +334,8 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
     items = [
         QueueItem(
             key=run.key, raw_task_id=f"{SENTINEL}{at}", stratum=f"webarena / {AGENT} / {SENTINEL}",
-            inclusion_probability=0.123456789, reason=SENTINEL, position=at, gold={"success": True},
+            inclusion_probability=0.123456789, reason=SENTINEL, position=at,
+            gold={"success": True} if at % 2 else None,
         )
         for at, run in enumerate(runs)
     ]  # fmt: skip
@@ -363,13 +365,15 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
             ann.post(path, action="submit", success="yes", **ann.hidden())
             whole = {"side_effect": "no", "repetition": "no", "optimality": "3"}
             ann.page = ann.get(path)
-            ann.post(path, action="submit", success="yes", **whole, **ann.hidden())
+            made = ann.post(path, action="submit", success="yes", **whole, **ann.hidden())
+            assert made.status == 303
         for path in ("/", "/queue/next", "/queue/item/1", "/queue/verdicts/1", "/t/webarena/x/1/0"):
             ann.get(path)
     sent = "".join(str(answer.headers) + answer.text for answer in ann.answers)
     assert len(ann.answers) > 12 * 8
     assert "Picture 1 of the goal" in sent
-    assert len(queue_annotations(store)) == 12
+    assert len(readings(store.reading())) == 12
+    assert len(queue_annotations(store)) == 6  # without the hidden checks
     for hidden in (AGENT, SENTINEL, "0.123456789", "0.1234", "hidden check", "gold"):
         assert hidden not in sent, hidden
 

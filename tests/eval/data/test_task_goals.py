@@ -11,7 +11,7 @@ import trajudge as tj
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.eval.cli import main
-from trajudge.eval.data.task_goals import goal_digest, read_goals
+from trajudge.eval.store.task_goals import goal_digest, read_goals
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 

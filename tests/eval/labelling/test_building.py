@@ -19,10 +19,12 @@ from trajudge.eval.labelling.building import ExpectedWidth
 from trajudge.eval.labelling.frame import open_frame, read_frame
 from trajudge.eval.labelling.results import expected_table, queue_estimates
 from trajudge.eval.scoring.observations import one_per_trajectory
+from trajudge.eval.select.output import read_decision
 from trajudge.eval.select.plan import read_plan
 from trajudge.eval.sources import Source
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status
+from trajudge.trajectories.model import TrajectoryKey
 
 
 @pytest.fixture(scope="module")
@@ -213,6 +215,40 @@ def test_labels_of_a_queue_give_the_precision_of_the_whole_run(
     interval = queue.estimates.corrected
     assert interval.low[at] <= precision <= interval.high[at]
     assert interval.width[at] < 0.5
+
+
+def test_select_weights_the_labels_of_a_queue_by_how_they_were_drawn(
+    run: Path, tmp_path: Path
+) -> None:
+    """Its precision is the weighted one; the same labels without probabilities give another."""
+    queue, labels = tmp_path / "queue", tmp_path / "labels" / "labels.jsonl"
+    assert build(run, queue, "--strategy", "ppi", "--seed", "1") == 0
+    assert main(["label", "import", str(queue), "--annotations", "sample"]) == 0
+    assert main(["label", "export", str(queue), "--out", str(labels.parent)]) == 0
+    header, *lines = map(json.loads, labels.read_text().splitlines())
+    plain = tmp_path / "plain.jsonl"
+    without = [{**line, "inclusion_probability": None, "stratum": None} for line in lines]
+    heading = {**header, "frame": None}
+    plain.write_text("".join(json.dumps(line) + "\n" for line in (heading, *without)))
+    words = ["select", str(run), "--target-precision", "0.1", "--annotations"]
+    assert main([*words, f"trajudge:{labels}", "--out", str(tmp_path / "weighted")]) == 1
+    assert main([*words, f"trajudge:{plain}", "--out", str(tmp_path / "unweighted")]) in (0, 1)
+
+    yes = {each.key for each in read_judgments(run) if each.success}
+    accepted = [line for line in lines if TrajectoryKey(**line["key"]) in yes]
+    successes = [bool(line["success"]) for line in accepted]
+    weights = [1 / line["inclusion_probability"] for line in accepted]
+    assert (sum(successes), len(successes)) == (17, 37)
+    for name, estimate in (
+        ("weighted", np.average(successes, weights=weights)),
+        ("unweighted", 17 / 37),
+    ):
+        (strict, _) = read_decision(tmp_path / name).findings
+        assert strict.precision.estimate == pytest.approx(estimate, abs=1e-12)
+        assert (strict.precision.hits, strict.precision.trials) == (17, 37)
+        if name == "weighted":
+            assert strict.more_labels == 0  # many enough, but of too few tasks
+    assert np.average(successes, weights=weights) == pytest.approx(0.365, abs=5e-4)
 
 
 def test_a_queue_without_runs_and_bad_options_are_one_sentence(

@@ -265,12 +265,13 @@ def test_the_published_judges_of_the_benchmark(
     arb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, out = arb, tmp_path / "out"
-    options = ["--judgments", folder, "--split", "test", "--target-precision", 0.7, "--out", out]
+    options = ["--judgments", folder, "--split", "test", "--target-precision", 0.69, "--out", out]
     assert select(*options) == 0
     found = read_decision(out)
     judge = next(f for f in found.findings if f.family == "webjudge-7b")
     assert (judge.precision.hits, judge.precision.trials) == (125, 159)
     assert judge.verdict == "qualifies"
+    assert judge.precision.low == pytest.approx(0.697, abs=5e-4)  # at 97.5 %: two families
     assert found.transport is not None
     assert not found.transport.allowed
     assert "Not transferable to another benchmark" in capsys.readouterr().out

@@ -59,7 +59,7 @@ def test_few_tasks_have_the_power_of_one_run_of_each() -> None:
     (cell,), _ = measure([Design("beta", 1, 16, 4, 0.3, 0.5, 0.8)], 6_000, 4)
     assert cell.now <= ALLOWED
     assert cell.power is not None
-    assert cell.power > 0.16
+    assert cell.power > 0.06
 
 
 @pytest.mark.parametrize("design", HARD[:5])

@@ -20,7 +20,6 @@ from trajudge.app.reports.views import (
     overall_scores,
     run_card,
 )
-from trajudge.eval.data.task_goals import task_units
 from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables
@@ -34,6 +33,7 @@ from trajudge.eval.rescoring import (
 )
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.eval.sources import Source
+from trajudge.eval.store.task_goals import task_units
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.sources import SourceCard
 from trajudge.util.tables import Table, shown

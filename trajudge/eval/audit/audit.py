@@ -19,7 +19,6 @@ import orjson
 from trajudge.annotations import open_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.eval.audit.settings import AuditConfig
-from trajudge.eval.data.task_goals import shared_goals, shared_sentence, task_units
 from trajudge.eval.reporting.sentences import unfinished, unit_of
 from trajudge.eval.scoring.observations import one_per_trajectory
 from trajudge.eval.scoring.records import OVERALL, UnfinishedRun
@@ -27,6 +26,7 @@ from trajudge.eval.sources import Source, combine, read_runs
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts, weights_of
 from trajudge.eval.store.published import read_published_folder
+from trajudge.eval.store.task_goals import shared_goals, shared_sentence, task_units
 from trajudge.judges.model import Judgment
 from trajudge.stats.comparison import holm
 from trajudge.stats.intervals import (
@@ -642,6 +642,8 @@ _SHOWN_VALUES = 15
 
 _SHOWN_ORDERS = 3
 
+_NOTES = 3  # lines left for what the command says of the labels, and of where the audit is
+
 _ERRORS_HEAD = ("group", "value", "n", "precision [95 %]", "successes denied", "failures passed")
 
 _SHORT_HEAD = ("group", "n", "precision [95 %]", "successes denied", "failures passed")
@@ -692,7 +694,7 @@ def summary(audit: Audit, *, rest: str, full: str = "--full", width: int | None 
     below += folded(rest, width)
     rows = [_short_row(entry) for entry in _worst(audit.errors)]
     lines = cut_columns(
-        *(_SHORT_HEAD, rows, width, LINES - len(above) - len(below) - 3),
+        *(_SHORT_HEAD, rows, width, LINES - len(above) - len(below) - 2 - _NOTES),
         names=1,
         more=lambda left: f"and {count_of(left, 'more group')}: {full}",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.annotations import LabelConfig
-from trajudge.eval.data.task_goals import TaskId
+from trajudge.eval.store.task_goals import TaskId
 
 
 class AuditConfig(LabelConfig):

@@ -11,7 +11,6 @@ from itertools import chain
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.annotations.published import SUFFIX
-from trajudge.eval.data.task_goals import TaskGoals, shared_goals, shared_sentence, task_units
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -34,6 +33,7 @@ from trajudge.eval.scoring.records import (
     UnfinishedRun,
     UsageTotals,
 )
+from trajudge.eval.store.task_goals import TaskGoals, shared_goals, shared_sentence, task_units
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Record
 from trajudge.util.tables import Table
@@ -753,10 +753,7 @@ def _different_trajectories(scores: ScoreReport) -> list[str]:
     }
     if len(sizes | compared) < 2:
         return []
-    return [
-        "the judges were not all scored on the same trajectories: their order is by what each "
-        "was scored on, their differences are on the trajectories that both judged"
-    ]
+    return ["judges are scored on different trajectories, differences on common ones"]
 
 
 def _undefined_differences(scores: ScoreReport) -> list[str]:

@@ -21,7 +21,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from trajudge.eval.data.task_goals import goal_digest
 from trajudge.eval.runs.plan import RunPlan, strict_stop
 from trajudge.eval.store.labels import RewardColumns, Rewards, RunRewards
 from trajudge.eval.store.table import (
@@ -32,6 +31,7 @@ from trajudge.eval.store.table import (
     joined,
     places_among,
 )
+from trajudge.eval.store.task_goals import goal_digest
 from trajudge.judges.engine.budget import BudgetSpent
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import Bools, Ints

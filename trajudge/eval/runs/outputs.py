@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
-from trajudge.eval.data.task_goals import read_goals
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import goal_notes, is_labelled, run_cost, unscored
 from trajudge.eval.reporting.summary import summary
@@ -21,6 +20,7 @@ from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, Unfi
 from trajudge.eval.sources import policy_name, recorded_policies
 from trajudge.eval.store.run_folder import COST, writing
 from trajudge.eval.store.table import STATUS_CODE, RunJudgments
+from trajudge.eval.store.task_goals import read_goals
 from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import TrajectoryKey

@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.annotations import frame_of
-from trajudge.eval.data.task_goals import write_goals
 from trajudge.eval.runs.jobs import (
     Interrupted,
     JudgmentJob,
@@ -53,6 +52,7 @@ from trajudge.eval.store.run_folder import (
     write_unreadable,
 )
 from trajudge.eval.store.table import PAYMENTS, RunJudgments
+from trajudge.eval.store.task_goals import write_goals
 from trajudge.judges.engine import Payments
 from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from trajudge.annotations import LabelConfig, LabelsBy
 from trajudge.eval.batches.settings import BatchConfig, check_batch
-from trajudge.eval.data.task_goals import TaskId
+from trajudge.eval.store.task_goals import TaskId
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.trajectories.model import Record, Seed
 from trajudge.util.commands import MOST_SAMPLES

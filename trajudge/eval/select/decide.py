@@ -178,8 +178,8 @@ def _more_labels(
 
 
 def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
-    """Count the labels beyond those at hand, were the estimate true; None where no number
-    decides."""
+    """Count the labels beyond those at hand, were the estimate true: 0 where they are enough, and
+    only of too few tasks; None where no number decides."""
     estimate = float(part.sums.estimate[i])
     if math.isnan(estimate):
         return None
@@ -187,7 +187,7 @@ def _missing(plan: SelectionPlan, part: RateTest, i: int) -> int | None:
     if needed is None:
         return None
     needed = math.ceil(needed * float(design_effects(part.sums)[i]))
-    return max(needed - int(part.sums.counted[1, i]), 1)
+    return max(needed - int(part.sums.counted[1, i]), 0)
 
 
 def _compared(plan: SelectionPlan, chosen: int | None, priced: bool) -> Compared:

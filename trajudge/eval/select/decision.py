@@ -51,7 +51,8 @@ class CandidateResult(Record):
     share of true successes among the accepted, ``recall`` the share of true successes kept.
     ``worst`` is the benchmark with the lowest limit; on ``untested`` ones it accepts nothing.
     ``more_labels``: of trials of the rate (accepted trajectories, or failures) until a test of
-    power 0.8 decides, were the estimate true; None where it is decided, or too close to call.
+    power 0.8 decides, were the estimate true; 0 where there are enough, but of too few tasks; None
+    where it is decided, or too close to call.
     ``clean`` counts accepted true successes: per rollout, and per dollar where prices are known,
     each with the value at the lower limit of precision. ``under_attack``: what the plan's threat
     leaves of precision.

@@ -7,12 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.acceptance.binding import JudgeConfiguration
-from trajudge.eval.data.task_goals import (
-    read_goals,
-    shared_goals,
-    shared_sentence,
-    task_units,
-)
 from trajudge.eval.reporting.sentences import unfinished
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
@@ -24,6 +18,12 @@ from trajudge.eval.select.output import write_decision
 from trajudge.eval.select.plan import FILE, SelectionPlan, freeze
 from trajudge.eval.select.planning import make_plan, open_plan
 from trajudge.eval.select.settings import SelectConfig
+from trajudge.eval.store.task_goals import (
+    read_goals,
+    shared_goals,
+    shared_sentence,
+    task_units,
+)
 from trajudge.judges.model import Judgment
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_folder

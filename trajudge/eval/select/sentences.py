@@ -118,6 +118,11 @@ def _missing(plan: SelectionPlan, finding: CandidateResult) -> Iterator[str]:
     rate, accepted = finding.rate, plan.target.kind == "precision"
     if finding.verdict == "below the target":
         yield "It was shown to miss the target: more labels would not help."
+    elif finding.more_labels == 0:
+        yield (
+            "The labels are enough in number, but of too few tasks or too uneven among them: label "
+            "trajectories of other tasks."
+        )
     elif finding.more_labels is not None:
         needed = "accepted trajectories" if accepted else "failed trajectories"
         meets = (rate.estimate or 0.0) > required_rate(plan.target)

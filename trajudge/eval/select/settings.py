@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Literal
 
 from trajudge.annotations import LabelConfig
-from trajudge.eval.data.task_goals import TaskId
 from trajudge.eval.select.measures.under_attack import Threat
+from trajudge.eval.store.task_goals import TaskId
 from trajudge.trajectories.model import Record, Seed
 
 

@@ -65,8 +65,10 @@ def brute_force(
     if max(sizes) <= 1:
         return exact
     tasks_tried, effective = sum(size > 0 for size in sizes), n**2 / sum(s**2 for s in sizes)
-    if tasks_tried < 20 and tasks_tried <= 1.5 * effective:
-        return float(stats.binom.sf(picked - 1, tasks_tried, bound))
+    of_each = float(stats.binom.sf(picked - 1, tasks_tried, bound))
+    is_one_each = tasks_tried < 20 and tasks_tried <= 1.5 * effective
+    if is_one_each and len({size for size in sizes if size}) == 1:
+        return of_each
     df = max(effective - strata, 1)
     middle = sum(all_excess) / len(all_excess)
     third = sum((e - middle) ** 3 for e in all_excess)
@@ -78,7 +80,8 @@ def brute_force(
     t, g = total / variance**0.5, max(-0.5, min(0.5, third / variance**1.5))
     t += g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
     uneven = max(1, tasks_tried / (1.25 * effective)) ** 3
-    return max(exact, min(1, uneven * float(stats.t.sf(t, df))))
+    clustered = min(1, uneven * float(stats.t.sf(t, df)))
+    return max(of_each if is_one_each else exact, clustered)
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -122,6 +125,23 @@ def test_few_even_tasks_are_tested_on_one_run_of_each() -> None:
     assert few.one_each[0] and not more.one_each[0]
     uneven = sums([1] * 41, [1] * 41, [*range(18), *[18] * 23], ["a"] * 41)
     assert not uneven.one_each[0]
+
+
+@pytest.mark.parametrize("big", [2, 3])
+def test_small_tasks_that_succeed_more_often_pass_no_judge_that_is_at_the_target(big: int) -> None:
+    """Half of 16 tasks have one accepted run, which is right, the others ``big`` wrong ones: the
+    rate of accepted runs is 1 / (1 + big), that of tasks 1 / 2."""
+    rng = np.random.default_rng(big)
+    passed = 0
+    for seed in range(400):
+        small = rng.random(16) < 0.5
+        sizes = np.where(small, 1, big)
+        hits = np.repeat(small, sizes)
+        task = np.repeat(np.arange(16), sizes)
+        trials = np.ones(len(hits), dtype=bool)
+        drawn = cluster_sums(np.c_[hits], np.c_[trials], task, task * 0, seed=seed)
+        passed += bool(p_values(rate_sums(drawn), 1 / (1 + big))[0] <= 0.05)
+    assert passed / 400 <= 0.05 + 3 * (0.05 * 0.95 / 400) ** 0.5
 
 
 @pytest.mark.slow

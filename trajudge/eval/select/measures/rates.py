@@ -6,7 +6,8 @@ numbers of trials alone, which show no label (``python -m benchmarks.select_erro
 
 - Where no task has two trials, the exact binomial.
 - Below ``FEW_TASKS`` tasks of about equal numbers of trials, the exact binomial on one trial of
-  each task, drawn at random: every task counts alike.
+  each task, drawn at random. There every task counts alike; unless all have equally many trials,
+  the cluster-robust p-value must agree, as small tasks may succeed more often than large ones.
 - Elsewhere the larger of two p-values: that of the exact binomial, and that of a cluster-robust t,
   right where trials of one task agree (Statistical Precipice, section 2.2; Cochran 1977, sections 6
   and 9).
@@ -226,6 +227,8 @@ def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
         return clustered
     larger = np.maximum(binomial_p(rates.hits, rates.trials, at), clustered)
     picked = binomial_p(np.nan_to_num(rates.picked), rates.tasks, at)
+    equal = rates.tasks <= (1 + 1e-9) * rates.effective
+    picked = np.where(equal, picked, np.maximum(picked, clustered))
     return np.where(rates.one_each & (rates.df > 0), picked, larger)
 
 

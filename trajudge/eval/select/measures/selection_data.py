@@ -139,7 +139,7 @@ def gather(plan: SelectionPlan, judgments: Sequence[Judgment], labels: Labels) -
 def drawn_weights(labels: Labels, keys: Sequence[TrajectoryKey]) -> Floats | None:
     """Return one over the probability with which each label was drawn (N,), None where all had the
     same or none is recorded. Raises UserError where some have one and others have not."""
-    chances = [getattr(labels[key], "inclusion_probability", None) for key in keys]
+    chances = [labels[key].inclusion_probability for key in keys]
     drawn = [chance for chance in chances if chance is not None]
     if not drawn:
         return None
