@@ -65,7 +65,7 @@ VAGUE = frozenset(
 )
 NAMED = (
     *("annotations", "environments", "eval/acceptance", "eval/analysis", "eval/audit"),
-    *("eval/batches", "eval/checking", "eval/imported", "eval/labelling", "eval/leaderboard"),
+    *("eval/labelling", "eval/leaderboard"),
     *("eval/reporting", "eval/scoring", "eval/select", "judges/methods", "prompts", "stats"),
     "trajectories",
 )

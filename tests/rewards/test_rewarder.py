@@ -15,7 +15,6 @@ from trajudge import accept, judge, load, select
 from trajudge.eval.analysis.calibration import Calibration
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.model import Status
-from trajudge.rewards.function import reward_function
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.settings import RewardConfig
@@ -136,20 +135,6 @@ def test_a_calibration_gives_probabilities_and_holds_for_its_judge_alone(tmp_pat
         calibration_file(path, "other", {})
         with pytest.raises(UserError, match="has no calibration of simplified-axtree:mock"):
             Rewarder(given)
-
-
-def test_a_calibration_of_a_panel_holds_by_the_name_of_an_earlier_release(tmp_path: Path) -> None:
-    members = [{"name": name, "model": None} for name in ("simplified", "heuristic")]
-    manifest: dict[str, object] = {"model": "mock", "options": {"of": {"members": members}}}
-    file, earlier = tmp_path / "map.json", "panel-of-simplified+heuristic:mock"
-    given = RewardConfig(calibration=calibration_file(file, earlier, manifest))
-    made = reward_function(given, "panel-of-simplified:mock+heuristic", manifest)
-    assert made.calibration is not None
-    calibration_file(file, earlier, {**manifest, "prompt_hash": "b"})
-    with pytest.raises(UserError, match="was fitted to another judge"):
-        reward_function(
-            given, "panel-of-simplified:mock+heuristic", {**manifest, "prompt_hash": "a"}
-        )
 
 
 def test_a_judge_that_asks_needs_its_model() -> None:

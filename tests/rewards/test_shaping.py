@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tests.eval.cases import failed, key, label, said
-from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.analysis.calibration import calibrate
 from trajudge.eval.scoring.observations import observe
+from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
 from trajudge.rewards.function import RewardFunction
 from trajudge.rewards.reward import Reward

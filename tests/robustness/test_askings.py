@@ -16,9 +16,9 @@ from tests.robustness.test_scripted_judges import Rates, Text
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.judges.model import Call, Judgment, Status, Usage
-from trajudge.robustness.asking.pairing import AskedRun, RunInFolder, asked_pairs, asked_runs
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.catalogue.askings import DRAWS
+from trajudge.robustness.measures.pairing import AskedRun, RunInFolder, asked_pairs, asked_runs
 from trajudge.robustness.measures.pairs import PairRow, side_by_side, verdict_of, verdicts_of
 from trajudge.robustness.measures.rates import all_rates
 from trajudge.robustness.model import Channel, Relation

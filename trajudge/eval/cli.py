@@ -116,7 +116,9 @@ GROUPS: Mapping[str, CommandGroup] = {
             "check": Command("eval.check_command", "say whether runs may be compared"),
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
-            "batch": Command("eval.batches.command", "show, cancel or collect submitted batches"),
+            "batch": Command(
+                "eval.runs.batch_command", "show, cancel or collect submitted batches"
+            ),
             "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },

@@ -13,13 +13,8 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.eval.acceptance.applying import check_judges, filter_of
-from trajudge.eval.acceptance.binding import (
-    JudgeConfiguration,
-    configuration_of_run,
-    differences,
-)
-from trajudge.eval.acceptance.names import names_of
 from trajudge.eval.analysis.calibration import Calibration, read_calibration
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.output import read_decision
 from trajudge.judges.model import Judgment
@@ -124,7 +119,7 @@ def reward_function(
     shaping, notes, decided = config.shaping, list[str](), ""
     calibration = None
     if config.calibration is not None:
-        calibration = read_calibration(config.calibration, judge, names_of(configuration))
+        calibration = read_calibration(config.calibration, judge)
         notes += _check_calibration(config.calibration, calibration, configuration)
     elif shaping.form in ("identity", "logit"):
         notes.append("no calibration: values are the judge's own scores, not probabilities")
@@ -162,7 +157,7 @@ def _decided(
         choice = filter_of(decision, source)
         rule, threshold = choice.rule, choice.threshold
         notes += [choice.warning] if choice.warning else []
-    if rule.kind != "judge" or rule.judges[0] not in names_of(configuration):
+    if rule.kind != "judge" or rule.judges[0] != configuration.judge:
         raise UserError(
             f"{source}: decided for {' + '.join(rule.judges)}, not for {configuration.judge}: "
             "name that judge and its model; a panel as --judge panel"

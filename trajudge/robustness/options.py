@@ -5,11 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from trajudge.eval.runs.options import (
-    ensemble_options,
-    judge_options,
-    prompt_options,
-)
+from trajudge.eval.runs.options import ensemble_options, judge_options, prompt_options
 from trajudge.judges.calls.options import call_options
 from trajudge.util.commands import OptionAdder, TextParser, count, samples
 

@@ -219,7 +219,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
 
 
 def test_published_judgments_are_bound_by_what_they_tell(tmp_path: Path) -> None:
-    from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
+    from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
 
     published = JudgeConfiguration(judge="j", facts={"model": "m", "representation": "axtree"})
     other = JudgeConfiguration(judge="j", facts={"model": "m", "representation": "both"})

@@ -13,8 +13,8 @@ from tests.eval.batches.test_files import run_file
 from tests.eval.batches.test_rounds import JUDGMENTS, OPTIONS, judge
 from tests.eval.test_paid_beside import shown_cost
 from tests.screens import on_one_line
-from trajudge.eval.batches.session import BatchSession
 from trajudge.eval.cli import main
+from trajudge.eval.runs.batches import BatchSession
 from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.plan import plan_runs

@@ -9,9 +9,8 @@ import numpy as np
 
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
-from trajudge.eval.acceptance.binding import JudgeConfiguration, differences, unknown
-from trajudge.eval.acceptance.names import current_names
 from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
 from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.inputs import Inputs
 from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums
@@ -52,7 +51,6 @@ def covered(
     """Complete the choice with the benchmarks and agents that it may be applied to, and what the
     user has to know. Raises UserError for another judge."""
     source = config.decision or Path()
-    decision, choice = _as_the_runs_name_it(decision, choice, inputs.configurations)
     _check_present(choice.rule, inputs.configurations, source)
     warnings = check_judges(
         decision,
@@ -72,21 +70,6 @@ def covered(
     agents = frozenset(known.agents) if known and config.agents == "same" else None
     benchmarks = None if config.any_benchmark else choice.benchmarks
     return choice._replace(benchmarks=benchmarks, obstacles=obstacles, agents=agents), warnings
-
-
-def _as_the_runs_name_it(
-    decision: Decision, choice: AcceptanceFilter, judged: Mapping[str, JudgeConfiguration]
-) -> tuple[Decision, AcceptanceFilter]:
-    """Give a composed judge that the decision knows by another release's name that of its run."""
-    now = current_names(judged)
-    judges = tuple(now.get(name, name) for name in choice.rule.judges)
-    if judges == choice.rule.judges:
-        return decision, choice
-    if binding := decision.binding:
-        known = {now.get(name, name): judge for name, judge in binding.judges.items()}
-        binding = binding.model_copy(update={"judges": known})
-    rule = choice.rule.model_copy(update={"judges": judges})
-    return decision.model_copy(update={"binding": binding}), choice._replace(rule=rule)
 
 
 def _check_present(rule: Rule, judged: Collection[str], source: Path) -> None:

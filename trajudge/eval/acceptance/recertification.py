@@ -21,7 +21,7 @@ from pydantic import Field
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit
-from trajudge.eval.acceptance.binding import DecisionScope
+from trajudge.eval.select.binding import DecisionScope
 from trajudge.eval.select.decision import Decision, Recertified
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError

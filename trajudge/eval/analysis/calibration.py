@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.reporting.sentences import percent, with_limits
 from trajudge.eval.scoring.observations import Observations
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.store.run_folder import MANIFEST, read_manifest
 from trajudge.stats.calibration import (
     FittedMap,
@@ -282,9 +282,8 @@ def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
     save_bytes(path, (json.dumps(content, indent=2) + "\n").encode())
 
 
-def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Calibration:
-    """Read the calibration of ``judge``, which may have ``others`` of its names there, from a file
-    of ``write_calibrations``. Raises UserError."""
+def read_calibration(path: Path, judge: str) -> Calibration:
+    """Read the calibration of ``judge`` from a file of ``write_calibrations``. Raises UserError."""
     try:
         calibrations = Calibrations.model_validate_json(read_utf8(path))
     except OSError as error:
@@ -292,7 +291,6 @@ def read_calibration(path: Path, judge: str, others: Collection[str] = ()) -> Ca
     except ValidationError as error:
         raise UserError(f"{path}: is not what --calibration-out writes") from error
     known = {each.judge: each for each in calibrations.calibrations}
-    name = next((name for name in (judge, *sorted(others)) if name in known), None)
-    if name is None:
+    if judge not in known:
         raise UserError(f"{path}: has no calibration of {judge}; there are {', '.join(known)}")
-    return known[name]
+    return known[judge]

@@ -10,7 +10,7 @@ import numpy as np
 
 from trajudge.eval.labelling.frame import Frame, read_frame
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.eval.select.inputs import as_planned, read_inputs
+from trajudge.eval.select.inputs import check_planned, read_inputs
 from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.sources import Source
@@ -29,7 +29,9 @@ def read_deciding(source: Source, config: BuildConfig, plan: SelectionPlan) -> t
             f"--candidates {candidates}: bounds false positives, which what is not accepted "
             "decides, too: draw with another --strategy, or name a plan with --target-precision"
         )
-    judgments = as_planned(read_inputs(config.runs, config.judgments), plan).judgments
+    inputs = read_inputs(config.runs, config.judgments)
+    check_planned(inputs, plan)
+    judgments = inputs.judgments
     keys = sorted({judgment.key for judgment in judgments}, key=lambda key: key.order)
     scored = {use: judge_scores(judgments, use) for use in ("score", "verdict")}
     accepted = np.stack(

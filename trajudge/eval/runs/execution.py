@@ -49,7 +49,7 @@ def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpenin
         return ray_sessions(request.run.ray)
     if not request.batch.is_on:
         return nullcontext()
-    from trajudge.eval.batches.session import BatchSession  # noqa: PLC0415 - live runs need none
+    from trajudge.eval.runs.batches import BatchSession  # noqa: PLC0415 - live runs need none
 
     return nullcontext(partial(BatchSession, config=request.batch))
 

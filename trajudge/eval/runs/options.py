@@ -12,7 +12,6 @@ from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from trajudge.eval.batches.options import batch_options
 from trajudge.judges.calls.options import call_options
 from trajudge.util.commands import (
     OptionAdder,
@@ -27,6 +26,29 @@ from trajudge.util.commands import (
 if TYPE_CHECKING:
     from trajudge.eval.runs.settings import RunRequest
 
+
+def batch_options(group: Any) -> None:
+    """Add the options. Their fields are those of ``eval.batches.settings.BatchConfig``."""
+    add = OptionAdder(group)
+    add.switch("--batch", "ask through the provider's batch interface (OpenAI, Azure, Anthropic)")
+    add.output_folder(
+        "--batch-files",
+        "write the requests into files for  vllm run-batch; started again, read its output",
+    )
+    add.switch("--batch-submit-only", "submit and leave: the same command collects and goes on")
+    add.choice(
+        "--batch-fallback",
+        ("live",),
+        "ask the last 1%% singly, at the full price, when a batch expired before their turn",
+    )
+    add.value(
+        "--batch-options",
+        "NAME=N,...",
+        "limits of a file (lines, bytes, tokens), tokens under way (enqueued), seconds "
+        "(poll, grace)",
+    )
+
+
 DESCRIPTION = """\
 Ask a judge whether web agents succeeded, caused side effects or repeated themselves, and
 measure the judge against expert annotations, the rule-based baseline beside it.
@@ -35,6 +57,7 @@ measure the judge against expert annotations, the rule-based baseline beside it.
   trajudge judge --judge heuristic
   trajudge judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
 """
+
 EPILOG = """\
 exit codes: 0 done, 1 stopped at --max-cost or more failed judgments than --max-failures, 2 a
 mistake in the call or its files, 130 interrupted (everything kept: the same command goes on)
@@ -234,9 +257,9 @@ def log_as_json() -> None:
 def request_of(options: argparse.Namespace) -> RunRequest:
     """Return the typed settings of parsed options, those that a parser has not at their default.
     Raises UserError."""
-    from trajudge.eval.batches.settings import BatchConfig  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.plan import without_effect  # noqa: PLC0415 - --help needs none
     from trajudge.eval.runs.settings import (  # noqa: PLC0415 - --help needs none of these
+        BatchConfig,
         DataConfig,
         JudgeConfig,
         RunConfig,

@@ -12,10 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.eval.batches.settings import BatchConfig
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
 from trajudge.eval.runs.plan import PlannedRun, RunPlan
-from trajudge.eval.runs.settings import RunRequest
+from trajudge.eval.runs.settings import BatchConfig, RunRequest
 from trajudge.judges.calls.handle import ModelHandle, guesses, known_facts
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Call, Status, Usage

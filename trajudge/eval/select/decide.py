@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from trajudge.eval.acceptance.binding import DecisionScope, JudgeConfiguration
+from trajudge.eval.select.binding import DecisionScope, JudgeConfiguration
 from trajudge.eval.select.decision import (
     BenchmarkRate,
     CandidateRate,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-from trajudge.eval.acceptance.binding import DecisionScope
 from trajudge.eval.reporting.sentences import threshold_text
+from trajudge.eval.select.binding import DecisionScope
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.plan import Rule, SelectionPlan

@@ -16,10 +16,9 @@ from trajudge.annotations import (
     open_labels,
     primary_labels,
 )
-from trajudge.eval.acceptance.binding import JudgeConfiguration, configuration_of_run
-from trajudge.eval.acceptance.names import current_names
 from trajudge.eval.scoring.observations import trained_on, without_training
 from trajudge.eval.scoring.records import UnfinishedRun
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.sources import (
     Source,
@@ -70,26 +69,15 @@ def read_inputs(runs: Sequence[Path], published: Path | None) -> Inputs:
     return Inputs(judgments, configurations, tuple(whole.unfinished))
 
 
-def as_planned(inputs: Inputs, plan: SelectionPlan) -> Inputs:
-    """Give a composed judge that a frozen plan knows by another release's name that name: a frozen
-    plan is not changed. Raises UserError where no judge of the plan judged."""
+def check_planned(inputs: Inputs, plan: SelectionPlan) -> None:
+    """Raise UserError where no judge of the plan judged."""
     judged = inputs.configurations
     planned = {judge for family in plan.families for judge in family.rule.judges}
-    now = current_names(judged)
-    names = {now[one]: one for one in planned if one in now and now[one] not in planned}
-    if not planned & {names.get(judge, judge) for judge in judged}:
+    if not planned & judged.keys():
         raise UserError(
             f"the plan's candidates are of {', '.join(sorted(planned))}, while the runs are of "
             f"{', '.join(sorted(judged))}: give runs of the plan's judges, or freeze another plan"
         )
-    if not names:
-        return inputs
-    judgments = [
-        each.model_copy(update={"judge": names[each.judge]}) if each.judge in names else each
-        for each in inputs.judgments
-    ]
-    renamed = {names.get(name, name): judge for name, judge in judged.items()}
-    return inputs._replace(judgments=judgments, configurations=renamed)
 
 
 def _held_out(run: Path, manifest: dict[str, Any]) -> Source:

@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from trajudge.eval.acceptance.binding import JudgeConfiguration
 from trajudge.eval.reporting.sentences import unfinished
+from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.inputs import as_planned, read_all_labels, read_inputs
+from trajudge.eval.select.inputs import check_planned, read_all_labels, read_inputs
 from trajudge.eval.select.measures.scores import judgments_hash
 from trajudge.eval.select.measures.selection_data import gather
 from trajudge.eval.select.measures.under_attack import UnderAttack, read_threat
@@ -57,7 +57,8 @@ def freeze_plan(config: SelectConfig) -> FrozenPlan:
         check_folder(config.out, "--out")
     inputs = read_inputs(config.runs, config.judgments)
     plan = open_plan(config) if config.candidates else make_plan(config.plan, inputs.judgments)
-    judgments, configurations, cut = as_planned(inputs, plan)
+    check_planned(inputs, plan)
+    judgments, configurations, cut = inputs
     if cut:
         sys.stderr.write(f"note: {one_line(unfinished(cut))}: the decision is on these\n")
     folder = config.out or Path("selections") / plan.hash[:8]

@@ -32,6 +32,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.adapters.failures import ErrorBody, failure, kind_of, read_error, with_numbers
 from trajudge.judges.adapters.sdk import no_answer, place_of
+from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
 from trajudge.judges.adapters.wire import (
     NAMES,
     json_object,
@@ -44,7 +45,6 @@ from trajudge.judges.adapters.wire import (
 from trajudge.judges.model import Picture, Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability, is_known
 from trajudge.judges.models.prices import Price
-from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.util.errors import MissingExtra
 
 _NO_PROVIDER = "LLM Provider NOT provided"

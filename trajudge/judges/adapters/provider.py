@@ -20,11 +20,11 @@ from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.errors import CallFailed, UnknownModel, rate_headers
 from trajudge.judges.adapters.failures import CHECK_MODEL, ErrorBody, failure
+from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
 from trajudge.judges.adapters.wire import merged, of_sample, split
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models.capabilities import Capability, capability
 from trajudge.judges.models.table import model_names
-from trajudge.judges.models.unsupported_parameters import UnsupportedParameters
 from trajudge.util.errors import did_you_mean
 
 

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from trajudge.judges.defences import DEFENCES, Defences
 from trajudge.judges.model import Judgment, Status
-from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.defences.curve import DefenceCurve, DefencePoint, write_curves
 from trajudge.robustness.measures.operating_points import OperatingPoints, precision_at_recall
+from trajudge.robustness.measures.pairing import judged_run
 from trajudge.robustness.measures.rates import PerturbationRates
 from trajudge.robustness.measures.report import JudgeRobustness, known_perturbation
 from trajudge.robustness.measures.screen import written_to

@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from trajudge.robustness.asking.pairing import judged_run
+from trajudge.robustness.measures.pairing import judged_run
 from trajudge.robustness.measures.pairs import IDENTITY, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.trajectories.model import Record, TrajectoryKey

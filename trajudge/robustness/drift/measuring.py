@@ -11,9 +11,9 @@ import orjson
 
 from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.reporting.sentences import probability
-from trajudge.robustness.asking.pairing import judged_run
 from trajudge.robustness.drift.asking import AGAIN, CanaryRound
 from trajudge.robustness.drift.canaries import Canary
+from trajudge.robustness.measures.pairing import judged_run
 from trajudge.robustness.measures.pairs import Verdicts, verdicts_of
 from trajudge.robustness.measures.report import read_variants
 from trajudge.stats.comparison import exchange_test, holm

@@ -14,13 +14,8 @@ import numpy as np
 import orjson
 from pydantic import ValidationError
 
-from trajudge.eval.acceptance.binding import (
-    JudgeConfiguration,
-    configuration_of_run,
-    differences,
-)
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
 from trajudge.judges.model import Judgment
-from trajudge.robustness.asking.pairing import asked_pairs, asked_runs, judged_run
 from trajudge.robustness.attacked import VARIANTS, VariantLine
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
@@ -34,6 +29,7 @@ from trajudge.robustness.measures.overall import (
     overall_rates,
     undetectable,
 )
+from trajudge.robustness.measures.pairing import asked_pairs, asked_runs, judged_run
 from trajudge.robustness.measures.pairs import (
     IDENTITY,
     PerturbedPairs,

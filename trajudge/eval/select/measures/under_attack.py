@@ -8,8 +8,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from trajudge.eval.acceptance.binding import JudgeConfiguration, differences
-from trajudge.eval.acceptance.names import current_names
+from trajudge.eval.select.binding import JudgeConfiguration, differences
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.validation import read_record
@@ -74,13 +73,10 @@ def read_threat(
     under this threat, and for one that was measured as another judge of that name.
     """
     worst: dict[str, UnderAttack] = {}
-    called = current_names(
-        {judge: configurations.get(judge) or JudgeConfiguration(judge=judge) for judge in judges}
-    )
     for file in files:
         for one, known in _worst_cases(_file(file), threat):
-            judge = called.get(one.judge)
-            if judge is None:
+            judge = one.judge
+            if judge not in judges:
                 continue
             configuration = configurations.get(judge)
             if one.configuration is not None and configuration is not None:

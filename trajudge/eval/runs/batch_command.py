@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Do the action and print what is there; return the exit code."""
-    from trajudge.eval.batches.actions import BatchAction, carry_out  # noqa: PLC0415 - --help needs none
+    from trajudge.eval.runs.batches import BatchAction, carry_out  # noqa: PLC0415 - --help needs none
     from trajudge.util.commands import read_settings  # noqa: PLC0415
 
     sys.stdout.write(carry_out(read_settings(BatchAction, options)))

@@ -17,8 +17,11 @@ from trajudge.trajectories.model import Record, defaults_of
 
 # What makes two judges of one name different judges; of a run all of these are known.
 _COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")
+
 _OPTIONAL = ("calibration",)
+
 _IF_BOTH_KNOW = ("sent",)
+
 _SHOWN = 60
 
 

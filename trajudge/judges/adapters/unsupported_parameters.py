@@ -1,5 +1,6 @@
 """What a model's server does not take, learned from its answers at run time: parameters, and
-messages of several texts."""
+messages of several texts.
+"""
 
 from __future__ import annotations
 

@@ -1,23 +1,21 @@
-"""One session of a run in batches: rounds of judging, submission and collection.
-
-In each round every judgment that is left is made from its start; calls that are answered come from
-the cache, the others form the next batches. What is complete is recorded as in any run.
+"""Runs whose calls go through a provider's batch interface: a session of rounds, what batches
+cost, and what becomes of those that were submitted (``trajudge run batch``).
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache, partial
 from math import ceil, nan
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
-from trajudge.eval.batches.payments import note_payments
-from trajudge.eval.batches.prices import RunPrices
-from trajudge.eval.batches.settings import BatchConfig
+from pydantic import ValidationError
+
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
     LoadReport,
@@ -31,23 +29,91 @@ from trajudge.eval.runs.jobs import (
 from trajudge.eval.runs.plan import PlannedRun
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.session import Jobs, RunSession, SessionWork
+from trajudge.eval.runs.settings import BatchConfig
 from trajudge.eval.store.manifest import EffectiveParameters
-from trajudge.eval.store.run_folder import RunDollars, dollars_in_all
+from trajudge.eval.store.run_folder import MANIFEST, RunDollars, dollars_in_all, read_manifest
+from trajudge.eval.store.table import PAYMENTS
+from trajudge.judges.adapters.errors import CallFailed
+from trajudge.judges.adapters.provider import ProviderAdapter
+from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.batch.collection import BatchCollection
 from trajudge.judges.batch.engine import BatchCollector, CollectingEngines, until_parked
 from trajudge.judges.batch.file_batches import output_of
-from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.judges.batch.limits import batch_limits, batch_times, read_batch_options
+from trajudge.judges.batch.ledger import Ledger, LineCounts, ledger_path
+from trajudge.judges.batch.limits import BatchTimes, batch_limits, batch_times, read_batch_options
 from trajudge.judges.batch.records import BatchRow
 from trajudge.judges.batch.rounds import BatchDesk
+from trajudge.judges.batch.service import BatchService
 from trajudge.judges.batch.services import batch_service, batching
-from trajudge.judges.engine.budget import BudgetSpent
+from trajudge.judges.calls.handle import cache_path
+from trajudge.judges.engine import Cache
+from trajudge.judges.engine.budget import BudgetSpent, Payments, dollars_by_request, read_attempts
 from trajudge.judges.model import Judgment, Usage
+from trajudge.judges.models.prices import Price, RecordedPrice, listed_price
+from trajudge.trajectories.model import Record
+from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engines
+
+
+def note_payments(ledger: Ledger, run: str) -> dict[str, float]:
+    """Note what the batches of a run have cost, as far as its folder does not hold it yet; nothing
+    where the folder is gone. Return all dollars that the folder holds, by request. Raises
+    UserError."""
+    path = Path(run) / PAYMENTS
+    if not path.parent.is_dir():
+        return {}
+    attempts = read_attempts(path)
+    payments = Payments(path)
+    try:
+        for line in ledger.paid(run):
+            if line.attempt not in attempts:
+                payments.note(line.attempt, line.request, line.dollars)
+                attempts[line.attempt] = line.request, line.dollars
+    finally:
+        payments.close()
+    return dollars_by_request(attempts)
+
+
+class RunPrices:
+    """Prices of runs by their folders, each manifest read once. Where a folder is gone, or an
+    earlier release made it, the prices of the table hold if its own did."""
+
+    def __init__(self) -> None:
+        self._price = cache(_recorded)
+
+    def dollars(self, row: BatchRow, usage: Usage) -> float | None:
+        """Return the dollars of a line of a batch, None if its run knows no price. Raises UserError
+        for a manifest that cannot be read."""
+        price = self._price(row.run, row.model)
+        return None if price is None else (price.batch or price).cost(usage)
+
+
+def _recorded(run: str, model: str) -> Price | None:
+    prices = _prices(Path(run))
+    if model not in prices:
+        return listed_price(model).price
+    try:
+        recorded = RecordedPrice.model_validate(prices[model])
+    except ValidationError as error:
+        raise UserError(
+            f"{Path(run) / MANIFEST}: the price of {model} cannot be read: start the run's own "
+            "command again, which writes it anew"
+        ) from error
+    if recorded.price is None and recorded.source == "table":
+        return listed_price(model).price
+    return recorded.price
+
+
+def _prices(folder: Path) -> Mapping[str, Any]:
+    if not (folder / MANIFEST).is_file():
+        return {}
+    prices = read_manifest(folder).get("prices")
+    return prices if isinstance(prices, dict) else {}
+
 
 LIVE_SHARE = 0.01  # of a run's requests that --batch-fallback live asks singly
 
@@ -304,3 +370,124 @@ def _vllm_command(row: BatchRow) -> str:
         f"vllm run-batch -i {quote(row.provider_id)} -o "
         f"{quote(str(output_of(row.provider_id)))} --model {quote(row.model)}"
     )
+
+
+class BatchAction(Record):
+    """What to do with which batches (none named: all that are open)."""
+
+    action: Literal["status", "cancel", "resume"]
+    batches: tuple[str, ...] = ()
+    cache: str | None = None
+
+
+def carry_out(action: BatchAction) -> str:
+    """Do it, and return the lines to print. Raises UserError for a batch that is not there."""
+    path = ledger_path(cache_path(action.cache))
+    if not path.is_file():
+        return f"no batches: nothing was submitted with {cache_path(action.cache)} as the cache\n"
+    ledger = Ledger(path)
+    try:
+        rows = _chosen(ledger, action)
+        if action.action != "status":
+            asyncio.run(_at_the_provider(ledger, rows, action))
+            rows = [row for row in ledger.batches() if row.id in {one.id for one in rows}]
+        return described(ledger, rows)
+    finally:
+        ledger.close()
+
+
+def _chosen(ledger: Ledger, action: BatchAction) -> list[BatchRow]:
+    known = ledger.batches()
+    for name in action.batches:
+        if not any(name in (row.id, row.provider_id) for row in known):
+            raise UserError(f"no batch {name!r}: see  trajudge run batch status")
+    if action.batches:
+        return [row for row in known if {row.id, row.provider_id} & {*action.batches}]
+    return known if action.action == "status" else [row for row in known if row.is_open]
+
+
+async def _at_the_provider(ledger: Ledger, rows: Sequence[BatchRow], action: BatchAction) -> None:
+    """Cancel the batches, or collect those that have ended."""
+    cache = Cache(cache_path(action.cache))
+    adapters = {(row.endpoint, row.model): _adapter(row) for row in rows if row.is_open}
+    services = {
+        (row.endpoint, row.model): batch_service(
+            adapters[row.endpoint, row.model], row.model, _folder(row)
+        )
+        for row in rows
+        if row.is_open
+    }
+    desk = BatchDesk(ledger, cache, services, adapters, RunPrices().dollars, BatchTimes())
+    try:
+        refused = await _cancel(ledger, services, rows) if action.action == "cancel" else {}
+        await desk.look()
+        for run in dict.fromkeys(row.run for row in rows):
+            note_payments(ledger, run)
+        for row in ledger.batches(only_open=True):  # one that had ended is not open any more
+            if why := refused.get(row.id):
+                raise UserError(f"batch {row.provider_id} is not cancelled: {why}") from why
+    finally:
+        for adapter in adapters.values():
+            await adapter.close()
+        await cache.close()
+
+
+async def _cancel(
+    ledger: Ledger, services: Mapping[tuple[str, str], BatchService], rows: Sequence[BatchRow]
+) -> dict[str, CallFailed]:
+    """Cancel what was submitted; return the batches whose provider refused it, or was not there,
+    and why."""
+    refused = {}
+    for row in rows:
+        if row.state != "submitted":
+            continue
+        try:
+            if await services[row.endpoint, row.model].cancel(row.provider_id):
+                ledger.release(row.id, "cancelled")
+        except CallFailed as error:
+            refused[row.id] = error
+    return refused
+
+
+def _adapter(row: BatchRow) -> ProviderAdapter:
+    url = row.endpoint if row.endpoint.startswith("http") else None
+    adapter, _ = make_adapter(row.model, base_url=url)
+    return batching(adapter, row.model)
+
+
+def _folder(row: BatchRow) -> Path | None:
+    return Path(row.provider_id).parent if row.service == "files" else None
+
+
+def described(ledger: Ledger, rows: Sequence[BatchRow]) -> str:
+    """Describe batches, a paragraph each, in the order of their submission."""
+    if not rows:
+        return "no batches\n"
+    prices = RunPrices()
+    return "".join(_described(ledger, row, prices) for row in rows)
+
+
+def _described(ledger: Ledger, row: BatchRow, prices: RunPrices) -> str:
+    counts = ledger.counts(row.id)
+    lines = ", ".join(f"{one.lines:,} {outcome}" for outcome, one in sorted(counts.items()))
+    when = datetime.fromtimestamp(row.intent_at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    twice = f", {row.duplicates} answered twice" if row.duplicates else ""
+    return (
+        f"{row.provider_id or row.id}  {row.state}{f' ({row.note})' if row.note else ''}\n"
+        f"  {row.model} at {row.endpoint}, {when}\n"
+        f"  {lines}{twice}; {_paid(row, [*counts.values()], prices)}\n"
+        f"  run {row.run}\n"
+    )
+
+
+def _paid(row: BatchRow, counts: Sequence[LineCounts], prices: RunPrices) -> str:
+    """Say what a batch has cost, or may cost."""
+    reserved, paid = sum(one.reserved for one in counts), sum(one.paid for one in counts)
+    if row.state != "collected":
+        # Nothing is reserved without a price, and where it is 0.
+        is_priced = reserved or prices.dollars(row, Usage()) is not None
+        return f"at most ${reserved:.4f}" if is_priced else "at an unknown price"
+    unpriced = sum(one.unpriced for one in counts)
+    known = [f"${paid:.4f} paid"] if paid or not unpriced else []
+    unknown = [f"{count_of(unpriced, 'line')} of unknown cost"] if unpriced else []
+    return " and ".join([*known, *unknown])

@@ -31,7 +31,9 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.terminal import one_line
 
 _DATE = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})")
+
 _LATEST = "-latest"
+
 _OF_MODELS = ("max_prompt_tokens", "images")
 
 
