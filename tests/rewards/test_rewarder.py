@@ -149,7 +149,7 @@ def test_a_decision_gives_the_threshold_to_the_judge_that_it_was_made_for(
     monkeypatch.chdir(tmp_path)
     runs = list(load("sample"))
     judgments = judge("sample", "heuristic")
-    decision = select(judgments, target_precision=0.1)
+    decision = select(judgments, target_precision=0.1, confidence=0.8)
     assert decision.chosen is not None
     given = RewardConfig(
         judge=JudgeConfig(judge="heuristic"),
