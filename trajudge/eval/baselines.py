@@ -573,8 +573,6 @@ def _parted(benchmark: str, judgments: Sequence[Judgment]) -> tuple[list[Judgmen
     return here, [one for one in judgments if benchmark_of(one.key) != benchmark]
 
 
-_REMARK_LINES = 10
-
 _HEAD = ("left out", "method", "precision [95 %]", "recall", "F1", "bal. acc.", "n", "positives")
 
 

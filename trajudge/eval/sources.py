@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import KINDS, Labels, store
-from trajudge.annotations.model import Labels as model_Labels
 from trajudge.annotations.model import SampleFrame
 from trajudge.eval.scoring.compute import paid_beside, paid_in_all, repeated_note
 from trajudge.eval.scoring.observations import trained_on
@@ -333,7 +332,7 @@ class LabelFit(NamedTuple):
     strays: KeyColumns
 
 
-def refuse_strangers(spec: str, keys: KeyColumns, labels: model_Labels, split: str) -> None:
+def refuse_strangers(spec: str, keys: KeyColumns, labels: Labels, split: str) -> None:
     """Raise UserError for a split of labels none of which belongs to the data."""
     if split != "all" and not any(key in labels for key in keys):
         said = strangers_said(spec, labels, keys.key(0))
@@ -341,7 +340,7 @@ def refuse_strangers(spec: str, keys: KeyColumns, labels: model_Labels, split: s
 
 
 def label_fit(
-    data: KeyColumns, judged: KeyColumns, unsplit: KeyColumns, labels: model_Labels
+    data: KeyColumns, judged: KeyColumns, unsplit: KeyColumns, labels: Labels
 ) -> LabelFit:
     """Find what does not fit between the labels and the trajectories of ``data``."""
     labelled = LabelColumns.of(labels).keys

@@ -180,20 +180,20 @@ def _literal(word: str) -> str:
     return f"{{{name!r}: {value}}}" if equals else repr(word)
 
 
-THREADS_R = TypeVar("THREADS_R")
+ResultT = TypeVar("ResultT")
 
 
-def run_in_thread(work: Callable[[StopSignal], Coroutine[Any, Any, THREADS_R]]) -> THREADS_R:
+def run_in_thread(work: Callable[[StopSignal], Coroutine[Any, Any, ResultT]]) -> ResultT:
     """Run ``work`` in a loop of a thread of its own and return its result; a notebook's own loop,
     and its signals, stay as they are.
 
     The first Ctrl-C interrupts the stop signal that ``work`` is given, the second cancels it, the
     third gives up waiting. Raises KeyboardInterrupt unless ``work`` ended by itself.
     """
-    stop, done = StopSignal(), Future[THREADS_R]()
+    stop, done = StopSignal(), Future[ResultT]()
     interrupts: list[Callable[[], object]] = []
 
-    async def main() -> THREADS_R:
+    async def main() -> ResultT:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
         if task is None:
             raise RuntimeError("asyncio.run runs its work in a task")
@@ -218,7 +218,7 @@ def run_in_thread(work: Callable[[StopSignal], Coroutine[Any, Any, THREADS_R]]) 
 
 
 @contextmanager
-def _heard(done: Future[THREADS_R], steps: Iterator[Callable[[], object]]) -> Iterator[None]:
+def _heard(done: Future[ResultT], steps: Iterator[Callable[[], object]]) -> Iterator[None]:
     """Take a step at every Ctrl-C, without an exception: one that is raised while the interpreter
     calls back (collecting garbage, say) is printed and lost, and Ctrl-C with it.
 
@@ -244,7 +244,7 @@ def _heard(done: Future[THREADS_R], steps: Iterator[Callable[[], object]]) -> It
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _wait(done: Future[THREADS_R], interrupts: Iterator[Callable[[], object]]) -> THREADS_R:
+def _wait(done: Future[ResultT], interrupts: Iterator[Callable[[], object]]) -> ResultT:
     while True:
         try:
             return done.result()

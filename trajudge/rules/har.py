@@ -31,8 +31,8 @@ from trajudge.util.files import DataFolder, UnsafeFile, open_regular, save_bytes
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext
-    from playwright.sync_api import Request as sync_api_Request
-    from playwright.sync_api import Response as sync_api_Response
+    from playwright.sync_api import Request as PlaywrightRequest
+    from playwright.sync_api import Response as PlaywrightResponse
 
 
 # A body beyond this is no form that an agent filled in.
@@ -531,7 +531,7 @@ def read_recording(path: Path) -> Recording:
     Raises UserError, one sentence, for a file that is absent, cut off, malformed, too large when
     unpacked, or no trace.
     """
-    return _reading_decoded(path, _recording)
+    return _decoded_entries(path, _recording)
 
 
 def _recording(unpacked: Unpacked) -> Recording:
@@ -556,7 +556,7 @@ def _of_har(unpacked: Unpacked) -> Recording:
 
 def read_raw(path: Path) -> RawRecording:
     """Return the trace as ``read_recording`` does, with all that stands in it. Raises UserError."""
-    return _reading_decoded(path, _raw_recording)
+    return _decoded_entries(path, _raw_recording)
 
 
 def _raw_recording(unpacked: Unpacked) -> RawRecording:
@@ -577,7 +577,7 @@ def _is_entry(item: dict[str, Any]) -> bool:
     return item.get("type", "") in ("", "resource-snapshot")
 
 
-def _reading_decoded(path: Path, decode: Callable[[Unpacked], Decoded]) -> Decoded:
+def _decoded_entries(path: Path, decode: Callable[[Unpacked], Decoded]) -> Decoded:
     """Decode a trace, also where only Python writes JSON so: a page's text may end in half an
     emoji. Raises UserError."""
     unpacked = unpack(path)
@@ -776,25 +776,25 @@ class TraceRecorder:
     ) -> None:
         self.context = context
         self._secrets, self._contents = secrets, contents
-        self._sent: list[sync_api_Request] = []
-        self._ended: dict[sync_api_Request, str | None] = {}
-        self._responses: dict[sync_api_Request, sync_api_Response] = {}
-        self._entries: dict[sync_api_Request, dict[str, Any]] = {}
+        self._sent: list[PlaywrightRequest] = []
+        self._ended: dict[PlaywrightRequest, str | None] = {}
+        self._responses: dict[PlaywrightRequest, PlaywrightResponse] = {}
+        self._entries: dict[PlaywrightRequest, dict[str, Any]] = {}
         context.on("request", self._asked)
         context.on("response", self._answered)
         context.on("requestfinished", self._finished)
         context.on("requestfailed", self._failed)
 
-    def _asked(self, request: sync_api_Request) -> None:
+    def _asked(self, request: PlaywrightRequest) -> None:
         self._sent.append(request)
 
-    def _answered(self, response: sync_api_Response) -> None:
+    def _answered(self, response: PlaywrightResponse) -> None:
         self._responses[response.request] = response
 
-    def _finished(self, request: sync_api_Request) -> None:
+    def _finished(self, request: PlaywrightRequest) -> None:
         self._ended[request] = None
 
-    def _failed(self, request: sync_api_Request) -> None:
+    def _failed(self, request: PlaywrightRequest) -> None:
         self._ended[request] = request.failure or "failed"
 
     def entries(self) -> list[dict[str, Any]]:
@@ -804,7 +804,7 @@ class TraceRecorder:
         """
         return [self._entry(request) for request in self._sent]
 
-    def _entry(self, request: sync_api_Request) -> dict[str, Any]:
+    def _entry(self, request: PlaywrightRequest) -> dict[str, Any]:
         if request in self._entries:
             return self._entries[request]
         ended = request in self._ended
@@ -816,7 +816,7 @@ class TraceRecorder:
             RecordedRequest(
                 method=request.method,
                 url=request.url,
-                headers=_recorder_headers(request) if ended else request.headers,
+                headers=_recorded_headers(request) if ended else request.headers,
                 body=None if body is None else body.decode("utf-8", "replace"),
                 response=self._response(request, ended=ended),
                 started=started.isoformat(),
@@ -831,11 +831,11 @@ class TraceRecorder:
             self._entries[request] = entry
         return entry
 
-    def _response(self, request: sync_api_Request, *, ended: bool) -> RecordedResponse:
+    def _response(self, request: PlaywrightRequest, *, ended: bool) -> RecordedResponse:
         response = self._responses.get(request)
         if response is None:
             return RecordedResponse()
-        headers = _recorder_headers(response) if ended else response.headers
+        headers = _recorded_headers(response) if ended else response.headers
         kind = {name.lower(): value for name, value in headers.items()}.get("content-type", "")
         asked = self._contents and ended and "json" in kind and not is_static(request.url)
         text = _text(response) if asked else None
@@ -849,7 +849,7 @@ class TraceRecorder:
         )
 
 
-def _recorder_headers(message: sync_api_Request | sync_api_Response) -> dict[str, str]:
+def _recorded_headers(message: PlaywrightRequest | PlaywrightResponse) -> dict[str, str]:
     """Return the headers on the wire, and those that the page knows where there are no others."""
     from playwright.sync_api import Error  # noqa: PLC0415 - slow to import
 
@@ -859,7 +859,7 @@ def _recorder_headers(message: sync_api_Request | sync_api_Response) -> dict[str
         return message.headers
 
 
-def _text(response: sync_api_Response) -> str | None:
+def _text(response: PlaywrightResponse) -> str | None:
     """Return the body; None where the browser has let it go."""
     from playwright.sync_api import Error  # noqa: PLC0415 - slow to import
 
@@ -909,13 +909,13 @@ def _entry(entry: object, kept: Kept, resources: Resources) -> object:
         if name in _OWN_FIELDS or not name.startswith(("_", "pageref"))
     }
     if isinstance(entry.get("request"), dict):
-        made["request"] = _trimming_request(entry["request"], kept, resources)
+        made["request"] = _trimmed_request(entry["request"], kept, resources)
     if isinstance(entry.get("response"), dict):
-        made["response"] = _trimming_response(entry["response"], kept, resources)
+        made["response"] = _trimmed_response(entry["response"], kept, resources)
     return made
 
 
-def _trimming_request(request: dict[str, Any], kept: Kept, resources: Resources) -> dict[str, Any]:
+def _trimmed_request(request: dict[str, Any], kept: Kept, resources: Resources) -> dict[str, Any]:
     secret = SECRET_HEADERS - kept.headers
     headers = _filtered(request.get("headers"), lambda name: name not in secret)
     made = {**request, "headers": headers, "cookies": []}
@@ -924,9 +924,7 @@ def _trimming_request(request: dict[str, Any], kept: Kept, resources: Resources)
     return made
 
 
-def _trimming_response(
-    response: dict[str, Any], kept: Kept, resources: Resources
-) -> dict[str, Any]:
+def _trimmed_response(response: dict[str, Any], kept: Kept, resources: Resources) -> dict[str, Any]:
     names = _RESPONSE_HEADERS | ({"set-cookie"} if kept.cookies else set())
     headers = _filtered(response.get("headers"), lambda name: name in names)
     made = {**response, "headers": headers}

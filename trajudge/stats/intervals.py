@@ -499,9 +499,9 @@ def rate_evidence(
         clusters = degrees_of_freedom(trials, stratum_sizes)
         if squares is None:
             independent = total
-            effect = _design_effect(hits, trials, rate, stratum_sizes)
-            alike = _without_variation(hits, trials)
             agreeing = np.einsum("...c,...c->...", trials, trials) / total
+            effect = _design_effect(hits, trials, rate, stratum_sizes, agreeing)
+            alike = _without_variation(hits, trials)
             effect = np.where(alike, np.fmax(effect, agreeing), effect)
         else:
             independent = total**2 / np.asarray(squares, dtype=float).sum(axis=-1)
@@ -606,10 +606,11 @@ def degrees_of_freedom(sizes: Floats, stratum_sizes: Ints) -> Floats:
     return np.asarray(np.where(within.sum(axis=-1) > 1, df, np.nan))
 
 
-def _design_effect(hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints) -> Floats:
+def _design_effect(
+    hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints, agreeing: Floats
+) -> Floats:
     """Compute 1 + ρ (Σ n² / Σ n - 1) with the posterior mean of ρ, and what uneven numbers of
-    trials add where strata have different rates, (...)."""
-    agreeing = np.einsum("...c,...c->...", trials, trials) / trials.sum(axis=-1)
+    trials add where strata have different rates, (...); ``agreeing`` (...) is Σ n² / Σ n."""
     several = agreeing > 1
     effect = np.where(np.isnan(agreeing), np.nan, 1.0)
     if several.any():

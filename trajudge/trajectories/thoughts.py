@@ -96,8 +96,9 @@ def split_message(text: str) -> tuple[list[str], str]:
     if end := _END.search(rest):
         thoughts.insert(0, rest[: end.start()])
         rest = rest[end.end() :]
-    if begun := _OPENING.match(rest.lstrip()):
-        thoughts.append(rest.lstrip()[begun.end() :])
+    begun = rest.lstrip()
+    if opening := _OPENING.match(begun):
+        thoughts.append(begun[opening.end() :])
         rest = ""
     words = rest if rest == text else rest.strip()
     return [thought.strip() for thought in thoughts if thought.strip()], words

@@ -15,7 +15,6 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.annotations.model import Labels as model_Labels
 from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
 from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
@@ -801,7 +800,7 @@ def _planned(
     return PlannedRun(config, data, calls, run, plan, model)
 
 
-def labels_of_runs(runs: Sequence[PlannedRun]) -> model_Labels:
+def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
     """Return the labels of all runs: one mapping, where they judge the same trajectories of one
     source."""
     first = runs[0].plan

@@ -250,7 +250,7 @@ def compare(
     rankings: list[Ranking] = []
     for group in _comparison_groups(predictions, missing, by_benchmark):
         pairs = [_Pair(group, a, b) for a, b in combinations(sorted(group.judges), 2)]
-        tested = _judges_differences(group, pairs)
+        tested = _judge_differences(group, pairs)
         differences += tested
         if not any(judge.reference.is_weighted for judge in group.judges.values()):
             discordances += _mcnemar_results(group, pairs)
@@ -291,7 +291,7 @@ class _Pair:
         self.one, self.other = on_the_same(group.judges[first], group.judges[second])
 
 
-def _judges_differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:
+def _judge_differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:
     """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
     together: dict[bytes, list[_Pair]] = defaultdict(list)
     for pair in pairs:

@@ -284,7 +284,7 @@ def _sum(values: Floats) -> float:
     return float(np.cumsum(values)[-1]) if len(values) else 0.0
 
 
-class _paid_beside_Requests(NamedTuple):
+class _RequestCosts(NamedTuple):
     """What was paid for requests (R,): ``dollars``, and for ``unpriced`` attempts nobody knows."""
 
     numbers: Ints
@@ -334,7 +334,7 @@ def paid_in_all(parts: Iterable[PaidBeside]) -> PaidBeside:
     return PaidBeside(dollars=dollars, unpriced=unpriced, rebate=rebate, presumed=presumed)
 
 
-def _by_request(payments: Path) -> _paid_beside_Requests | None:
+def _by_request(payments: Path) -> _RequestCosts | None:
     from trajudge.judges.engine.budget import read_attempts  # noqa: PLC0415 - scores need no engine
 
     attempts = read_attempts(payments).values()
@@ -344,7 +344,7 @@ def _by_request(payments: Path) -> _paid_beside_Requests | None:
     numbers = np.array([request_number(request) for request, _ in attempts], dtype=np.int64)
     numbers, which = np.unique(numbers, return_inverse=True)
     dollars = np.bincount(which, weights=np.nan_to_num(costs)).astype(float)
-    return _paid_beside_Requests(
+    return _RequestCosts(
         numbers, dollars, np.bincount(which[np.isnan(costs)], minlength=len(numbers))
     )
 

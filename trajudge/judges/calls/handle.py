@@ -17,7 +17,7 @@ from math import ceil, inf
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
-from urllib.request import Request as request_Request
+from urllib.request import Request as UrlRequest
 from urllib.request import build_opener
 
 import numpy as np
@@ -366,7 +366,7 @@ def why_not_ready(url: str) -> str:
 def _trouble(url: str) -> str:
     place = place_of(url)
     try:
-        with build_opener().open(request_Request(url), timeout=PATIENCE):  # noqa: S310 - http(s) only
+        with build_opener().open(UrlRequest(url), timeout=PATIENCE):  # noqa: S310 - http(s) only
             return ""
     except HTTPError as error:
         if error.code not in _LOADING:

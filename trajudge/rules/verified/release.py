@@ -26,7 +26,7 @@ from trajudge.rules.values.release.web import (
 )
 from trajudge.rules.verdict import Assertion, Outcome, checked, shown
 from trajudge.rules.verified.answers import MAX_ANSWER, Oversized, normal_data
-from trajudge.rules.verified.answers import kind_of as answers_kind_of
+from trajudge.rules.verified.answers import kind_of as kind_of_answer
 from trajudge.rules.verified.dataset import AnswerCheck, NetworkCheck, Schema, Task, placeholder
 from trajudge.rules.verified.network import (
     FOLDERS,
@@ -363,7 +363,7 @@ def _same(schema: Schema, expected: Any, found: Any, ordered: bool) -> bool:
         return _same_objects(schema, expected, found, ordered)
     if expected is None or found is None:
         return expected is found
-    match = equal(answers_kind_of(schema), expected, found, mode=Mode.RELEASE)
+    match = equal(kind_of_answer(schema), expected, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
         raise ReleaseError(match.reason)
     return match.equal is True
@@ -462,11 +462,11 @@ def _candidates(task: Task, check: NetworkCheck, trace: Trace, binding: Binding)
     return [
         event
         for event in trace.filed
-        if event.method == method and _network_fits(check, event, wanted, binding)
+        if event.method == method and _request_fits(check, event, wanted, binding)
     ]
 
 
-def _network_fits(
+def _request_fits(
     check: NetworkCheck, event: Event, wanted: list[Address], binding: Binding
 ) -> bool:
     found = address(event.url, check, binding)
@@ -519,11 +519,11 @@ def _failures(check: NetworkCheck, event: Event, binding: Binding) -> Iterator[s
         yield "content"
     for name, cookie in (expected.response_cookies or {}).items():
         there = event.listed_cookies.get(name)
-        if there is None or not _network_same("string", cookie, there):
+        if there is None or not _same_request("string", cookie, there):
             yield f"cookies.{name}"
 
 
-def _network_same(kind: str, expected: Any, found: Any) -> bool:
+def _same_request(kind: str, expected: Any, found: Any) -> bool:
     wanted = list(expected) if isinstance(expected, tuple) else expected
     match = equal(kind, wanted, found, mode=Mode.RELEASE)
     if not match.equal and match.reason.startswith("the specification's"):
@@ -544,7 +544,7 @@ def _same_header(
             matches(address(one, check, binding, expected=True), place, check, binding)
             for one in pages
         )
-    return _network_same("string", expected, bind(found, binding) or found)
+    return _same_request("string", expected, bind(found, binding) or found)
 
 
 def _same_body(check: NetworkCheck, event: Event, binding: Binding) -> bool:
@@ -572,11 +572,11 @@ def _same_field(check: NetworkCheck, key: str, expected: Any, found: Any, bindin
     if kind not in _UNBOUND:
         found = bound_text(found, binding)
     if declared.get("type") != "array":
-        return _network_same(kind, expected, found)
+        return _same_request(kind, expected, found)
     wanted = expected if isinstance(expected, list) else [expected]
     left = list(found) if isinstance(found, list | tuple) else [found]
     for one in wanted:
-        partner = next((at for at, two in enumerate(left) if _network_same(kind, one, two)), None)
+        partner = next((at for at, two in enumerate(left) if _same_request(kind, one, two)), None)
         if partner is None:
             return False
         del left[partner]
