@@ -15,7 +15,14 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import (
+    OF_ANSWERS,
+    ROLES,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+)
 from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
@@ -125,8 +132,6 @@ def without_effect(
 ) -> list[str]:
     """Name the options that say which model answers, or how, where no judge or member asks one, in
     a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
-    from trajudge.eval.runs.settings import OF_ANSWERS, ROLES  # noqa: PLC0415 - slow
-
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
     given = [*(["model"] if models else []), *roles, *answers]
@@ -139,6 +144,12 @@ def without_effect(
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
+
+
+def warn_without_effect(request: RunRequest) -> None:
+    """Say on standard error which options have no effect."""
+    for line in without_effect(request.judges, request.models, request.judge, request.calls):
+        sys.stderr.write(f"warning: {line}\n")
 
 
 def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
@@ -165,7 +176,6 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
-    from trajudge.eval.runs.settings import ROLES  # noqa: PLC0415 - slow, and so is the next
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
