@@ -53,13 +53,21 @@ COMMANDS: Mapping[str, Command] = {
     "leaderboard": Command(
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
-    "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
+    "inspect": Command(
+        "app.inspect:inspect",
+        "look at runs and trajectories in a browser",
+        "app.settings:InspectConfig",
+    ),
     "robust": Command(
         "robustness.robust:measure",
         "measure what verdicts survive: claims, attacks",
         "robustness.settings:RobustConfig",
     ),
-    "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
+    "report": Command(
+        "app.report:report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.settings:ReportConfig",
+    ),
     "serve": Command(
         "rewards.serve:run",
         "serve a judge's rewards to trainers over HTTP",
@@ -91,7 +99,11 @@ GROUPS: Mapping[str, CommandGroup] = {
         "expert labels: drawn, collected, compared",
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
-            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
+            "serve": Command(
+                "app.inspect:label",
+                "label in a browser; so does  trajudge label QUEUE",
+                "app.settings:LabelServeConfig",
+            ),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
             "export": Command("eval.labelling.commands.export", "write the labels as files"),
