@@ -70,8 +70,8 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 def test_the_reference_lists_the_keywords_of_every_function(site: Path) -> None:
     page = (site / "reference" / "index.html").read_text(encoding="utf-8")
     for call in ("judge", "score", "select", "accept", "audit"):
-        _, _, after = page.partition(f"Keywords of {call}")
-        for keyword in keywords(call):
+        _, _, after = page.rpartition(f"Keywords of {call}")
+        for keyword in {one.name for one in keywords(call).values()}:
             assert f"<td><code>{keyword}</code></td>" in after.partition("<h3")[0], keyword
 
 

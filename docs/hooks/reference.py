@@ -42,8 +42,9 @@ def _keywords(name: str) -> list[str]:
 
     lines = [f"### Keywords of {name}", "", "| keyword | option | |", "| --- | --- | --- |"]
     for keyword, setting in keywords(name).items():
-        about = setting.help.replace("|", "\\|")
-        lines.append(f"| `{keyword}` | `{setting.flag}` | {about} |")
+        if keyword == setting.name:  # a field may have another name as well
+            about = setting.help.replace("|", "\\|")
+            lines.append(f"| `{keyword}` | `{setting.flag}` | {about} |")
     return [*lines, ""]
 
 
