@@ -161,10 +161,26 @@ GROUPS: Mapping[str, CommandGroup] = {
     "proxy": CommandGroup(
         "faults and efficiency between an agent and the web",
         {
-            "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
-            "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
-            "plan": Command("proxy.plan", "show what a fault plan does in a task"),
-            "results": Command("eval.resilience.__main__", "compare runs with and without faults"),
+            "run": Command(
+                "proxy.commands:run",
+                "run an agent behind the proxy and show what it cost",
+                "proxy.settings:AgentRunConfig",
+            ),
+            "serve": Command(
+                "proxy.commands:serve",
+                "run the proxy alone, for agents started elsewhere",
+                "proxy.settings:ServeConfig",
+            ),
+            "plan": Command(
+                "proxy.commands:plan",
+                "show what a fault plan does in a task",
+                "proxy.settings:ShowPlanConfig",
+            ),
+            "results": Command(
+                "eval.resilience.tables:report",
+                "compare runs with and without faults",
+                "eval.resilience.settings:ResilienceConfig",
+            ),
         },
     ),
     "data": CommandGroup(
