@@ -36,7 +36,7 @@ ALLOWED = {
 # What starts the commands of every room by name, and what makes public names of them.
 DISPATCHERS = {"eval/cli.py"}
 # What is started as a process of its own, and by whom: it is reached over the network alone.
-STARTED = {"environments/recording/fault_proxy.py": {"proxy"}}
+STARTED = {"environments/recording/fault_proxy.py": {"eval"}}
 HEAVY = {"openai", "anthropic", "litellm", "datasets", "huggingface_hub", "sklearn", "playwright"}
 
 
