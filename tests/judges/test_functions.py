@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from trajudge.judges.model import Ask, Judge, Verdict
-from trajudge.judges.registry import digest, find_judge, given_entry, given_judges
+from trajudge.judges.registry import digest, find_judge, given_judges
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.util.errors import UserError
@@ -44,8 +44,7 @@ def test_a_function_is_found_by_its_name_as_long_as_it_is_in_use() -> None:
     with given_judges([mine], needs_model=False, taken=()) as names:
         assert names == ["mine"]
         entry = find_judge("mine")
-        assert (entry.function, entry.summary) == (mine, "Believes everybody.")
-    assert given_entry("mine") is None
+        assert (entry.is_own, entry.summary) == (True, "Believes everybody.")
     with pytest.raises(UserError, match="no such judge"):
         find_judge("mine")
 

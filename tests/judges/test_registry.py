@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from trajudge.judges.registry import (
     JUDGES,
     check_representation,
     find_judge,
+    judge_of_id,
     make_judge,
     split_model,
 )
@@ -49,14 +51,27 @@ def test_the_id_tells_variants_apart(options: dict[str, object], judge_id: str) 
 
 def test_which_judges_need_no_model() -> None:
     assert [name for name, entry in JUDGES.items() if not entry.needs_model] == [
-        "panel",
         "cascade",
-        "rule-based",
         "heuristic",
-        "telemetry",
+        "panel",
+        "rule-based",
         "rules:verified",
         "rules:webarena",
+        "telemetry",
     ]
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judges_module_has_its_name_or_the_beginning_of_it(name: str) -> None:
+    """By it a judge is found without importing the others."""
+    module = JUDGES[name].make.__module__.removeprefix("trajudge.judges.methods.").split(".")[0]
+    assert module in {re.sub(r"\W", "_", name), re.split(r"\W", name)[0]}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_an_id_tells_its_judge(name: str) -> None:
+    assert judge_of_id(name) == judge_of_id(f"{name}-variant-a:b") == name
+    assert judge_of_id(f"x{name}") is None
 
 
 @table(
@@ -149,16 +164,16 @@ def test_mistakes_are_said(name: str, options: dict[str, object], said: str) -> 
         make_judge(name, options)
 
 
-def test_listing_judges_imports_none_of_them() -> None:
+def test_finding_a_judge_imports_no_other() -> None:
     code = (
-        "import sys, trajudge.judges.registry; "
+        "import sys, trajudge.judges.registry as r; r.find_judge('aer-v'); r.split_model('x.py:m'); "
         "print([m for m in sys.modules if m.startswith('trajudge.judges.methods.')])"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "['trajudge.judges.methods.aer']"
 
 
 def test_a_mistake_in_a_users_judge_is_one_sentence_with_its_line(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from urllib.parse import urldefrag
 
 from pydantic import Field, JsonValue, ValidationError, field_validator
 
-from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.judging import BaseClient, CallArgs, pass_on
 from trajudge.judges.model import Judge, Message, ModelClient, Part, Reply, Text, Verdict
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
@@ -127,52 +126,23 @@ _TOKENS = {"datamark": 100, "sandwich": 500, "nonce": 100, "canary": 150}
 _NONCE_SHARE = 0.15
 
 
-def defended(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:
-    """Put ``defences`` around a judge. Raises UserError where it cannot have one of them."""
-    if defences.hide:
-        judge = HidingJudge(judge, defences.hide)
-    if defences.of_prompts and not entry.composed:
-        judge = _asking(name, entry, judge, defences)
-    if defences.two_pass:
-        judge = TwoPassJudge(judge, defences.two_pass)
-    if defences.cross_modal:
-        judge = CrossModalJudge(judge, defences.cross_modal)
-    return judge
-
-
-def _asking(name: str, entry: JudgeEntry, judge: Judge, defences: Defences) -> Judge:
-    """Put around the judge what changes its prompts."""
-
-    for defence in defences.of_prompts:
-        if why := unfit(entry, defence):
-            raise UserError(f"judge {name}: {why}: leave {defence} out")
-    if defences.sandwich:
+def defended(judge: Judge, on: Defences, tags: frozenset[str] = frozenset()) -> Judge:
+    """Wrap a judge in the defences that are on; ``tags`` are those of its prompts."""
+    if on.hide:
+        judge = HidingJudge(judge, on.hide)
+    if on.sandwich:
         judge = SandwichedJudge(judge)
-    if defences.nonce is not None:
-        judge = NonceJudge(judge, defences.nonce, _tags(name, entry))
-    if defences.canary is not None:
-        judge = CanaryJudge(judge, defences.canary)
-    return DatamarkedJudge(judge) if defences.datamark else judge
-
-
-def _tags(name: str, entry: JudgeEntry) -> frozenset[str]:
-    from trajudge.prompts.render import load_prompt  # noqa: PLC0415 - brings jinja2
-
-    return load_prompt(entry.prompt or name).tags
-
-
-def unfit(entry: JudgeEntry, defence: str) -> str:
-    """Say why a judge cannot have a defence, "" if it can; of a composed judge its members have
-    it."""
-    if defence not in OF_PROMPTS or entry.composed:
-        return ""
-    if not entry.needs_model:
-        return f"asks no model, and {defence} changes prompts"
-    if defence == "canary" and entry.logprobs:
-        return "answers with one word, which no canary fits"
-    if defence == "nonce" and entry.label:
-        return "which tags its prompts have is not known, and nonce ends them"
-    return ""
+    if on.nonce is not None:
+        judge = NonceJudge(judge, on.nonce, tags)
+    if on.canary is not None:
+        judge = CanaryJudge(judge, on.canary)
+    if on.datamark:
+        judge = DatamarkedJudge(judge)
+    if on.two_pass:
+        judge = TwoPassJudge(judge, on.two_pass)
+    if on.cross_modal:
+        judge = CrossModalJudge(judge, on.cross_modal)
+    return judge
 
 
 def with_room(options: Record, defences: Defences) -> Record:
@@ -183,24 +153,6 @@ def with_room(options: Record, defences: Defences) -> Record:
     share = 1 - _NONCE_SHARE if "nonce" in defences.of_prompts else 1.0
     room = int(limit * share) - sum(_TOKENS[name] for name in defences.of_prompts)
     return options.model_copy(update={"max_prompt_tokens": room})
-
-
-def with_defended_members(options: Any, defences: Defences, asks: Callable[[str], bool]) -> Any:
-    """Return the options of a composed judge, whose members that ask a model (``asks`` tells by
-    name) have its defences of prompts. Raises UserError if there is none."""
-    if not defences.of_prompts:
-        return options
-    members = tuple(
-        member.model_copy(update={"given": member.given | defences.of_prompts})
-        if asks(member.name)
-        else member
-        for member in options.of.members
-    )
-    if members == options.of.members:
-        first = next(iter(defences.of_prompts))
-        raise UserError(f"{first}: changes prompts, and no member asks a model: leave it out")
-    of = options.of.model_copy(update={"members": members})
-    return options.model_copy(update={"of": of})
 
 
 Change = Callable[[Sequence[Message]], Sequence[Message]]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import ScriptedAsk, mug_run
-from trajudge.judges.methods.baselines import (
+from trajudge.judges.methods.heuristic import (
     HeuristicOptions,
     RuleBasedOptions,
     cycle_repeats,

@@ -24,6 +24,7 @@ from trajudge.judges.prompting import (
     first_that_fit,
     prompt_tokens,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import answer_schema, flag, parse_json, parse_reply
 from trajudge.prompts.published import CHANGES, Untrusted, load_published_judge
 from trajudge.prompts.render import load_prompt
@@ -231,6 +232,13 @@ class BrowserUseOptions(Record):
         return Needs(screenshots=shown, answer=True)
 
 
+@register_judge(
+    "browser-use",
+    BrowserUseOptions,
+    summary="actions, result and last screenshots (browser-use's own judge)",
+    id_options=("representation", "screenshots", "ground_truth", "date", "prompts", "untrusted"),
+    representations=("screenshot", "none"),
+)
 class BrowserUse:
     """One call."""
 

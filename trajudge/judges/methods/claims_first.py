@@ -16,6 +16,7 @@ from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.defences import MARK, PARTS, without
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
 from trajudge.judges.prompting import EMPTY_VIEW, TruncatedPrompt, prompt_tokens
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     ParseFailure,
     error_context,
@@ -214,6 +215,13 @@ class ClaimsFirstOptions(Record):
         return Needs(trees=last(self.pages), answer=True, requires=("tree",))
 
 
+@register_judge(
+    "claims-first",
+    ClaimsFirstOptions,
+    summary="own design: the agent's claims, checked against the record",
+    id_options=("pages",),
+    representations=("axtree",),
+)
 class ClaimsFirst:
     """Two calls; one where the agent said nothing."""
 

@@ -16,6 +16,7 @@ from trajudge.judges.prompting import (
     conversation,
     prompt_tokens,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     MissingMark,
     number_in,
@@ -70,6 +71,13 @@ class InstaStep(NamedTuple):
         )
 
 
+@register_judge(
+    "insta",
+    InstaOptions,
+    summary="the last pages as text; a confidence from 0 to 1 (InSTA)",
+    id_options=("observations", "threshold"),
+    representations=("axtree",),
+)
 class Insta:
     """One call."""
 

@@ -19,6 +19,7 @@ from trajudge.judges.prompting import (
     prompt_tokens,
     template_variables,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import ParseFailure, check_reply, normalise
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
@@ -47,6 +48,14 @@ class LogprobOptions(Record):
         return page_needs(self.representation)
 
 
+@register_judge(
+    "logprob",
+    LogprobOptions,
+    summary="one yes-or-no question; the score is the probability of yes",
+    id_options=("representation", "threshold", "elision"),
+    representations=("axtree", "screenshot", "both", "none"),
+    logprobs=True,
+)
 class Logprob:
     """One call; moves down the truncation ladder where the model finds the prompt too long."""
 

@@ -10,6 +10,7 @@ from itertools import pairwise
 from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
 from trajudge.judges.prompting import AuxiliaryModel, check_trees, two_trees
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     MissingMark,
     error_context,
@@ -42,6 +43,13 @@ class NnetnavOptions(Record):
         return Needs(trees=ALL, answer=True, requires=("every tree",))
 
 
+@register_judge(
+    "nnetnav",
+    NnetnavOptions,
+    summary="every change of the tree described, a reward of 1 to 5 (NNetNav)",
+    id_options=("describer",),
+    representations=("axtree",),
+)
 class Nnetnav:
     """A call for every change, all at once, and one for the reward."""
 

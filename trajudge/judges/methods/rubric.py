@@ -12,6 +12,7 @@ from pydantic import Field
 from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
 from trajudge.judges.prompting import ImageLimits, Shot, first_that_fit, picture, recorded
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     ParseFailure,
     error_context,
@@ -148,6 +149,13 @@ class RubricOptions(Record):
         return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
 
 
+@register_judge(
+    "rubric",
+    RubricOptions,
+    summary="own design: criteria before the run is seen, steps cited",
+    id_options=("representation", "per_criterion"),
+    representations=("screenshot", "none"),
+)
 class Rubric:
     """Three calls deep: criteria, all screenshots at once, the verdict."""
 

@@ -25,6 +25,7 @@ from trajudge.judges.prompting import (
     prompt_tokens,
     rendered_steps,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     answer_schema,
     flag,
@@ -239,6 +240,24 @@ class SimplifiedOptions(Record):
         return self.steps != "tags" or self.wording != "usual"
 
 
+@register_judge(
+    "simplified",
+    SimplifiedOptions,
+    summary="success, side effect, optimality, repetition (AgentRewardBench)",
+    id_options=(
+        "representation",
+        "success",
+        "answer",
+        "frames",
+        "prompts",
+        "steps",
+        "elision",
+        "wording",
+        "untrusted",
+    ),
+    representations=("axtree", "screenshot", "both", "none"),
+    answer_option="prompts=trajudge",
+)
 class Simplified:
     """One call; moves down the truncation ladder where the model finds the prompt too long."""
 

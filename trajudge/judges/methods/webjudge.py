@@ -12,6 +12,7 @@ from pydantic import Field
 from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, Verdict
 from trajudge.judges.prompting import ImageLimits, Shot, first_that_fit, picture, recorded
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     error_context,
     gather_bounded,
@@ -63,6 +64,14 @@ class Note(NamedTuple):
     text: str
 
 
+@register_judge(
+    "webjudge",
+    WebJudgeOptions,
+    summary="key points, screenshots scored, a verdict on the best (WebJudge)",
+    id_options=("variant", "threshold", "screenshots"),
+    representations=("screenshot",),
+    pictures="judge",
+)
 class WebJudge:
     """Three calls deep: the key points, all screenshots at once, the verdict."""
 

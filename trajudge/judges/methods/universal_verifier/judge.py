@@ -38,6 +38,7 @@ from trajudge.judges.methods.universal_verifier.stages import (
 )
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.judges.prompting import Shot
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import ParseFailure
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Trajectory
@@ -48,6 +49,14 @@ _TASK_SHARE = 8
 _ANSWER_SHARE = 6
 
 
+@register_judge(
+    "universal-verifier",
+    UniversalVerifierOptions,
+    summary="a rubric, evidence by screenshot, points (Universal Verifier)",
+    id_options=("critical_points", "success", "votes", "light", "last_page", "on_stage_failure"),
+    representations=("screenshot",),
+    pictures="judge",
+)
 class UniversalVerifier:
     """S + U + q + 3N + 6 calls: S screenshots, U of them looked at, q = 1 with two conditions or
     more, N votes; 3 more with ``failures`` and ``validity``."""

@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError, model_validator
 
 from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.registry import register_judge
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
@@ -154,6 +155,12 @@ class TelemetryOptions(Record):
         return Needs(requires=("action",))
 
 
+@register_judge(
+    "telemetry",
+    TelemetryOptions,
+    summary="a regression over numbers of a run (see trajudge run telemetry)",
+    needs_model=False,
+)
 class Telemetry:
     """Success from the model's probability, which is the score. ``prompt_hash`` is the model's,
     so that a run is not continued with another one. ``training_keys`` are the hashes of the
