@@ -166,7 +166,8 @@ def test_mistakes_are_said(name: str, options: dict[str, object], said: str) -> 
 
 def test_finding_a_judge_imports_no_other() -> None:
     code = (
-        "import sys, trajudge.judges.registry as r; r.find_judge('aer-v'); r.split_model('x.py:m'); "
+        "import sys, trajudge.judges.registry as r; r.find_judge('aer-v'); "
+        "r.split_model('x.py:m'); "
         "print([m for m in sys.modules if m.startswith('trajudge.judges.methods.')])"
     )
     root = Path(__file__).parents[2]

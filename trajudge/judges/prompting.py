@@ -394,3 +394,13 @@ def prompt_tokens(messages: Sequence[Message], images: ImageLimits | None = None
         for message in messages
         for part in message.parts
     )
+
+
+def fits_budget(messages: Sequence[Message], budget: int, images: ImageLimits) -> bool:
+    """Return True if the messages take at most ``budget`` tokens; short ones are not counted."""
+    parts = [part for message in messages for part in message.parts]
+    pictures = sum(picture_tokens(part, images) for part in parts if isinstance(part, Picture))
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    if pictures + sum(map(most_tokens, texts)) <= budget:
+        return True
+    return prompt_tokens(messages, images) <= budget

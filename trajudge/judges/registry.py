@@ -127,7 +127,7 @@ class _Judges(Mapping[str, JudgeEntry]):
     """The judges of this package. Iterating imports all of their modules, a look-up only one."""
 
     def __getitem__(self, name: str) -> JudgeEntry:
-        for module in (re.sub(r"\W", "_", name), re.split(r"\W", name)[0]):
+        for module in (re.sub(r"\W", "_", str(name)), re.split(r"\W", str(name))[0]):
             if module in _modules():
                 import_module(f"trajudge.judges.methods.{module}")
         return _REGISTERED[name]
@@ -390,6 +390,10 @@ def _guarded(name: str, judge: Judge) -> Judge:
     return guarded
 
 
+def _as_it_is(judge: Judge, options: Record) -> Judge:
+    return judge
+
+
 # Of this context alone: two calls that run at once may each have a judge of the same name.
 _GIVEN: ContextVar[Mapping[str, JudgeEntry]] = ContextVar("given", default=MappingProxyType({}))
 
@@ -420,10 +424,9 @@ def given_judges(
                 "ask)  that returns a Verdict"
             )
         declared = getattr(judge, "needs", None)
-        guarded = _guarded(name, judge)
         entries[name] = JudgeEntry(
             name=name,
-            make=lambda _, guarded=guarded: guarded,
+            make=partial(_as_it_is, _guarded(name, judge)),
             needs_model=needs_model,
             summary=(inspect.getdoc(judge) or "").split("\n")[0],
             is_own=True,
