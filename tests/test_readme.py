@@ -83,9 +83,11 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_every_judge_is_named() -> None:
-    (judges,) = re.findall(r"^## Judges\n(.*?)^## ", README, flags=re.M | re.S)
-    assert set(JUDGES) <= set(re.findall(r"`([\w:-]+)`", judges))
+def test_the_judges_that_are_named_exist() -> None:
+    (listed,) = re.findall(r"^`trajudge judges list` has (.*?)\[Your own\]", README, re.M | re.S)
+    named = re.findall(r"`([\w:-]+)`", listed)
+    assert len(named) > 10
+    assert set(named) <= set(JUDGES)
 
 
 def test_setting_up_installs_the_command() -> None:
