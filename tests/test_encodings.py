@@ -29,7 +29,7 @@ from trajudge.eval.store.run_folder import read_judgments, read_labels, read_man
 from trajudge.judges.adapters.scripted import read_script
 from trajudge.judges.methods.browser_use import GroundTruths
 from trajudge.judges.methods.telemetry import read_model
-from trajudge.judges.models.own import OwnModels
+from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.proxy.plans.plan import read_plan
 from trajudge.rewards.from_options import read_token

@@ -51,7 +51,15 @@ def test_the_id_tells_variants_apart(options: dict[str, object], judge_id: str) 
 
 @pytest.mark.parametrize(
     "name",
-    ["cascade", "heuristic", "panel", "rule-based", "rules:verified", "rules:webarena", "telemetry"],
+    [
+        "cascade",
+        "heuristic",
+        "panel",
+        "rule-based",
+        "rules:verified",
+        "rules:webarena",
+        "telemetry",
+    ],
 )
 def test_which_judges_need_no_model(name: str) -> None:
     assert not JUDGES[name].needs_model

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from trajudge.judges.calls.handle import image_limits
 from trajudge.judges.methods.panel import Members, PanelMember, panel_members
 from trajudge.judges.model import Judge
-from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models import capability
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.registry import JUDGES, find_judge, judge_of_id, make_judge, needs_of
 from trajudge.trajectories.needs import Needs

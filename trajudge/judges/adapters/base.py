@@ -16,7 +16,7 @@ from trajudge.util.masking import remember_url
 
 if TYPE_CHECKING:
     from trajudge.judges.adapters.context_windows import ContextWindow
-    from trajudge.judges.models.prices import Price
+    from trajudge.judges.models import Price
 
 __all__ = [
     "Adapter",

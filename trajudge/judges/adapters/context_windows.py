@@ -19,7 +19,7 @@ import orjson
 
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.sdk import no_answer, place_of
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Price
 from trajudge.trajectories.model import Record
 
 PATIENCE = 5.0  # seconds for each question

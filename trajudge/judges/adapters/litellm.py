@@ -43,8 +43,7 @@ from trajudge.judges.adapters.wire import (
     turn,
 )
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.capabilities import Capability, capability, is_known
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Capability, Price, capability, is_known
 from trajudge.util.errors import MissingExtra
 
 _NO_PROVIDER = "LLM Provider NOT provided"

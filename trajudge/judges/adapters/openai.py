@@ -21,7 +21,7 @@ from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.sdk import host_of
 from trajudge.judges.adapters.wire import chat_fields, read_chat, turn
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Price
 
 
 class OpenAIAdapter(ProviderAdapter):

@@ -23,8 +23,7 @@ from trajudge.judges.adapters.failures import CHECK_MODEL, ErrorBody, failure
 from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
 from trajudge.judges.adapters.wire import merged, of_sample, split
 from trajudge.judges.model import Reply, Request
-from trajudge.judges.models.capabilities import Capability, capability
-from trajudge.judges.models.table import model_names
+from trajudge.judges.models import Capability, capability, model_names
 from trajudge.util.errors import did_you_mean
 
 

@@ -26,7 +26,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.adapters.failures import error_of, hidden_failure
 from trajudge.judges.model import Message, Part, Picture, Reply, Text, Usage
-from trajudge.judges.models.capabilities import Capability
+from trajudge.judges.models import Capability
 from trajudge.util.commands import LARGEST
 from trajudge.util.errors import UserError
 from trajudge.util.jsonl import without_surrogates

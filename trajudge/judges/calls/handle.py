@@ -53,10 +53,16 @@ from trajudge.judges.engine import (
     Retry,
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
-from trajudge.judges.models.capabilities import Capability, capability, is_known
-from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import KnownPrice, Price, PriceSource, listed_price
-from trajudge.judges.models.table import model_names
+from trajudge.judges.models import (
+    Capability,
+    KnownPrice,
+    OwnModels,
+    Price,
+    capability,
+    is_known,
+    listed_price,
+    model_names,
+)
 from trajudge.judges.prompting import AuxiliaryModel, ImageLimits
 from trajudge.trajectories.tokens import (
     ImagePricing,
@@ -321,7 +327,7 @@ def find_price(model: str, adapter: Adapter, folder: Path) -> KnownPrice:
             write_told(folder, PRICES_FILE, {**told, place: content})
     if price is None:
         return KnownPrice()
-    return KnownPrice(price=price, source=PriceSource(source="server", detail=adapter.endpoint))
+    return KnownPrice(source="server", detail=adapter.endpoint, price=price)
 
 
 PATIENCE = 5.0  # seconds for each question
@@ -411,9 +417,7 @@ class ModelHandle:
             "endpoint": self.adapter.endpoint,
             "parameters": dict(self.parameters),
             "windows": {model: window.model_dump() for model, window in self.windows.items()},
-            "prices": {
-                model: handle.priced.recorded.model_dump() for model, handle in self.handles.items()
-            },
+            "prices": {model: handle.priced.model_dump() for model, handle in self.handles.items()},
         }
 
     @property
@@ -635,5 +639,5 @@ def _price(known: KnownPrice) -> str:
     dearer = f", more above {price.tiers[0].above:,} tokens" if price.tiers else ""
     return (
         f"${price.input:g} in and ${price.output:g} out per million tokens{dearer} "
-        f"({known.source.source}: {known.source.detail})"
+        f"({known.source}: {known.detail})"
     )
