@@ -196,7 +196,7 @@ def _speaker(votes: Sequence[OutcomeVerdict | None], outcome: bool | None) -> Ou
 
 
 @dataclass(frozen=True)
-class Question(Generic[T]):
+class StageQuestion(Generic[T]):
     """One question of a stage.
 
     ``messages`` takes the action history, whole or cut; ``part`` names the question in an error
@@ -217,7 +217,7 @@ class Question(Generic[T]):
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[T]):
+class StageOutcome(Generic[T]):
     """What a question came to: a ``reply``, or the ``error`` of its last attempt."""
 
     reply: T | None = None
@@ -390,18 +390,18 @@ class Verification:
         shot: Shot | None = None,
         system: str = "system",
         **fields: Any,
-    ) -> Question[T]:
+    ) -> StageQuestion[T]:
         """Make a question of the stage's own template."""
         messages = self._messages(stage, values or {}, shot=shot, system=system)
-        return Question(stage, messages, parse, assume, **fields)
+        return StageQuestion(stage, messages, parse, assume, **fields)
 
-    async def _run(self, questions: Sequence[Question[T]]) -> list[Outcome[T]]:
+    async def _run(self, questions: Sequence[StageQuestion[T]]) -> list[StageOutcome[T]]:
         """Ask all questions at once, those that fail again, up to ``attempts`` times.
 
         Returns a reply or a failure for each, in order. Raises CallFailed unless the judge
         continues without stages that fail.
         """
-        outcomes: dict[int, Outcome[T]] = {}
+        outcomes: dict[int, StageOutcome[T]] = {}
         problems: list[list[str]] = [[] for _ in questions]
         pending = list(range(len(questions)))
         for number in range(1, self._options.attempts + 1):
@@ -418,16 +418,16 @@ class Verification:
                 break
         return [outcomes[i] for i in range(len(questions))]
 
-    async def _one(self, question: Question[T]) -> Outcome[T]:
+    async def _one(self, question: StageQuestion[T]) -> StageOutcome[T]:
         return (await self._run([question]))[0]
 
-    def _required(self, outcome: Outcome[T]) -> T:
+    def _required(self, outcome: StageOutcome[T]) -> T:
         """Return the reply of a stage that every verdict needs. Raises its failure."""
         if outcome.reply is None:
             raise outcome.error or ParseFailure("no reply")
         return outcome.reply
 
-    def _settle(self, stage: str, outcome: Outcome[T], fallback: T) -> T:
+    def _settle(self, stage: str, outcome: StageOutcome[T], fallback: T) -> T:
         """Return the reply, or ``fallback`` for a failure where the judge goes on as the source
         does. Raises the failure elsewhere."""
         if self._options.on_stage_failure != "continue":
@@ -435,15 +435,15 @@ class Verification:
         reply = self._optional(stage, outcome)
         return fallback if reply is None else reply
 
-    def _optional(self, stage: str, outcome: Outcome[T]) -> T | None:
+    def _optional(self, stage: str, outcome: StageOutcome[T]) -> T | None:
         """Return the reply of a stage that a verdict can do without, None for a failure."""
         if outcome.error is not None:
             self.errors[stage] = outcome.error
         return outcome.reply
 
     async def _attempt(
-        self, question: Question[T], number: int, problems: Sequence[str]
-    ) -> Outcome[T]:
+        self, question: StageQuestion[T], number: int, problems: Sequence[str]
+    ) -> StageOutcome[T]:
         """Ask once, as attempt ``number`` from 1; ``problems`` are those of the attempts before.
 
         A reply that fails a check is returned as a failure. Raises CallFailed unless the judge
@@ -454,15 +454,15 @@ class Verification:
         try:
             with error_context(question.part or question.stage.replace("_", " ")):
                 reply = await self._reply(question, number, problems)
-                return Outcome(reply)
+                return StageOutcome(reply)
         except ParseFailure as failure:
-            return Outcome(error=failure)
+            return StageOutcome(error=failure)
         except CallFailed as failure:
             if isinstance(failure, NoAccess) or self._options.on_stage_failure != "continue":
                 raise
-            return Outcome(error=failure)
+            return StageOutcome(error=failure)
 
-    async def _reply(self, question: Question[T], number: int, problems: Sequence[str]) -> T:
+    async def _reply(self, question: StageQuestion[T], number: int, problems: Sequence[str]) -> T:
         options = self._options
         model = options.light if question.light else None
         images = model.images if model else options.images
@@ -566,7 +566,7 @@ class Verification:
     ) -> dict[int, list[Evidence]]:
         """Ask about every distinct screenshot, then by pair where that failed."""
 
-        def question(shot: int, criteria: Sequence[int]) -> Question[dict[int, Evidence]]:
+        def question(shot: int, criteria: Sequence[int]) -> StageQuestion[dict[int, Evidence]]:
             listed = [(criterion, items[criterion]) for criterion in criteria]
             return self._question(
                 "evidence",
@@ -657,14 +657,14 @@ class Verification:
             for scored, one in zip(rescored, await self._run(effects), strict=True)
         )
 
-    def _votes(self, question: Question[T]) -> list[Question[T]]:
+    def _votes(self, question: StageQuestion[T]) -> list[StageQuestion[T]]:
         return [replace(question, seed=vote or None) for vote in range(self._options.votes)]
 
     async def _decisions(
         self, values: Mapping[str, object]
     ) -> tuple[tuple[OutcomeVerdict | None, ...], ViolationVerdict | None]:
         """Ask for the outcome, once for each vote, and at the same time for a violation."""
-        outcome: Question[OutcomeVerdict | ViolationVerdict] = self._question(
+        outcome: StageQuestion[OutcomeVerdict | ViolationVerdict] = self._question(
             "outcome", parse_outcome, ASSUMED["outcome"], values
         )
         questions = self._votes(outcome)
