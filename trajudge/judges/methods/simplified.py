@@ -187,7 +187,7 @@ class PaperPrompt:
     def changes(self, view: TruncatedView) -> int:
         """Count the places of the view that are not sent as they were recorded."""
         steps = (text for step in view.steps for text in (step.url, step.action, step.reasoning))
-        return self._prompt.untrusted.changes([view.goal, *steps, view.axtree])
+        return self._prompt.changes([view.goal, *steps, view.axtree])
 
 
 class SimplifiedOptions(Record):
