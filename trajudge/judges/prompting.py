@@ -33,6 +33,7 @@ from trajudge.trajectories.truncate import (
     PromptTruncator,
     TruncatedView,
     TruncationLevel,
+    Views,
     cut_middle,
 )
 
@@ -296,6 +297,42 @@ async def ask_with_truncation(
         counted = prompt_tokens(prompt.messages, images)
         stated_budget = budget_after_overflow(overflow, counted)
         budget = int(SHRINK * counted) if stated_budget is None else stated_budget
+    raise overflow
+
+
+async def ask_down_the_views(
+    ask: ModelClient,
+    shorter: Views,
+    messages: Callable[[TruncatedView], Sequence[Message]],
+    *,
+    around: int,
+    limit: int,
+    assume: str = "",
+    **parameters: JsonValue,
+) -> tuple[Reply, TruncatedView]:
+    """Ask with ever shorter views of a run; return the reply to the first that is not too long, and
+    that view.
+
+    ``around`` are the tokens of the prompt without the view. Raises ContextOverflow, and whatever
+    else ``ask`` raises.
+    """
+    overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
+    for view in shorter:
+        try:
+            reply = await ask(
+                messages(view),
+                stage="verdict",
+                rung=view.rung.label,
+                model=None,
+                assume=assume,
+                **parameters,
+            )
+        except ContextOverflow as error:
+            overflow = error
+            stated_budget = budget_after_overflow(error, view.tokens + around)
+            shorter.room = None if stated_budget is None else stated_budget - around
+        else:
+            return reply, view
     raise overflow
 
 
