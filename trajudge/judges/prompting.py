@@ -220,7 +220,7 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
 
 
 def _fit(first: str, second: str, budget: int) -> bool:
-    """Tell whether both fit; nothing is counted where their upper bound fits."""
+    """Return True if both fit; nothing is counted where their upper bound fits."""
     if most_tokens(first) + most_tokens(second) <= budget:
         return True
     return count_tokens(first) + count_tokens(second) <= budget

@@ -94,7 +94,7 @@ def parse_reply(reply: Reply, parse: Callable[[str], T]) -> T:
 
 
 def _is_early(text: str, parse: Callable[[str], object]) -> bool:
-    """Tell whether the text says the same already without its last line, or without what follows
+    """Return True if the text says the same already without its last line, or without what follows
     its last tag or object."""
     text = text.rstrip().removesuffix("```").rstrip()
     ends = {text.rfind("\n"), text.rfind(">") + 1, text.rfind("}") + 1} - {len(text), -1}
@@ -394,7 +394,7 @@ def _read_lines(name: str, text: str, meaning: Callable[[str, bool], object]) ->
 
 
 def _begins_line(text: str, start: int) -> bool:
-    """Tell whether nothing but markup and a word such as "Final" stands before ``start`` on its
+    """Return True if nothing but markup and a word such as "Final" stands before ``start`` on its
     line."""
     before = text[max(0, start - _REACH) : start]
     return _PREFIX.fullmatch(normalise(before.rpartition("\n")[2])) is not None
@@ -505,7 +505,7 @@ def _json_marks(keys: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _begun(text: str, start: int, end: int, marks: re.Pattern[str]) -> bool:
-    """Tell whether an object was begun, or a field written, where no object can be read."""
+    """Return True if an object was begun, or a field written, where no object can be read."""
     return any(pattern.search(text, start, end) for pattern in (_BEGUN, marks))
 
 

@@ -97,7 +97,7 @@ def sendable(text: str) -> str:
 
 
 def _is_sendable(text: str) -> bool:
-    """Tell whether it is sendable: nearly every text is, and both ways tell it many times faster
+    """Return True if it is sendable: nearly every text is, and both ways tell it many times faster
     than the pattern."""
     if text.isascii():
         return not any(map(text.__contains__, _CONTROL))

@@ -31,7 +31,7 @@ _SIGN_IN = "az login,  or export AZURE_OPENAI_API_KEY=..."
 
 
 def is_installed() -> bool:
-    """Tell whether azure-identity is."""
+    """Return True if azure-identity is."""
     return find_spec("azure") is not None and find_spec("azure.identity") is not None
 
 

@@ -97,7 +97,7 @@ def own_kind(error: Exception, answer: ServerAnswer, kinds: Any) -> type[CallFai
 
 
 def is_unreached(error: Exception, answer: ServerAnswer, kinds: Any) -> bool:
-    """Tell whether no server answered."""
+    """Return True if no server answered."""
     if answer.is_whole:
         return False
     words = answer.error.message

@@ -148,7 +148,7 @@ def _suggestion(model: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether ``url`` names this machine."""
+    """Return True if ``url`` names this machine."""
     host = ""
     try:
         host = urlsplit(url).hostname or ""

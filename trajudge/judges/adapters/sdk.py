@@ -132,7 +132,7 @@ def no_answer(error: Exception, where: str) -> CallFailed:
 
 
 def _breaks_off(cause: BaseException) -> bool:
-    """Tell whether an answer had begun: its body is not whole, or its head is not."""
+    """Return True if an answer had begun: its body is not whole, or its head is not."""
     names = _names(cause)
     if "ServerDisconnectedError" in names:  # its message is a head, as far as it came
         return not isinstance(getattr(cause, "message", ""), str)

@@ -97,7 +97,7 @@ class ShownRecord(NamedTuple):
     texts: Mapping[str, str]
 
     def holds(self, place: str, quote: str) -> bool:
-        """Tell whether the words of ``quote`` stand at the place, whatever their punctuation."""
+        """Return True if the words of ``quote`` stand at the place, whatever their punctuation."""
         words = _words(quote)
         return words != "" and f" {words} " in f" {_words(self.texts.get(place, ''))} "
 

@@ -11,8 +11,8 @@ from typing import ClassVar, Literal, NamedTuple
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.judging import FAILURES, BaseClient, CallArgs, pass_on
-from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
+from trajudge.judges.judging import FAILURES, CallArgs, ChangedClient
+from trajudge.judges.model import Judge, ModelClient, Verdict
 from trajudge.judges.registry import (
     combined_hashes,
     make_judge,
@@ -107,21 +107,13 @@ class PanelMember(NamedTuple):
     judge: Judge
 
     async def verdict(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        return await self.judge(trajectory, _MemberClient(ask, self.label, self.model))
+        """Ask the member's own model, with its name before every stage."""
+        return await self.judge(trajectory, ChangedClient(ask, self._own_call))
 
-
-class _MemberClient(BaseClient):
-    """Model client of a member: calls the member's own model and prefixes the stage with its
-    name."""
-
-    def __init__(self, ask: ModelClient, label: str, model: str | None) -> None:
-        self._ask, self._label, self._model = ask, label, model
-
-    async def answer(self, call_args: CallArgs) -> Reply:
-        changed = call_args._replace(
-            stage=f"{self._label} {call_args.stage}", model=call_args.model or self._model
+    def _own_call(self, call_args: CallArgs) -> CallArgs:
+        return call_args._replace(
+            stage=f"{self.label} {call_args.stage}", model=call_args.model or self.model
         )
-        return await pass_on(self._ask, changed)
 
 
 def panel_members(of: Members) -> list[PanelMember]:

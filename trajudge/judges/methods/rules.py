@@ -162,7 +162,7 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 
 def _is_answer(file: Path, answer: str | None) -> bool:
-    """Tell whether the run's file says what the trajectory says, layout and field names aside."""
+    """Return True if the run's file says what the trajectory says, layout and field names aside."""
     try:
         said = read_answer(file)
     except UserError as error:

@@ -94,7 +94,7 @@ def _longest_repeat(actions: Sequence[str]) -> int:
 
 
 def ended_by_environment(trajectory: Trajectory) -> bool:
-    """Tell whether the run ended before its budget although the agent's last action ended
+    """Return True if the run ended before its budget although the agent's last action ended
     nothing."""
     actions = [step.action.strip() for step in trajectory.steps if step.action]
     return (
