@@ -152,8 +152,8 @@ def _notices() -> Prompt:
 
 
 class DefendedJudge:
-    """A judge behind one defence, which changes what it is ``shown``, or each call of it; everything
-    else is the judge's own."""
+    """A judge behind one defence, which changes what it is ``shown``, or each call of it;
+    everything else is the judge's own."""
 
     def __init__(
         self,

@@ -34,12 +34,14 @@ _KEPT_BYTES = 64 * 2**20
 
 
 class HttpResult(NamedTuple):
-    """A status, the JSON object of a 200 or the error of anything else, and the headers."""
+    """A status, the JSON object of a 200 or the error of anything else, and the headers.
+    ``failure`` is what to raise where status and words do not tell."""
 
     status: int
     content: dict[str, Any]
     error: ErrorBody
     headers: Mapping[str, str]
+    failure: CallFailed | None = None
 
 
 class ImageBase64Cache:
