@@ -358,6 +358,8 @@ async def ask_about_steps(
     *,
     limit: int,
     images: ImageLimits | None = None,
+    stage: str = "verdict",
+    assume: str = "",
 ) -> Reply:
     """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply."""
     truncator = PromptTruncator(trajectory, Representation.NONE)
@@ -365,32 +367,49 @@ async def ask_about_steps(
 
     def make(budget: int) -> TruncatedPrompt | None:
         view = truncator.first(budget - around)
+        return view and TruncatedPrompt(view.rung.label, messages(view))
+
+    return await ask_with_truncation(
+        ask, make, limit=limit, images=images, stage=stage, assume=assume
+    )
+
+
+async def ask_about_pictures(
+    ask: ModelClient,
+    trajectory: Trajectory,
+    best: Sequence[T],
+    messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], Sequence[Message]],
+    *,
+    shot_of: Callable[[T], Shot],
+    share: float,
+    limit: int,
+    images: ImageLimits,
+    text_tokens: Sequence[int] = (),
+    detail: Detail | None = None,
+) -> Reply:
+    """Ask about the steps of a run and some of its screenshots, and return the reply.
+
+    ``best`` are what can be shown, the best first, each with a screenshot (``shot_of``) and
+    ``text_tokens`` of its own; as many are shown, in order of their steps, as take at most a
+    ``share`` of the room. A prompt that lacks some is of the level ``fewer``.
+    """
+    truncator = PromptTruncator(trajectory, Representation.NONE)
+    bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
+    refs = [shot_of(one).image for one in best]
+
+    def make(budget: int) -> TruncatedPrompt | None:
+        room = int((budget - bare) * share)
+        loaded = first_that_fit(refs, room, images, text_tokens, detail)
+        kept = sorted(zip(best, loaded, strict=False), key=lambda pair: shot_of(pair[0]).number)
+        sources, pictures = [source for source, _ in kept], [shown for _, shown in kept]
+        around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)
+        view = truncator.first(budget - around)
         if view is None:
             return None
-        return TruncatedPrompt(view.rung.label, messages(view))
+        rung = view.rung.label if len(kept) == len(best) else "fewer"
+        return TruncatedPrompt(rung, messages(view, sources, pictures))
 
     return await ask_with_truncation(ask, make, limit=limit, images=images)
-
-
-def around_pictures(
-    truncator: PromptTruncator,
-    messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], list[Message]],
-    kept: Sequence[tuple[T, Picture]],
-    budget: int,
-    images: ImageLimits,
-    *,
-    complete: bool,
-) -> TruncatedPrompt | None:
-    """Fit a run's text into what the pictures ``kept``, each with what it is a picture of, leave of
-    the budget (tokens); None where no text fits. A prompt whose pictures are not ``complete`` is of
-    the level ``fewer``."""
-    sources, pictures = [source for source, _ in kept], [picture for _, picture in kept]
-    around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)
-    view = truncator.first(budget - around)
-    if view is None:
-        return None
-    rung = view.rung.label if complete else "fewer"
-    return TruncatedPrompt(rung, messages(view, sources, pictures))
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:

@@ -7,9 +7,19 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
-from trajudge.judges.prompting import AuxiliaryModel, check_trees, two_trees
+from trajudge.judges.prompting import (
+    AuxiliaryModel,
+    TruncatedPrompt,
+    ask_about_steps,
+    ask_with_truncation,
+    check_trees,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    template_variables,
+    two_trees,
+)
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     MissingMark,
@@ -71,13 +81,11 @@ class Nnetnav:
         )
 
         def messages(view: TruncatedView) -> list[Message]:
-            text = self._prompt.render("user", **truncated_prompts.template_variables(view))
-            return truncated_prompts.conversation(self._system, [Text(text=text)])
+            text = self._prompt.render("user", **template_variables(view))
+            return conversation(self._system, [Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await truncated_prompts.ask_about_steps(
-            ask, _told_as(trajectory, changes), messages, limit=limit
-        )
+        reply = await ask_about_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
         return parse_reply(reply, parse_reward)
 
     async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
@@ -85,22 +93,22 @@ class Nnetnav:
 
         def messages(first: str, second: str) -> list[Message]:
             text = self._prompt.render("describe_user", before=first, action=action, after=second)
-            return truncated_prompts.conversation(self._describe, [Text(text=text)])
+            return conversation(self._describe, [Text(text=text)])
 
-        around = truncated_prompts.prompt_tokens(messages("", ""))
+        around = prompt_tokens(messages("", ""))
 
-        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
             rung = pair.rung.label
             if pair.rung is TruncationLevel.FULL:
-                rung = truncated_prompts.cut_or_full(before.action, action)
-            return truncated_prompts.TruncatedPrompt(rung, messages(pair.before, pair.after))
+                rung = cut_or_full(before.action, action)
+            return TruncatedPrompt(rung, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
         with error_context(f"change of step {number}"):
-            reply = await truncated_prompts.ask_with_truncation(
+            reply = await ask_with_truncation(
                 ask, make, limit=limit, stage="describe", model=model, assume=ASSUMED_CHANGE
             )
             return parse_complete_reply(reply, nonempty_text)
