@@ -123,14 +123,14 @@ def first_that_fit(
     images: Sequence[ImageRef],
     budget: int,
     limits: ImageLimits,
-    beside: Sequence[int] = (),
+    text_tokens: Sequence[int] = (),
     detail: Detail | None = None,
 ) -> list[Picture]:
-    """Load as many images from the beginning as take at most ``budget`` tokens; ``beside`` are the
-    tokens of the text that goes with each. Raises ImageUnreadable."""
+    """Load as many images from the beginning as take at most ``budget`` tokens; ``text_tokens`` are
+    those of the text that goes with each. Raises ImageUnreadable."""
     shown: list[Picture] = []
     taken = 0
-    for image, text in zip(images, beside or [0] * len(images), strict=True):
+    for image, text in zip(images, text_tokens or [0] * len(images), strict=True):
         loaded = picture(image, limits, detail)
         tokens = picture_tokens(loaded, limits) + text
         if taken + tokens > budget:

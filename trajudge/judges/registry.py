@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -29,7 +29,6 @@ from reprlib import repr as short
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
 from typing import Any, TypeVar, cast
 
-import orjson
 from pydantic import BaseModel
 
 from trajudge.judges import methods
@@ -38,7 +37,7 @@ from trajudge.judges.model import Judge, ModelClient, Verdict
 from trajudge.judges.options import read_options
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.prompts.render import Card, load_prompt
-from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
 from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.util.errors import UserError, did_you_mean
@@ -527,25 +526,3 @@ def _plain(value: object) -> str | None:
     if isinstance(value, set | frozenset):
         return f"{{{', '.join(sorted(str(_plain(one)) for one in value))}}}"
     return None
-
-
-_LENGTH = 32
-
-
-def key_hash(key: TrajectoryKey) -> str:
-    """Hash a trajectory's key, so that a model file names no benchmark's tasks."""
-    return sha256(orjson.dumps(key.order)).hexdigest()[:_LENGTH]
-
-
-def training_hashes(judge: object) -> frozenset[str] | None:
-    """Return the hashes of the judge's training set (of all members of a composed judge); None: it
-    was trained on trajectories that it does not name."""
-    hashes: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
-    return hashes
-
-
-def combined_hashes(judges: Iterable[object]) -> frozenset[str] | None:
-    """Combine the training sets of several judges; None where one of them is not known."""
-    each = [training_hashes(judge) for judge in judges]
-    known = [hashes for hashes in each if hashes is not None]
-    return frozenset().union(*known) if len(known) == len(each) else None

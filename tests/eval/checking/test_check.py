@@ -25,7 +25,8 @@ from trajudge.eval.store.run_folder import (
     write_unreadable,
 )
 from trajudge.judges.model import Status
-from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge, versions_of
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, versions_of
+from trajudge.judges.training import key_hash
 from trajudge.trajectories.model import Unreadable
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import LINES

@@ -30,14 +30,13 @@ from trajudge.judges.registry import (
     answer_options,
     check_representation,
     find_judge,
-    key_hash,
     make_judge,
     needs_of,
     split_model,
-    training_hashes,
     versions_of,
     with_model,
 )
+from trajudge.judges.training import key_hash, training_hashes
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.loaders import parse_source

@@ -19,9 +19,8 @@ from trajudge.eval.store.run_folder import (
     read_unreadable,
     write_manifest,
 )
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.engine.cache import SentCall, SentCalls
-from trajudge.judges.models import KnownPrice
+from trajudge.judges.models import ContextWindow, KnownPrice
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import RateHeaders
 from trajudge.judges.model import Reply, Request
+from trajudge.judges.models import ContextWindow, Price
 from trajudge.util.errors import UserError
 from trajudge.util.masking import remember_url
-
-if TYPE_CHECKING:
-    from trajudge.judges.adapters.context_windows import ContextWindow
-    from trajudge.judges.models import Price
 
 __all__ = [
     "Adapter",

@@ -15,10 +15,10 @@ from urllib.parse import quote, urlsplit
 
 from trajudge.judges.adapters.anthropic import AnthropicAdapter
 from trajudge.judges.adapters.base import key_from
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import AuthFailed, Unreachable
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.adapters.sdk import HttpResult, root_cause
+from trajudge.judges.models import ContextWindow
 from trajudge.util.errors import MissingExtra, UserError
 
 TokenProvider = Callable[[], Awaitable[str]]

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.base import clean_url
-from trajudge.judges.adapters.context_windows import ContextWindow, ServerFacts, ask_server
+from trajudge.judges.adapters.context_windows import ServerFacts, ask_server
 from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -39,7 +39,7 @@ from trajudge.judges.adapters.wire import (
     turn,
 )
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models import Capability, Price, capability, is_known
+from trajudge.judges.models import Capability, ContextWindow, Price, capability, is_known
 from trajudge.util.errors import MissingExtra
 
 _NO_PROVIDER = "LLM Provider NOT provided"

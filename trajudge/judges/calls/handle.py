@@ -31,7 +31,6 @@ from trajudge.judges.adapters.base import (
     ReportsPrice,
     TakesReasoning,
 )
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.failures import read_error, shown
 from trajudge.judges.adapters.routing import make_adapter
@@ -55,6 +54,7 @@ from trajudge.judges.engine import (
 from trajudge.judges.model import Picture, Request, Text, Usage
 from trajudge.judges.models import (
     Capability,
+    ContextWindow,
     KnownPrice,
     OwnModels,
     Price,

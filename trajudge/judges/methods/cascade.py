@@ -14,14 +14,12 @@ from trajudge.judges.methods.panel import (
     log_absent,
     panel_members,
 )
-from trajudge.judges.model import ModelClient, Verdict
-from trajudge.judges.registry import combined_hashes, register_judge
+from trajudge.judges.model import SECOND_ASKED, ModelClient, Verdict
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import error_context
+from trajudge.judges.training import combined_hashes
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
-
-SECOND_ASKED = "second_asked"
-"""In a cascade's ``scores``: 1 if the second member was asked, else 0."""
 
 
 class CascadeOptions(ComposedOptions):

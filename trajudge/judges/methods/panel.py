@@ -13,14 +13,9 @@ from pydantic import Field, JsonValue, ValidationInfo, field_validator
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.judging import FAILURES, CallArgs, ChangedClient
 from trajudge.judges.model import Judge, ModelClient, Verdict
-from trajudge.judges.registry import (
-    combined_hashes,
-    make_judge,
-    needs_of,
-    register_judge,
-    with_model,
-)
+from trajudge.judges.registry import make_judge, needs_of, register_judge, with_model
 from trajudge.judges.replies import ParseFailure, error_context, gather_bounded
+from trajudge.judges.training import combined_hashes
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
 from trajudge.util.errors import UserError

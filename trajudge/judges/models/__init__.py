@@ -180,6 +180,15 @@ class Capability(Record):
         return self.temperature or (effort or self.default_effort) == "none"
 
 
+class ContextWindow(Record):
+    """Tokens of prompt and reply together, and where the number is from: the ``table`` of known
+    models, the user (``named``, or by a ``file`` of models), the model's ``server``, the
+    ``litellm`` package, or nobody (``guess``)."""
+
+    tokens: int
+    source: Literal["table", "named", "file", "server", "litellm", "guess"]
+
+
 @cache
 def capability(model: str) -> Capability:
     """Look up ``model``, with or without ``provider/``: its row in the table, and what that does
