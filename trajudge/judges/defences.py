@@ -137,8 +137,8 @@ def defended(judge: Judge, on: Defences, tags: frozenset[str] = frozenset()) -> 
     if on.canary is not None:
         judge = CanaryJudge(judge, on.canary)
     if on.datamark:
-        told = ("datamark", MARK, words.hash)
-        judge = DefendedJudge(judge, *told, shown=_marked_run, change=_with_mark_notice)
+        identity = ("datamark", MARK, words.hash)
+        judge = DefendedJudge(judge, *identity, shown=_marked_run, change=_with_mark_notice)
     if on.two_pass:
         judge = TwoPassJudge(judge, on.two_pass)
     if on.cross_modal:

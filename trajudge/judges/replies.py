@@ -449,14 +449,14 @@ _BEGUN = re.compile(r"\{\s*[\"'“]")
 _VALUE = r"\s*(?:[\"'“{\[\d-]|(?:true|false|null|none)\b)"
 
 
-class Found(NamedTuple):
+class ParsedObject(NamedTuple):
     """An object of a reply; ``fallback`` says what was mended to read it, "" if nothing."""
 
     fields: Mapping[str, Any]
     fallback: str
 
 
-def parse_json(text: str, keys: Collection[str]) -> Found:
+def parse_json(text: str, keys: Collection[str]) -> ParsedObject:
     """Parse the one object in the reply that has all of ``keys``; its thoughts are ignored.
 
     Strict JSON first; what is none is read as JSON5 with the words of Python: comments, trailing
@@ -484,7 +484,7 @@ def parse_json(text: str, keys: Collection[str]) -> Found:
         + (", one of which cannot be read" if unreadable else ""),
         unreadable=f"the reply holds no {wanted} that can be read",
     )
-    return Found(fields, FALLBACK if any(one.mended for one in objects) else "")
+    return ParsedObject(fields, FALLBACK if any(one.mended for one in objects) else "")
 
 
 class _Object(NamedTuple):

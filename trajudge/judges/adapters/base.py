@@ -82,7 +82,7 @@ class MarksPrompts(Protocol):
 class TakesReasoning(Protocol):
     """An adapter that can tell the model how much to reason."""
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         """Return the fields that go out for what the parameters say of reasoning. Raises UserError
         for what the model or its server does not take."""
         ...

@@ -255,7 +255,7 @@ class LiteLLMAdapter(SendingAdapter):
             return HttpResult(answer.status, {}, answer.error, answer.headers, failed)
         return HttpResult(200, content, ErrorBody(), headers)
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         """Return what is told of reasoning in litellm's words, which it translates for each
         provider."""
         effort, budget = (parameters.get(name) for name in NAMES)

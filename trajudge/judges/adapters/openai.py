@@ -67,7 +67,9 @@ class OpenAIAdapter(ProviderAdapter):
             wanted[self._known.limit_name] = wanted.pop("max_tokens")
         return wanted
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, JsonValue]:
+    def reasoning_fields(
+        self, parameters: Mapping[str, JsonValue], model: str
+    ) -> dict[str, JsonValue]:
         return chat_fields(parameters, host_of(self._url), model.rpartition("/")[2].lower())
 
     def _prompt(self, request: Request) -> dict[str, Any]:

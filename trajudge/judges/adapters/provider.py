@@ -33,7 +33,7 @@ class _Translated(NamedTuple):
     they may be shown."""
 
     wanted: dict[str, JsonValue]
-    told: dict[str, Any]
+    fixed: dict[str, Any]
     shown_headers: dict[str, JsonValue]
 
 
@@ -63,7 +63,7 @@ class SendingAdapter(ABC):
         """Return the parameters as the protocol names them."""
 
     @abstractmethod
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         """Return the fields for what the parameters say of reasoning: the user's own words, which
         are never left out because a server refuses them. Raises UserError."""
 
@@ -93,17 +93,17 @@ class SendingAdapter(ABC):
 
     async def send(self, request: Request) -> AdapterResponse:
         """Make one attempt, as ``Adapter`` describes."""
-        wanted, told, shown_headers = self._translated(request)
+        wanted, fixed, shown_headers = self._translated(request)
         served = request.model.removeprefix(f"{self.name}/")
         started = perf_counter()
         while True:
             prompt = self._prompt(request)
-            parameters = merged(self._unsupported.apply(request.model, wanted), told)
+            parameters = merged(self._unsupported.apply(request.model, wanted), fixed)
             seeded = of_sample(parameters, request.sample)
             answered = await self._post({"model": served, **prompt, **seeded})
             if answered.status == 200:
                 break
-            kept = self.required | told.keys()
+            kept = self.required | fixed.keys()
             optional = {k: v for k, v in parameters.items() if k not in kept}
             if not self._unsupported.learn(
                 request.model, answered.status, answered.error, optional
@@ -130,17 +130,17 @@ class SendingAdapter(ABC):
         if self._last is None or self._last[0] != key:
             asked, plain = split(request.parameters)
             wanted = self._wanted(plain)
-            told = self.told(request.parameters, request.model)
-            told = merged(told, self._extra_fields(asked.body))
-            if not self._takes_temperature(request.parameters, told):
+            fixed = self.reasoning_fields(request.parameters, request.model)
+            fixed = merged(fixed, self._extra_fields(asked.body))
+            if not self._takes_temperature(request.parameters, fixed):
                 wanted.pop("temperature", None)
-            self._last = key, _Translated(wanted, told, asked.shown_headers)
+            self._last = key, _Translated(wanted, fixed, asked.shown_headers)
         return self._last[1]
 
     _last: tuple[tuple[str, bytes], _Translated] | None = None
 
     def _takes_temperature(
-        self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]
+        self, parameters: Mapping[str, JsonValue], fixed: Mapping[str, Any]
     ) -> bool:
         return self._known.takes_temperature(parameters.get("reasoning_effort"))
 
@@ -239,8 +239,8 @@ class ProviderAdapter(SendingAdapter):
 
     def batch_body(self, request: Request) -> BatchBody:
         """Return what ``send`` would post, for a batch. Raises UserError."""
-        wanted, told, shown_headers = self._translated(request)
-        parameters = merged(self._unsupported.apply(request.model, wanted), told)
+        wanted, fixed, shown_headers = self._translated(request)
+        parameters = merged(self._unsupported.apply(request.model, wanted), fixed)
         served = request.model.removeprefix(f"{self.name}/")
         seeded = of_sample(parameters, request.sample)
         body = {"model": served, **self._prompt(request), **seeded}

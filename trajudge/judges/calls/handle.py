@@ -591,7 +591,7 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
     if calls.wait and adapter.endpoint.startswith("http") and not calls.dry_run:
         wait_until_ready(adapter.endpoint.partition("#")[0], calls.wait)
     if isinstance(adapter, TakesReasoning):
-        adapter.told(asked.parameters, model)
+        adapter.reasoning_fields(asked.parameters, model)
     folder = cache_path(calls.cache).parent
     of_file = entry.context or (known.context if entry.same_as else None)
     window = find_window(model, adapter, calls, folder, of_file=of_file)

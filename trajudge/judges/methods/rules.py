@@ -22,7 +22,7 @@ from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.rules.reading import read_bytes
 from trajudge.rules.values import Mode
-from trajudge.rules.verdict import Verdict as Found
+from trajudge.rules.verdict import Verdict as Evaluation
 from trajudge.rules.verified.answers import Oversized, Response, read_response
 from trajudge.rules.verified.dataset import load_tasks
 from trajudge.rules.verified.evaluator import VerifiedEvaluator
@@ -164,27 +164,29 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 def _is_answer(file: Path, answer: str | None) -> bool:
     """Return True if the run's file says what the trajectory says, layout and field names aside."""
     try:
-        said = read_answer(file)
+        recorded = read_answer(file)
     except UserError as error:
         raise Skipped(str(error)) from error
-    if isinstance(said, Oversized):
-        return said.size == len((answer or "").encode("utf-8", "replace"))
-    text = (said or b"").decode("utf-8", "replace")
+    if isinstance(recorded, Oversized):
+        return recorded.size == len((answer or "").encode("utf-8", "replace"))
+    text = (recorded or b"").decode("utf-8", "replace")
     if text.strip() == (answer or "").strip():
         return True
     response = read_response(text)
     return isinstance(response, Response) and response == read_response(answer)
 
 
-def _verdict(found: Found) -> Verdict:
+def _verdict(evaluation: Evaluation) -> Verdict:
     """Convert the rules' finding to a verdict.
 
     Raises Skipped for what the rules cannot decide: that is no failure of the agent's.
     """
-    if found.outcome == "unknown":
-        raise Skipped(f"the rules cannot decide: {'; '.join(found.reasons)}")
-    reasons = "; ".join(found.reasons) or f"all {len(found.assertions)} checks hold"
-    return Verdict(success=found.outcome == "pass", reasoning="; ".join([reasons, *found.notes]))
+    if evaluation.outcome == "unknown":
+        raise Skipped(f"the rules cannot decide: {'; '.join(evaluation.reasons)}")
+    reasons = "; ".join(evaluation.reasons) or f"all {len(evaluation.assertions)} checks hold"
+    return Verdict(
+        success=evaluation.outcome == "pass", reasoning="; ".join([reasons, *evaluation.notes])
+    )
 
 
 def _hosts(config: Path | None) -> Hosts:
