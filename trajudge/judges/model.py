@@ -241,10 +241,6 @@ class ModelClient(Protocol):
     ) -> Awaitable[Reply]: ...
 
 
-Ask = ModelClient
-"""The name of the first version, for judges that users wrote then."""
-
-
 class Judge(Protocol):
     """Reads a trajectory and gives a verdict.
 

@@ -104,7 +104,7 @@ REPLIES: list[tuple[str, str, object]] = [
     ("reward", "Thought: bought.\nReward: 5\n", True),
     ("reward", "Rating: 4\n\nReward: cannot be given", None),
     ("insta", SCORES, 0.9),
-    ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n", 0.9),
+    ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n", None),
     ("insta", SCORES + "\nSuccess: 0.1\nSelf-correction: 0\n" + SCORES[:30], None),
     ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n" + SCORES[:-4], None),
     # Objects with the mistakes of models, alone and after a draft.

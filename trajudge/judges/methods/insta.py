@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from pydantic import Field
@@ -18,9 +17,7 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
-    MissingMark,
     number_in,
-    parse_grade_line,
     parse_json,
     parse_reply,
 )
@@ -135,20 +132,8 @@ class Insta:
 
 
 def parse_scores(text: str) -> tuple[list[float], str]:
-    """Parse the three scores in a JSON object, and the analysis before it.
-
-    Three lines ``Success: 0.8``, as the first version of the prompts asked for, are read where
-    there is no such object. Raises ParseFailure.
-    """
-    try:
-        fields = parse_json(text, _SCORES).fields
-    except MissingMark as missing:
-        grade = partial(parse_grade_line, text, low=0, high=1)
-        try:
-            grades = [grade(name=name.replace("_", "-")) for name in _SCORES]
-        except MissingMark:
-            raise missing from None
-        return [entry.value for entry in grades], grades[0].reasoning
+    """Parse the three scores in a JSON object, and the analysis before it. Raises ParseFailure."""
+    fields = parse_json(text, _SCORES).fields
     analysis = without_thoughts(text).rpartition("{")[0]
     return [number_in(fields, name, 0, 1) for name in _SCORES], _FENCE.sub("", analysis).strip()
 

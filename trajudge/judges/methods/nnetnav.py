@@ -22,7 +22,6 @@ from trajudge.judges.prompting import (
 )
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
-    MissingMark,
     error_context,
     gather_bounded,
     nonempty_text,
@@ -85,7 +84,7 @@ class Nnetnav:
             return conversation(self._system, [Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await ask_about_steps(ask, _told_as(trajectory, changes), messages, limit=limit)
+        reply = await ask_about_steps(ask, _described(trajectory, changes), messages, limit=limit)
         return parse_reply(reply, parse_reward)
 
     async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
@@ -115,30 +114,18 @@ class Nnetnav:
 
 
 def parse_reward(text: str) -> Verdict:
-    """Parse the verdict in ``Reward: 4``.
-
-    A ``Rating: 4``, as the first version of the prompts asked for, is on a scale of its own and
-    tells no optimality. Raises ParseFailure if there is neither, or one that cannot be read.
-    """
-    grade = partial(parse_grade_line, text, low=1, high=5)
-    try:
-        reward, thoughts = grade(name="reward")
-        optimality = OPTIMALITY.get(int(reward)) if reward == int(reward) else None
-    except MissingMark as missing:
-        try:
-            reward, thoughts = grade(name="rating")
-        except MissingMark:
-            raise missing from None
-        optimality = None
+    """Parse the verdict in ``Reward: 4``. Raises ParseFailure if there is none, or one that cannot
+    be read."""
+    reward, thoughts = parse_grade_line(text, "reward", 1, 5)
     return Verdict(
         success=reward >= SUCCESS,
         score=(reward - 1) / 4,
-        optimality=optimality,
+        optimality=OPTIMALITY.get(int(reward)) if reward == int(reward) else None,
         reasoning=thoughts,
     )
 
 
-def _told_as(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
+def _described(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
     """Return the same run with descriptions of changes for its steps."""
     steps = tuple(Step(index=index, reasoning=change) for index, change in enumerate(changes))
     return trajectory.model_copy(update={"steps": steps})

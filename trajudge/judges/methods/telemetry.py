@@ -110,8 +110,7 @@ class TelemetryModel(Record):
     ``features`` are names of ``FEATURES``; ``means`` and ``scales`` standardise them, a number
     that a run does not tell counts as the mean. A run succeeds from a probability of ``threshold``
     on; it lies above 1 where no threshold reached ``target_precision`` on the training data.
-    ``trained_on`` counts trajectories, ``training_keys`` are the hashes of their keys; a file of an
-    earlier version has none.
+    ``trained_on`` counts trajectories, ``training_keys`` are the hashes of their keys.
     """
 
     features: tuple[str, ...]
@@ -169,9 +168,7 @@ class Telemetry:
     def __init__(self, options: TelemetryOptions) -> None:
         """Read the model file. Raises UserError if it is missing or holds no model."""
         self._model = read_model(options.model)
-        earlier = set() if self._model.training_keys else {"training_keys"}
-        content = self._model.model_dump_json(exclude=earlier)
-        self.prompt_hash = sha256(content.encode()).hexdigest()
+        self.prompt_hash = sha256(self._model.model_dump_json().encode()).hexdigest()
         self.training_keys = frozenset(self._model.training_keys) or None
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
