@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import Field, ValidationError, model_validator
 
 from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.registry import register_judge
 from trajudge.trajectories.actions import message_to_user
 from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
@@ -93,7 +94,7 @@ def _longest_repeat(actions: Sequence[str]) -> int:
 
 
 def ended_by_environment(trajectory: Trajectory) -> bool:
-    """Tell whether the run ended before its budget although the agent's last action ended
+    """Return True if the run ended before its budget although the agent's last action ended
     nothing."""
     actions = [step.action.strip() for step in trajectory.steps if step.action]
     return (
@@ -109,8 +110,7 @@ class TelemetryModel(Record):
     ``features`` are names of ``FEATURES``; ``means`` and ``scales`` standardise them, a number
     that a run does not tell counts as the mean. A run succeeds from a probability of ``threshold``
     on; it lies above 1 where no threshold reached ``target_precision`` on the training data.
-    ``trained_on`` counts trajectories, ``training_keys`` are the hashes of their keys; a file of an
-    earlier version has none.
+    ``trained_on`` counts trajectories, ``training_keys`` are the hashes of their keys.
     """
 
     features: tuple[str, ...]
@@ -154,6 +154,12 @@ class TelemetryOptions(Record):
         return Needs(requires=("action",))
 
 
+@register_judge(
+    "telemetry",
+    TelemetryOptions,
+    summary="a regression over numbers of a run (see trajudge run telemetry)",
+    needs_model=False,
+)
 class Telemetry:
     """Success from the model's probability, which is the score. ``prompt_hash`` is the model's,
     so that a run is not continued with another one. ``training_keys`` are the hashes of the
@@ -162,9 +168,7 @@ class Telemetry:
     def __init__(self, options: TelemetryOptions) -> None:
         """Read the model file. Raises UserError if it is missing or holds no model."""
         self._model = read_model(options.model)
-        earlier = set() if self._model.training_keys else {"training_keys"}
-        content = self._model.model_dump_json(exclude=earlier)
-        self.prompt_hash = sha256(content.encode()).hexdigest()
+        self.prompt_hash = sha256(self._model.model_dump_json().encode()).hexdigest()
         self.training_keys = frozenset(self._model.training_keys) or None
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
+from trajudge.judges.methods.telemetry import FEATURES, TelemetryModel
 
 _LEAST_ACCEPTED = 10
 

@@ -16,17 +16,31 @@ import re
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.registry import register_judge
+from trajudge.rules.reading import read_bytes
+from trajudge.rules.values import Mode
+from trajudge.rules.verdict import Verdict as Evaluation
+from trajudge.rules.verified.answers import Oversized, Response, read_response
+from trajudge.rules.verified.dataset import load_tasks
+from trajudge.rules.verified.evaluator import VerifiedEvaluator
+from trajudge.rules.verified.network import Hosts, load_hosts
+from trajudge.rules.verified.runs import (
+    RunFiles,
+    located,
+    number_of,
+    read_answer,
+    read_trace,
+    run_files,
+)
+from trajudge.rules.verified.state import run_states
+from trajudge.rules.webarena import Trace, WebArenaEvaluator
+from trajudge.rules.webarena import load_tasks as load_webarena_tasks
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import Needs
 from trajudge.util.errors import UserError
-
-if TYPE_CHECKING:
-    from trajudge.rules.verdict import Verdict as Found
-    from trajudge.rules.verified.network import Hosts
-    from trajudge.rules.verified.runs import RunFiles
 
 
 class VerifiedOptions(Record):
@@ -59,14 +73,17 @@ class WebArenaOptions(Record):
         return Needs(answer=True)
 
 
+@register_judge(
+    "rules:verified",
+    VerifiedOptions,
+    summary="WebArena Verified's rules on the answer and the network trace",
+    id_options=("mode",),
+    needs_model=False,
+)
 class Verified:
     """WebArena Verified's rules. Raises UserError for files that cannot be read."""
 
     def __init__(self, options: VerifiedOptions) -> None:
-        from trajudge.rules.values import Mode  # noqa: PLC0415 - only this judge reads rules
-        from trajudge.rules.verified.dataset import load_tasks  # noqa: PLC0415
-        from trajudge.rules.verified.evaluator import VerifiedEvaluator  # noqa: PLC0415
-
         if not options.traces.is_dir():
             raise UserError(
                 f"judge rules:verified: traces = {options.traces}: no such folder: name the one "
@@ -80,9 +97,6 @@ class Verified:
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Evaluate the task's rules on the trajectory. Raises Skipped."""
-        from trajudge.rules.verified.runs import located, read_trace  # noqa: PLC0415
-        from trajudge.rules.verified.state import run_states  # noqa: PLC0415
-
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         files = self._files(trajectory, str(task.task_id))
         try:
@@ -95,8 +109,6 @@ class Verified:
 
     def _files(self, trajectory: Trajectory, task_id: str) -> RunFiles:
         """Find the files of this very run. Raises Skipped."""
-        from trajudge.rules.verified.runs import run_files  # noqa: PLC0415
-
         try:
             files = run_files(self._folder(trajectory.key.agent, task_id), task_id)
         except UserError as error:
@@ -114,13 +126,18 @@ class Verified:
         return own if is_name and (own / task_id).is_dir() else self.traces
 
 
+@register_judge(
+    "rules:webarena",
+    WebArenaOptions,
+    summary="the rules of WebArena and its descendants on the answer and the last page's address",
+    id_options=("dialect",),
+    needs_model=False,
+)
 class WebArena:
     """The rules of WebArena and its descendants. Raises UserError for files that cannot be read."""
 
     def __init__(self, options: WebArenaOptions) -> None:
-        from trajudge.rules.webarena import WebArenaEvaluator, load_tasks  # noqa: PLC0415
-
-        tasks = load_tasks(options.tasks, options.dialect, keep_flawed=True)
+        tasks = load_webarena_tasks(options.tasks, options.dialect, keep_flawed=True)
         self.tasks = {str(task.task_id): task for task in tasks}
         self.prompt_hash = _digest(options.tasks)
         sites = {name: urls[0] for name, urls in _hosts(options.config).items() if urls}
@@ -128,8 +145,6 @@ class WebArena:
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Evaluate the task's rules on the trajectory. Raises Skipped."""
-        from trajudge.rules.webarena import Trace  # noqa: PLC0415
-
         task = self.tasks[_task_id(trajectory.key, self.tasks)]
         trace = Trace(url=trajectory.final.url)
         return _verdict(self._evaluator.evaluate(task, trajectory.answer, trace))
@@ -140,8 +155,6 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
     Raises Skipped.
     """
-    from trajudge.rules.verified.runs import number_of  # noqa: PLC0415
-
     task_id = number_of(key.task_id, tasks)
     if task_id is None:
         raise Skipped(f"the task file holds no task {key.task_id}")
@@ -149,44 +162,39 @@ def _task_id(key: TrajectoryKey, tasks: Mapping[str, object]) -> str:
 
 
 def _is_answer(file: Path, answer: str | None) -> bool:
-    """Tell whether the run's file says what the trajectory says, layout and field names aside."""
-    from trajudge.rules.verified.answers import Oversized, Response, read_response  # noqa: PLC0415
-    from trajudge.rules.verified.runs import read_answer  # noqa: PLC0415
-
+    """Return True if the run's file says what the trajectory says, layout and field names aside."""
     try:
-        said = read_answer(file)
+        recorded = read_answer(file)
     except UserError as error:
         raise Skipped(str(error)) from error
-    if isinstance(said, Oversized):
-        return said.size == len((answer or "").encode("utf-8", "replace"))
-    text = (said or b"").decode("utf-8", "replace")
+    if isinstance(recorded, Oversized):
+        return recorded.size == len((answer or "").encode("utf-8", "replace"))
+    text = (recorded or b"").decode("utf-8", "replace")
     if text.strip() == (answer or "").strip():
         return True
     response = read_response(text)
     return isinstance(response, Response) and response == read_response(answer)
 
 
-def _verdict(found: Found) -> Verdict:
+def _verdict(evaluation: Evaluation) -> Verdict:
     """Convert the rules' finding to a verdict.
 
     Raises Skipped for what the rules cannot decide: that is no failure of the agent's.
     """
-    if found.outcome == "unknown":
-        raise Skipped(f"the rules cannot decide: {'; '.join(found.reasons)}")
-    reasons = "; ".join(found.reasons) or f"all {len(found.assertions)} checks hold"
-    return Verdict(success=found.outcome == "pass", reasoning="; ".join([reasons, *found.notes]))
+    if evaluation.outcome == "unknown":
+        raise Skipped(f"the rules cannot decide: {'; '.join(evaluation.reasons)}")
+    reasons = "; ".join(evaluation.reasons) or f"all {len(evaluation.assertions)} checks hold"
+    return Verdict(
+        success=evaluation.outcome == "pass", reasoning="; ".join([reasons, *evaluation.notes])
+    )
 
 
 def _hosts(config: Path | None) -> Hosts:
-    from trajudge.rules.verified.network import load_hosts  # noqa: PLC0415
-
     return load_hosts(config) if config else {}
 
 
 def _digest(tasks: Path) -> str:
     """Hash the task file, which identifies a run as prompts identify others: another task file is
     another judge. A folder of task files counts by its files."""
-    from trajudge.rules.reading import read_bytes  # noqa: PLC0415
-
     files = sorted(tasks.glob("*.json")) if tasks.is_dir() else [tasks]
     return sha256(b"".join(sha256(read_bytes(file)).digest() for file in files)).hexdigest()

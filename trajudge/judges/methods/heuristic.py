@@ -1,24 +1,24 @@
-"""Judges without a model: the benchmark's own reward, and a few rules over the steps.
-
-They cost nothing, and say what a model has to beat.
-"""
+"""A few written rules over the steps, which a model has to beat."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-from trajudge.judges.model import Judge, ModelClient, Skipped, Verdict
+from trajudge.judges.model import ModelClient, Skipped, Verdict
+from trajudge.judges.registry import register_judge
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 
-
-class RuleBasedOptions(Record):
-    """None: the threshold is the benchmark's."""
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(requires=("official reward",))
+_GIVES_UP = re.compile(
+    r"\b(?:unable|cannot|can['’]t|could(?: not|n['’]t)|not able|impossible|not possible|"
+    r"unfortunately|sorry|not available|no results|error|(?:did(?: not|n['’]t)|not) f(?:i|ou)nd)\b",
+    re.IGNORECASE,
+)
+_COMMITS = re.compile(
+    r"\b(?:submit|delete|purchase|place (?:the |an )?order|post|save|add to cart|buy)",
+    re.IGNORECASE,
+)
 
 
 class HeuristicOptions(Record):
@@ -38,33 +38,14 @@ class HeuristicOptions(Record):
         return Needs(answer=True, requires=("step",))
 
 
-_GIVES_UP = re.compile(
-    r"\b(?:unable|cannot|can['’]t|could(?: not|n['’]t)|not able|impossible|not possible|"
-    r"unfortunately|sorry|not available|no results|error|(?:did(?: not|n['’]t)|not) f(?:i|ou)nd)\b",
-    re.IGNORECASE,
+@register_judge(
+    "heuristic",
+    HeuristicOptions,
+    summary="documented rules over the steps",
+    needs_model=False,
 )
-_COMMITS = re.compile(
-    r"\b(?:submit|delete|purchase|place (?:the |an )?order|post|save|add to cart|buy)",
-    re.IGNORECASE,
-)
-_REFUSAL = "report_infeasible("
-
-
-def rule_based(options: RuleBasedOptions) -> Judge:
-    """Make the rule-based judge: success is an official reward above 0.5 (AgentRewardBench section
-    5); the score is the reward. Skipped where the trajectory has none."""
-
-    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        reward = trajectory.official_reward
-        if reward is None:
-            raise Skipped(f"{trajectory.key}: no official reward is recorded")
-        return Verdict(success=reward > 0.5, score=min(1.0, max(0.0, reward)))
-
-    return judge
-
-
-def heuristic(options: HeuristicOptions) -> Judge:
-    """Make the heuristic judge, which applies rules over the steps in this order:
+class Heuristic:
+    """Applies rules over the steps in this order:
 
     - not finished by itself (out of steps, or no sign of an end): no success, score 0;
     - the score starts at 1 and halves for each doubt: the answer is empty or says that something
@@ -72,16 +53,20 @@ def heuristic(options: HeuristicOptions) -> Judge:
       the run went in circles; success is a score of 1;
     - repetition: out of steps, or a cycle of (url, action);
     - side effect: the reasoning of several steps announces an action that commits.
-
-    Skipped where the trajectory has no step.
     """
 
-    async def judge(trajectory: Trajectory, ask: ModelClient) -> Verdict:
+    def __init__(self, options: HeuristicOptions) -> None:
+        self._options = options
+
+    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
+        """Apply the rules. Raises Skipped where the trajectory has no step."""
         if not trajectory.steps:
             raise Skipped(f"{trajectory.key}: no step is recorded")
-        cycle = cycle_repeats(_acted(trajectory), options.cycle_length) >= options.cycle_repeats
+        options, acted = self._options, _acted(trajectory)
+        cycle = cycle_repeats(acted, options.cycle_length) >= options.cycle_repeats
         doubts = [text for text in _doubts(trajectory, cycle) if text]
-        finished = _finished(trajectory)
+        # Before the budget: by the environment, or else because an answer was given.
+        finished = not trajectory.truncated and bool(trajectory.terminated or trajectory.answer)
         committing = sum(bool(_COMMITS.search(s.reasoning or "")) for s in trajectory.steps)
         return Verdict(
             success=finished and not doubts,
@@ -91,30 +76,20 @@ def heuristic(options: HeuristicOptions) -> Judge:
             reasoning="; ".join(doubts if finished else ["did not finish by itself", *doubts]),
         )
 
-    return judge
-
 
 def _acted(trajectory: Trajectory) -> list[tuple[str | None, str]]:
     return [(s.observation.url, s.action.strip()) for s in trajectory.steps if s.action]
 
 
-def _finished(trajectory: Trajectory) -> bool:
-    """Tell whether the run ended before the budget: by the environment, or else because an answer
-    was given."""
-    if trajectory.truncated:
-        return False
-    return bool(trajectory.terminated or trajectory.answer)
-
-
 def gives_up(answer: str) -> bool:
-    """Tell whether an answer says that something could not be done."""
+    """Return True if an answer says that something could not be done."""
     return _GIVES_UP.search(answer) is not None
 
 
 def declared_infeasible(trajectory: Trajectory) -> bool:
-    """Tell whether the last action declares that the task cannot be done."""
-    actions = [action for _, action in _acted(trajectory)]
-    return bool(actions) and actions[-1].startswith(_REFUSAL)
+    """Return True if the last action declares that the task cannot be done."""
+    acted = _acted(trajectory)
+    return bool(acted) and acted[-1][1].startswith("report_infeasible(")
 
 
 def _doubts(trajectory: Trajectory, cycle: bool) -> Sequence[str | None]:

@@ -1,5 +1,4 @@
-"""Judges made of judges: a panel that votes, and a cascade that asks its second member only where
-the first is unsure or positive."""
+"""Judges made of judges: their members, and a panel that votes."""
 
 from __future__ import annotations
 
@@ -11,20 +10,17 @@ from typing import ClassVar, Literal, NamedTuple
 
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from trajudge.judges import registry as training_set
 from trajudge.judges.adapters.errors import CallFailed
-from trajudge.judges.judging import FAILURES, BaseClient, CallArgs, pass_on
-from trajudge.judges.model import Judge, ModelClient, Reply, Verdict
-from trajudge.judges.registry import make_judge, needs_of, with_model
+from trajudge.judges.judging import FAILURES, CallArgs, ChangedClient
+from trajudge.judges.model import Judge, ModelClient, Verdict
+from trajudge.judges.registry import make_judge, needs_of, register_judge, with_model
 from trajudge.judges.replies import ParseFailure, error_context, gather_bounded
+from trajudge.judges.training import combined_hashes
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, union
 from trajudge.util.errors import UserError
 
 log = logging.getLogger(__name__)
-
-SECOND_ASKED = "second_asked"
-"""In a cascade's ``scores``: 1 if the second member was asked, else 0."""
 
 
 class Member(Record):
@@ -98,23 +94,6 @@ class PanelOptions(ComposedOptions):
         return quorum
 
 
-class CascadeOptions(ComposedOptions):
-    """Options of a cascade. The second member is asked unless the first says no: with a score below
-    ``unsure``, or without success where it gives no score."""
-
-    wanted: ClassVar[str] = (
-        "a cascade has two members, the cheap one first:  --members NAME[:MODEL],NAME[:MODEL]"
-    )
-    unsure: float = Field(default=0.2, ge=0, le=1)
-
-    @field_validator("of")
-    @classmethod
-    def _two(cls, of: Members) -> Members:
-        if len(of.members) != 2:
-            raise UserError(f"--members {','.join(map(str, of.members))}: {cls.wanted}")
-        return of
-
-
 class PanelMember(NamedTuple):
     """A member with its judge."""
 
@@ -123,21 +102,13 @@ class PanelMember(NamedTuple):
     judge: Judge
 
     async def verdict(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        return await self.judge(trajectory, _MemberClient(ask, self.label, self.model))
+        """Ask the member's own model, with its name before every stage."""
+        return await self.judge(trajectory, ChangedClient(ask, self._own_call))
 
-
-class _MemberClient(BaseClient):
-    """Model client of a member: calls the member's own model and prefixes the stage with its
-    name."""
-
-    def __init__(self, ask: ModelClient, label: str, model: str | None) -> None:
-        self._ask, self._label, self._model = ask, label, model
-
-    async def answer(self, call_args: CallArgs) -> Reply:
-        changed = call_args._replace(
-            stage=f"{self._label} {call_args.stage}", model=call_args.model or self._model
+    def _own_call(self, call_args: CallArgs) -> CallArgs:
+        return call_args._replace(
+            stage=f"{self.label} {call_args.stage}", model=call_args.model or self.model
         )
-        return await pass_on(self._ask, changed)
 
 
 def panel_members(of: Members) -> list[PanelMember]:
@@ -147,12 +118,20 @@ def panel_members(of: Members) -> list[PanelMember]:
     ]
 
 
-def _combined_hash(members: Sequence[PanelMember]) -> str:
+def combined_prompt_hash(members: Sequence[PanelMember]) -> str:
     """Hash the prompts, or rules, of all members: the identity of the composed judge."""
     hashes = (str(getattr(member.judge, "prompt_hash", None)) for member in members)
     return sha256("\n".join(hashes).encode()).hexdigest()
 
 
+@register_judge(
+    "panel",
+    PanelOptions,
+    summary="--members vote: majority, unanimous or the mean of their scores",
+    needs_model=False,
+    id_options=("rule", "of", "quorum", "tie"),
+    composed=True,
+)
 class Panel:
     """Asks all members at once; those that failed, or say nothing of success, count as absent,
     which is logged.
@@ -163,8 +142,8 @@ class Panel:
     def __init__(self, options: PanelOptions) -> None:
         self._options = options
         self._members = panel_members(options.of)
-        self.prompt_hash = _combined_hash(self._members)
-        self.training_keys = training_set.combined_hashes(member.judge for member in self._members)
+        self.prompt_hash = combined_prompt_hash(self._members)
+        self.training_keys = combined_hashes(member.judge for member in self._members)
 
     @property
     def member_labels(self) -> tuple[str, ...]:
@@ -178,10 +157,10 @@ class Panel:
             try:
                 verdict = await member.verdict(trajectory, ask)
             except FAILURES as failure:
-                _log_absent(member, trajectory, failure)
+                log_absent(member, trajectory, failure)
                 return Verdict(), failure
             if verdict.success is None:
-                _log_absent(member, trajectory, "it says nothing of success")
+                log_absent(member, trajectory, "it says nothing of success")
             return verdict, None
 
         verdicts = await gather_bounded([partial(verdict_of, member) for member in self._members])
@@ -213,33 +192,7 @@ class Panel:
         )
 
 
-class Cascade:
-    """Asks the first member, then the second where the first is unsure, positive or absent."""
-
-    def __init__(self, options: CascadeOptions) -> None:
-        self._options = options
-        self._first, self._second = members = panel_members(options.of)
-        self.prompt_hash = _combined_hash(members)
-        self.training_keys = training_set.combined_hashes(member.judge for member in members)
-
-    async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        """Judge the trajectory. Raises what the second member raises."""
-        try:
-            first = await self._first.verdict(trajectory, ask)
-        except FAILURES as failure:
-            _log_absent(self._first, trajectory, failure)
-            first = Verdict()
-        positive = first.success is not False
-        if first.score is not None:
-            positive = first.score >= self._options.unsure
-        if not positive:
-            return first.model_copy(update={"scores": {**first.scores, SECOND_ASKED: 0.0}})
-        with error_context(self._second.label):
-            second = await self._second.verdict(trajectory, ask)
-        return second.model_copy(update={"scores": {**second.scores, SECOND_ASKED: 1.0}})
-
-
-def _log_absent(member: PanelMember, trajectory: Trajectory, why: Exception | str) -> None:
+def log_absent(member: PanelMember, trajectory: Trajectory, why: Exception | str) -> None:
     log.info("%s: no verdict of %s: %s", trajectory.key, member.label, why)
 
 
