@@ -119,11 +119,10 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return None
         kind, path = parse_source(open_spec(self.spec))
-        from trajudge.trajectories.hub import agentrewardbench as hub  # noqa: PLC0415 - where it is used
-        from trajudge.trajectories.hub.mirror import revision_of  # noqa: PLC0415
+        from trajudge.trajectories.hub import default_folder, revision_of  # noqa: PLC0415
 
         if path is None:
-            return revision_of(hub.folder()) if kind == agentrewardbench.KIND else None
+            return revision_of(default_folder()) if kind == agentrewardbench.KIND else None
         return revision_of(path)
 
 
@@ -252,7 +251,7 @@ def open_recorded(spec: str) -> str:
 
 
 def _default_data() -> tuple[str, str]:
-    from trajudge.trajectories.hub.agentrewardbench import local_copy  # noqa: PLC0415
+    from trajudge.trajectories.hub import local_copy  # noqa: PLC0415
 
     copy = local_copy()
     if copy is not None:
@@ -280,7 +279,7 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajudge.trajectories.hub.agentrewardbench import annotation_table  # noqa: PLC0415 - only where it is used
+            from trajudge.trajectories.hub import annotation_table  # noqa: PLC0415
 
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(

@@ -10,17 +10,15 @@ from __future__ import annotations
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from trajudge.trajectories import user_loaders
 from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with_goals
 from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.user_loaders import load_with
 from trajudge.util.errors import UserError
-
-if TYPE_CHECKING:
-    from trajudge.trajectories.needs import Needs
 
 # Detection asks in this order: the formats with the surest marks first.
 KINDS: dict[str, str] = {
@@ -93,9 +91,9 @@ def _opened(spec: str, want: Want, needs: Needs | None) -> Loaded:
         with_needs = {} if needs is None or kind not in _TAKE_NEEDS else {"needs": needs}
         return loader(kind).load(path, want, **with_needs)
     if kind == "agentrewardbench":
-        from trajudge.trajectories.hub.agentrewardbench import fetched  # noqa: PLC0415 - most sources are on the disk
+        from trajudge.trajectories.hub import load_agentrewardbench  # noqa: PLC0415
 
-        return fetched(want) if needs is None else fetched(want, needs=needs)
+        return load_agentrewardbench(want, needs=needs or EVERYTHING)
     raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")
 
 

@@ -84,6 +84,11 @@ def whole_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(TEXT_SUFFIX) + SUFFIX)
 
 
+def text_of(path: Path) -> Path:
+    """Return the name of the file without images that a fetch makes of a whole file."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + TEXT_SUFFIX)
+
+
 def split_of(path: Path) -> str:
     """Name the split of a file: its name up to the numbers of its part."""
     stem = path.name.removesuffix(TEXT_SUFFIX).removesuffix(SUFFIX)

@@ -42,7 +42,7 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Fetch the parts and return the exit code; an interruption keeps what was fetched."""
-    from trajudge.trajectories.hub.commands import FetchConfig, fetch  # noqa: PLC0415 - --help needs none
+    from trajudge.trajectories.hub import FetchConfig, fetch  # noqa: PLC0415 - --help needs none
     from trajudge.util.commands import read_settings  # noqa: PLC0415
 
     return fetch(read_settings(FetchConfig, options))
