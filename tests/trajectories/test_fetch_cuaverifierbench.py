@@ -14,10 +14,9 @@ from tests.hub_server import Hub, serve
 from tests.trajectories.loaders.cua_made import RUNS, WEB, release, run, write
 from tests.trajectories.loaders.made import split
 from trajudge.annotations import open_annotations
-from trajudge.trajectories import hub as published
 from trajudge.trajectories.fetch_command import main
 from trajudge.trajectories.hub import Listed
-from trajudge.trajectories.loaders import open_source
+from trajudge.trajectories.loaders import cuaverifierbench, open_source
 from trajudge.trajectories.needs import NO_NEEDS
 
 Published = Callable[[Path], Hub]
@@ -32,9 +31,9 @@ def publish(monkeypatch: pytest.MonkeyPatch) -> Iterator[Published]:
         files = {
             str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.parquet")
         }
-        hub = Hub(files, commit=published.CUA_REVISION, repo=published.CUA_REPO)
+        hub = Hub(files, commit=cuaverifierbench.REVISION, repo=cuaverifierbench.REPO)
         listed = {name: Listed(len(x), sha256(x).hexdigest()) for name, x in files.items()}
-        monkeypatch.setattr(published, "CUA_FILES", listed)
+        monkeypatch.setattr(cuaverifierbench, "FILES", listed)
         running.append(serve(hub))
         running[-1].__enter__()
         monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
@@ -141,6 +140,6 @@ def test_options_of_another_data_set_are_refused(capsys: pytest.CaptureFixture[s
 
 
 def test_the_pinned_files() -> None:
-    assert len(published.CUA_FILES) == 6
-    assert sum(entry.size for entry in published.CUA_FILES.values()) == 1_502_610_192
-    assert {len(entry.hash) for entry in published.CUA_FILES.values()} == {64}
+    assert len(cuaverifierbench.FILES) == 6
+    assert sum(entry.size for entry in cuaverifierbench.FILES.values()) == 1_502_610_192
+    assert {len(entry.hash) for entry in cuaverifierbench.FILES.values()} == {64}

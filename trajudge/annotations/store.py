@@ -74,10 +74,8 @@ def annotation_line(annotation: Annotation) -> bytes:
     return annotation.model_dump_json(exclude=absent_fields(annotation)).encode() + b"\n"
 
 
-def load(path: Path | None = None) -> list[Annotation]:
+def load(path: Path) -> list[Annotation]:
     """Read what ``write`` wrote. Raises UserError naming file and line."""
-    if path is None:
-        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     try:
         lines = io.BytesIO(utf8(read_regular(path, _MAX_BYTES), path))
     except UnsafeFile as error:

@@ -102,7 +102,9 @@ GROUPS: Mapping[str, CommandGroup] = {
     "data": CommandGroup(
         "benchmarks and their tasks",
         {
-            "fetch": Command("trajectories.fetch_command", "download the needed parts of a benchmark"),
+            "fetch": Command(
+                "trajectories.fetch_command", "download the needed parts of a benchmark"
+            ),
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),

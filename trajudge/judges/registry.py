@@ -32,10 +32,10 @@ from trajudge.judges.options import read_options
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
-from trajudge.trajectories.plugins import Door, mistakes_said
+from trajudge.trajectories.plugins import PluginPoint, user_code_errors
 from trajudge.util.errors import UserError, did_you_mean
 
-DOOR = Door(group="trajudge.judges", option="--judge")
+DOOR = PluginPoint(group="trajudge.judges", option="--judge")
 
 
 def module_of(name: str) -> ModuleType | None:
@@ -110,7 +110,7 @@ def explained(name: str, judge: Judge) -> Judge:
 
     @wraps(judge)
     async def guarded(trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        with mistakes_said(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
+        with user_code_errors(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
             return await judge(trajectory, ask)
 
     return guarded
@@ -367,7 +367,7 @@ def _made(entry: JudgeEntry, options: Record) -> Judge:
     if not entry.label:
         judge: Judge = factory(options) if entry.options else factory
         return judge
-    with mistakes_said(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
+    with user_code_errors(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
         made = factory(options) if entry.options else factory
     judge = checked(entry.label, made, made=bool(entry.options))
     return explained(entry.label, judge)

@@ -1,20 +1,18 @@
-"""Published data sets on the Hugging Face Hub: what ``trajudge data fetch`` downloads.
+"""Local copies of data sets on the Hugging Face Hub.
 
 Only needed files are fetched, each checked against the hash that the hub lists for it. A copy's
-folder keeps ``.trajudge/copy.json`` (its revision) and the listings of folders, so that a complete copy is
-read without a request.
+folder keeps ``.trajudge/copy.json`` (its revision) and the listings of folders, so that a complete
+copy is read without a request.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,9 +22,8 @@ from itertools import count
 from pathlib import Path, PurePosixPath
 from threading import RLock
 from time import monotonic
-from typing import Any, BinaryIO, Literal, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
-import msgspec
 from tenacity import (
     RetryCallState,
     Retrying,
@@ -35,15 +32,9 @@ from tenacity import (
     wait_exponential,
 )
 
-from trajudge.trajectories.loaders import agentrewardbench, cuaverifierbench
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey, Unreadable
-from trajudge.trajectories.needs import ALL, EVERYTHING, NO_NEEDS, Needs, Shown, last
-from trajudge.util import jsonl as python_json
-from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_regular, read_text, replacing, write_bytes
-from trajudge.util.terminal import one_line, progress_bar
+from trajudge.util.files import open_regular, read_regular, replacing, write_bytes
+from trajudge.util.terminal import progress_bar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -74,7 +65,7 @@ class _Broken(Exception):
 
 
 @dataclass
-class Counts:
+class FetchCounts:
     """Files that a copy downloaded, their bytes, and files that were present or are missing."""
 
     downloaded: int = 0
@@ -102,11 +93,11 @@ class HubCopy:
         repo: str,
         revision: str | None = None,
         endpoint: str | None = None,
-        kind: str = agentrewardbench.KIND,
+        kind: str = "agentrewardbench",
     ) -> None:
         self.folder, self.repo, self.kind = folder, repo, kind
         self.endpoint = endpoint or os.environ.get("HF_ENDPOINT") or None
-        self.counts, self.missing = Counts(), list[str]()
+        self.counts, self.missing = FetchCounts(), list[str]()
         self._asked = revision or "main"
         self._lock = RLock()
         self._folders = dict[str, dict[str, Listed]]()
@@ -225,7 +216,7 @@ class HubCopy:
         with replacing(target, durable=False) as file:
             http_get(url, file, headers=build_hf_headers(), expected_size=listed.size)  # type: ignore[arg-type]
             file.flush()
-            with Path(file.name).open("rb") as written:
+            with open_regular(file.name) as written:
                 _check(written, listed)
 
     def _read_columns(self, path: str, listed: Listed, left_out: str) -> bytes:
@@ -250,7 +241,7 @@ class HubCopy:
         content: bytes = sink.getvalue().to_pybytes()
         return content
 
-    def _request(self, path: str, request: Callable[[], T]) -> T | None:
+    def _request(self, path: str, request: Callable[[], T | None]) -> T | None:
         """Make a request, repeated where that may help; None for "no such file".
 
         Raises FileUnavailable if it is this file that fails, UserError if it is the hub, the
@@ -386,6 +377,12 @@ def _wait(state: RetryCallState) -> float:
     return wait_exponential(multiplier=0.5, max=30)(state)
 
 
+def default_folder(kind: str = "agentrewardbench") -> Path:
+    """Return the folder of a copy: ``TRAJUDGE_DATA`` for AgentRewardBench, else in the cache."""
+    named = os.environ.get("TRAJUDGE_DATA") if kind == "agentrewardbench" else None
+    return Path(named or f"~/.cache/trajudge/{kind}").expanduser()
+
+
 def revision_of(folder: Path) -> str | None:
     """Return the revision that ``folder``, or one around it, is a copy of; None for other files."""
     records = map(_read_record, (folder, *folder.resolve().parents))
@@ -412,7 +409,7 @@ def _write_json(path: Path, content: object) -> None:
 
 
 @contextmanager
-def _fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
+def fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
     """Yield the function that counts one more of ``total`` files and shows what was downloaded.
 
     Silent until something is downloaded, so that a complete copy reads without a word.
@@ -436,7 +433,7 @@ def _fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
         yield advance
 
 
-def _prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+def prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
     """Yield ``(item, function(item))`` in order, computed in threads a few items ahead."""
     workers = 4  # enough to hide latency; the hub limits requests, not bandwidth
     pool = ThreadPoolExecutor(workers)
@@ -451,312 +448,3 @@ def _prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[
             yield first, future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
-
-
-# AgentRewardBench: every path follows from a row of annotations.csv.
-
-REPO = "McGill-NLP/agent-reward-bench"
-PARTS = ("trajectories", "screenshots", "judgments", "annotations")
-
-
-@dataclass(frozen=True)
-class LabelledRun:
-    """One trajectory of AgentRewardBench, as annotations.csv names it."""
-
-    benchmark: str
-    agent: str
-    experiment: str
-    task_id: str
-
-    @property
-    def path(self) -> str:
-        """Where the trajectory is in the dataset."""
-        return f"cleaned/{self.benchmark}/{self.agent}/{self.experiment}/{self.task_id}.json"
-
-    @property
-    def key(self) -> TrajectoryKey:
-        return TrajectoryKey(benchmark=self.benchmark, agent=self.agent, task_id=self.task_id)
-
-
-class _Shot(msgspec.Struct):
-    screenshot_path: str | None = None
-
-
-class _Shots(msgspec.Struct):
-    steps: list[_Shot]
-
-
-_SHOTS = msgspec.json.Decoder(_Shots)
-
-
-def default_folder(dataset: str = agentrewardbench.KIND) -> Path:
-    """Return the folder of a copy: ``TRAJUDGE_DATA`` for AgentRewardBench, else in the cache."""
-    named = os.environ.get("TRAJUDGE_DATA") if dataset == agentrewardbench.KIND else None
-    return Path(named or f"~/.cache/trajudge/{dataset}").expanduser()
-
-
-def local_copy() -> Path | None:
-    """Return the copy of AgentRewardBench on this machine, possibly a part of it; None if it has no
-    trajectory."""
-    folder = default_folder()
-    return folder if agentrewardbench.detect(folder) else None
-
-
-def annotation_table(copy: HubCopy | None = None) -> Path:
-    """Return the dataset's annotations.csv, fetched if need be. Raises UserError if it cannot."""
-    copy = copy or HubCopy(default_folder(), REPO)
-    table = copy.get("annotations.csv")
-    if table is None:
-        raise UserError(f"{copy.address} has no annotations.csv at revision {copy.revision}")
-    return table
-
-
-def labelled_runs(copy: HubCopy) -> list[LabelledRun]:
-    """List AgentRewardBench's trajectories, each once, in the order of annotations.csv."""
-    table = annotation_table(copy)
-    try:
-        with io.StringIO(read_text(table), newline="") as file:
-            runs = [
-                LabelledRun(r["benchmark"], r["model_name"], r["exp_name"], r["task_id"])
-                for r in csv.DictReader(file)
-            ]
-    except (KeyError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{table} is not AgentRewardBench's annotations.csv: {error!r}") from error
-    return list(dict.fromkeys(runs))
-
-
-def load_agentrewardbench(
-    want: Want = accept_all, *, copy: HubCopy | None = None, needs: Needs = EVERYTHING
-) -> Loaded:
-    """Read the wanted trajectories with the needed screenshots, fetched a few ahead of the reader.
-
-    Raises UserError at once if the hub is needed and cannot be reached. A trajectory that the
-    dataset lacks gives Unreadable.
-    """
-    copy = copy or HubCopy(default_folder(), REPO)
-    return _load(copy, [run for run in labelled_runs(copy) if want(run.key)], needs)
-
-
-def _load(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loaded:
-    screenshots = agentrewardbench.Screenshots(copy.folder)
-    with _fetch_progress(copy, len(runs)) as advance:
-        for run, path in _prefetch(lambda run: _fetch_run(copy, run, needs), runs):
-            advance()
-            trajectory: Trajectory | Unreadable | None
-            if isinstance(path, Path):
-                source = agentrewardbench.TrajectoryFile(path, run.key, run.task_id, run.experiment)
-                trajectory = agentrewardbench.read_file(source, screenshots)
-            else:
-                lacking = f"is not in the dataset {copy.repo} at revision {copy.revision}"
-                trajectory = Unreadable(run.path, str(path or lacking), run.key)
-            if trajectory is not None:
-                yield trajectory
-
-
-def _fetch_run(copy: HubCopy, run: LabelledRun, needs: Needs) -> Path | FileUnavailable | None:
-    """Fetch a trajectory and its needed screenshots; None if the dataset lacks it."""
-    try:
-        path = copy.get(run.path)
-        for name in _screenshot_names(path, needs) if path else ():
-            copy.get(f"screenshots/{run.benchmark}/{run.agent}/{run.task_id}/{name}")
-    except FileUnavailable as error:
-        return error
-    return path
-
-
-def _screenshot_names(path: Path, needs: Needs) -> list[str]:
-    """Return the file names of the needed screenshots; none of a damaged trajectory, whose reader
-    reports it."""
-    if not needs.screenshots:
-        return []
-    try:
-        content = read_regular(path, agentrewardbench.MAX_FILE_BYTES)
-        shots = python_json.decode(content, _SHOTS).steps
-    except (OSError, ValueError, RecursionError):
-        return []
-    named = [shot.screenshot_path or "" for shot in shots]
-    names = (named[step].rpartition("/")[2] for step in needs.screenshot_steps([*map(bool, named)]))
-    return [name for name in names if name not in {"", ".", ".."}]
-
-
-def download(
-    copy: HubCopy,
-    runs: Sequence[LabelledRun],
-    parts: Sequence[str] = ("trajectories", "screenshots"),
-    *,
-    screenshots: tuple[Shown, ...] = last(1),
-    judges: Sequence[str] = (),
-) -> list[FileUnavailable]:
-    """Fetch the ``parts`` of the runs (``PARTS``); ``judges`` empty means all of them.
-
-    Returns what could not be fetched.
-    """
-    needs = Needs(screenshots=screenshots) if "screenshots" in parts else NO_NEEDS
-    jobs: list[Callable[[], object]] = []
-    if {"trajectories", "screenshots"} & set(parts):
-        jobs += [partial(_fetch_run, copy, run, needs) for run in runs]
-    if "judgments" in parts:
-        jobs += [partial(_fetch_file, copy, path) for path in _judgment_paths(copy, runs, judges)]
-    failed = []
-    with _fetch_progress(copy, len(jobs)) as advance:
-        for _, failure in _prefetch(lambda job: job(), jobs):
-            advance()
-            failed += [failure] if isinstance(failure, FileUnavailable) else []
-    return failed
-
-
-def _fetch_file(copy: HubCopy, path: str) -> object:
-    try:
-        return copy.get(path)
-    except FileUnavailable as error:
-        return error
-
-
-def _judgment_paths(
-    copy: HubCopy, runs: Sequence[LabelledRun], judges: Sequence[str]
-) -> Iterator[str]:
-    """Yield the judgment files of the runs, refused ones (``<task_id>_error.json``) too."""
-    tasks = {(run.benchmark, run.agent, run.task_id) for run in runs}
-    for benchmark, agent in dict.fromkeys((run.benchmark, run.agent) for run in runs):
-        for path in copy.listed(f"judgments/{benchmark}/{agent}"):
-            *_, judge, name = path.split("/")
-            task_id = name.removesuffix(".json").removesuffix("_error")
-            if (benchmark, agent, task_id) in tasks and (not judges or judge in judges):
-                yield path
-
-
-# CUAVerifierBench: the published files are pinned, and the hub must list the same.
-
-CUA_REPO = "microsoft/CUAVerifierBench"
-CUA_REVISION = "c19eb323cd802add5c3d2840ff13044061364867"
-CUA_FILES = {
-    "annotations/fara7b_om2w_browserbase-00000-of-00001.parquet": Listed(
-        77_932, "10d459cf76e888de082534be156f60974176617242ce5ebdaac554461468ab84"
-    ),
-    "annotations/internal-00000-of-00001.parquet": Listed(
-        15_450, "3741e6927bc1d2f1b346d346bbf7813561c44d24e80b9975451c7773b6fd21e4"
-    ),
-    "trajectories/fara7b_om2w_browserbase-00000-of-00002.parquet": Listed(
-        461_305_772, "00f6083c3465d9644a51ec6279d6bc13795375d2c5f6deb00e2322210076654a"
-    ),
-    "trajectories/fara7b_om2w_browserbase-00001-of-00002.parquet": Listed(
-        414_473_352, "79b22396664658e548c2c0ef3e4e5b28760265cf701724bb6a1edae6ae47122e"
-    ),
-    "trajectories/internal-00000-of-00002.parquet": Listed(
-        626_005_617, "923ae24f2ff72fba6e43a7302f58fd374e1e53fef497ead70fc4b2cb345a522e"
-    ),
-    "trajectories/internal-00001-of-00002.parquet": Listed(
-        732_069, "aeb7de912a8e853df07c02a97f390849362872d7a8a56916241ccb135135c319"
-    ),
-}
-
-
-def fetch_cuaverifierbench(copy: HubCopy, *, images: bool = True) -> None:
-    """Fetch the Parquet files; without ``images`` those of runs as ``NAME.text.parquet``, all
-    columns but the screenshots.
-
-    Raises UserError if the hub cannot be reached or lists other content than was published.
-    """
-    listed = {**copy.listed("annotations"), **copy.listed("trajectories")}
-    listed = {name: file for name, file in listed.items() if name.endswith(".parquet")}
-    if not listed:
-        raise UserError(f"{copy.address} has no Parquet files at revision {copy.revision}")
-    if copy.revision == CUA_REVISION and listed != CUA_FILES:
-        name = min(n for n in {*listed, *CUA_FILES} if listed.get(n) != CUA_FILES.get(n))
-        raise UserError(
-            f"{copy.address}: lists {name} as {listed.get(name)}, where {CUA_FILES.get(name)} was "
-            "published under this revision: the hub gives other data; set HF_ENDPOINT to another"
-        )
-    for name in sorted(listed):
-        whole = copy.folder / name
-        text = cuaverifierbench.text_of(whole)
-        if images or whole.is_file() or not name.startswith("trajectories/"):
-            if copy.get(name) is None:
-                raise UserError(f"{copy.address} has no {name} at revision {copy.revision}")
-            text.unlink(missing_ok=True)
-        else:
-            copy.text_columns(name, text, cuaverifierbench.SCREENSHOTS)
-
-
-class FetchConfig(Record):
-    """Which data set is fetched, which part of it, and where to; the fields are the options."""
-
-    dataset: Literal["agentrewardbench", "cuaverifierbench"]
-    benchmark: tuple[str, ...] = ()
-    agent: tuple[str, ...] = ()
-    task: tuple[str, ...] = ()
-    what: str | None = None
-    screenshots: str | None = None
-    judge: tuple[str, ...] = ()
-    no_images: bool = False
-    revision: str | None = None
-    out: Path | None = None
-
-
-def fetch(config: FetchConfig) -> int:
-    """Fetch the data set, print its folder, and return the exit code. Raises UserError."""
-    folder, failed = config.out or default_folder(config.dataset), list[FileUnavailable]()
-    if config.dataset == agentrewardbench.KIND:
-        if config.no_images:
-            raise UserError("--no-images goes with cuaverifierbench: use --screenshots none")
-        parts, shown = _parts(config.what), _screenshots(config.screenshots or "last")
-        copy = HubCopy(folder, REPO, config.revision)
-        failed = download(
-            copy, _chosen(copy, config), parts, screenshots=shown, judges=config.judge
-        )
-    else:
-        for name in ("benchmark", "agent", "task", "what", "screenshots", "judge"):
-            if getattr(config, name):
-                raise UserError(
-                    f"--{name} goes with agentrewardbench: cuaverifierbench has --no-images"
-                )
-        size = f"{sum(file.size for file in CUA_FILES.values()) / 1e9:.2f} GB"
-        sys.stderr.write(
-            f"{CUA_REPO} (MIT), revision {CUA_REVISION[:7]}: {len(CUA_FILES)} files, "
-            f"{'text only, of ' * config.no_images}{size}\n"
-        )
-        revision = config.revision or CUA_REVISION
-        copy = HubCopy(folder, CUA_REPO, revision, kind=cuaverifierbench.KIND)
-        fetch_cuaverifierbench(copy, images=not config.no_images)
-    for error in failed:
-        sys.stderr.write(f"not fetched: {one_line(str(error))}\n")
-    for path in copy.missing:
-        sys.stderr.write(f"not in the dataset: {one_line(path)}\n")
-    sys.stderr.write(f"{copy.counts}; revision {copy.revision}\n")
-    sys.stdout.write(f"{copy.folder}\n")
-    return FAILURES if failed else OK
-
-
-def _parts(text: str | None) -> list[str]:
-    if text is None:
-        return ["trajectories", "screenshots"]
-    named = [part.strip() for part in text.split(",") if part.strip()]
-    for part in named:
-        if part not in PARTS:
-            raise UserError(f"--what {part!r} is none of {', '.join(PARTS)}")
-    return named
-
-
-def _screenshots(text: str) -> tuple[Shown, ...]:
-    named = {"last": last(1), "all": ALL, "none": ()}
-    if text in named:
-        return named[text]
-    if text.isdecimal() and int(text) >= 1:
-        return last(int(text))
-    raise UserError(f"--screenshots {text!r} is none of last, all, none or a number from 1 on")
-
-
-def _chosen(copy: HubCopy, config: FetchConfig) -> list[LabelledRun]:
-    """Keep the runs of the named benchmarks, agents and tasks. Raises UserError for a name that no
-    run has."""
-    runs = labelled_runs(copy)
-    for option, column in (("benchmark", "benchmark"), ("agent", "agent"), ("task", "task_id")):
-        names: tuple[str, ...] = getattr(config, option)
-        known = {getattr(run, column) for run in runs}
-        for name in names:
-            if name not in known:
-                listed = f": there are {', '.join(sorted(known))}" if len(known) < 20 else ""
-                raise UserError(f"--{option} {name!r} is not in AgentRewardBench{listed}")
-        if names:
-            runs = [run for run in runs if getattr(run, column) in names]
-    return runs

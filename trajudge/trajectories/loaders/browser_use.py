@@ -23,9 +23,9 @@ from typing import NamedTuple
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.loaders import _files as files
+from trajudge.trajectories.loaders._files import (
     NULL,
     Damaged,
     decoded,
@@ -41,7 +41,7 @@ from trajudge.trajectories.loaders.files import (
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
@@ -192,6 +192,7 @@ def _measured(metadata: dict[str, Raw]) -> dict[str, float | None]:
 
 
 KIND = "browser-use"
+DETECTION_RANK = 1
 LEAKS = ("*.json:history[*].result[*].judgement", "*.json:history[*].result.judgement")
 MAX_STEPS = 10_000
 _LEVELS = 4

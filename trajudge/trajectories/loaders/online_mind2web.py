@@ -29,7 +29,7 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     RunFolders,
     TrajectorySource,
@@ -42,7 +42,7 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.files import DataFolder

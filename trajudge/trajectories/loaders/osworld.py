@@ -36,9 +36,9 @@ from uuid import UUID
 
 from msgspec import Raw
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.loaders import _files as files
+from trajudge.trajectories.loaders._files import (
     NULL,
     Damaged,
     decoded,
@@ -52,7 +52,7 @@ from trajudge.trajectories.loaders.files import (
     value,
     whole_string,
 )
-from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
@@ -349,6 +349,7 @@ def _parsed(line: bytes) -> dict[str, Raw] | None:
 
 
 KIND = "osworld"
+DETECTION_RANK = 1
 LEAKS = (
     *("result.txt", "results.json", "runtime.log", "traj.jsonl:[*].reward", "traj.jsonl:[*].info"),
     "evaluation_examples/**/*.json:evaluator",

@@ -17,8 +17,8 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable, reason
-from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable, reason
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
 from trajudge.util import jsonl as python_json

@@ -29,9 +29,9 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.loaders import _files as files
+from trajudge.trajectories.loaders._files import (
     NULL,
     decoded,
     inline_picture,
@@ -39,7 +39,7 @@ from trajudge.trajectories.loaders.files import (
     read_object,
     reason,
 )
-from trajudge.trajectories.loaders.values import Values
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
@@ -257,6 +257,7 @@ def _bounded(opened: BinaryIO) -> Iterator[bytes]:
 
 
 KIND = "webarena-html"
+DETECTION_RANK = 1
 LEAKS = tuple(
     f"render_*.html:{name}"
     for name in (

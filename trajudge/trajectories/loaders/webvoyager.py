@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     RunFolders,
     TrajectorySource,

@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Raw
 
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.browser_use import history_files
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     NULL,
     elements,
     fields,
@@ -22,6 +21,7 @@ from trajudge.trajectories.loaders.files import (
     scalar,
     string,
 )
+from trajudge.trajectories.loaders.browser_use import history_files
 
 _JUDGE = "browser-use"
 _FLAGS = ("impossible_task", "reached_captcha")
