@@ -19,8 +19,8 @@ from PIL import Image
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
 from tests.tables import mistakes
+from trajudge.eval.cli import main
 from trajudge.trajectories import hub as hub_client
-from trajudge.trajectories.fetch_command import main
 from trajudge.trajectories.hub import HubCopy
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, Unreadable
@@ -266,7 +266,7 @@ def test_the_command_names_what_it_could_not_fetch(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
     hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
-    words = ["agentrewardbench", "--out", str(tmp_path)]
+    words = ["data", "fetch", "agentrewardbench", "--out", str(tmp_path)]
     assert main(words) == 1
     assert f"not fetched: cannot fetch {json_path(0)}" in capsys.readouterr().err
     assert main(words) == 0
@@ -363,7 +363,9 @@ def command(
         [
             sys.executable,
             "-m",
-            "trajudge.trajectories.fetch_command",
+            "trajudge.eval.cli",
+            "data",
+            "fetch",
             "agentrewardbench",
             *arguments,
         ],
@@ -447,7 +449,9 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
         arguments = [
             sys.executable,
             "-m",
-            "trajudge.trajectories.fetch_command",
+            "trajudge.eval.cli",
+            "data",
+            "fetch",
             "agentrewardbench",
         ]
         process = subprocess.Popen(arguments, env=env, stderr=subprocess.DEVNULL)

@@ -21,8 +21,7 @@ from tests.trajectories.loaders.released.test_answers import line as answer_line
 from tests.trajectories.loaders.released.test_toolcalls import RUN, written
 from tests.trajectories.loaders.test_seeded_mutations import MADE
 from trajudge.trajectories.loaders import KINDS, loader, open_source
-from trajudge.trajectories.loading import Loaded
-from trajudge.trajectories.model import Step, Trajectory
+from trajudge.trajectories.model import Loaded, Step, Trajectory
 
 # Where the names of a loader that gives no file stand.
 PLACES = {

@@ -27,8 +27,14 @@ from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
 from trajudge.trajectories.loaders import KINDS, PLUGINS, open_source, parse_source
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.trajectories.store import find_file

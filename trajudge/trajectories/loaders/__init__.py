@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with_goals
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, Unreadable
+from trajudge.trajectories.model import Loaded, Trajectory, Unreadable, Want, accept_all
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.plugins import PluginPoint, format_modules
 from trajudge.trajectories.sample import SAMPLE

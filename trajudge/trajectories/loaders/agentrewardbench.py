@@ -38,14 +38,16 @@ from trajudge.trajectories.hub import (
 from trajudge.trajectories.images import is_image_file
 from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.browsergym import read_summary
-from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
     ImageRef,
+    Loaded,
     Observation,
     Step,
     Trajectory,
     TrajectoryKey,
     Unreadable,
+    Want,
+    accept_all,
 )
 from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, Needs, Shown, last
 from trajudge.util import jsonl as python_json

@@ -57,8 +57,16 @@ from trajudge.trajectories.loaders._files import (
     text,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.pickles import BadPickle, mapping, number, plain, read_pickle
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder

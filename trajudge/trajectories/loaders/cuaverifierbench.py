@@ -26,8 +26,15 @@ from trajudge.trajectories.hub import HubCopy, Listed
 from trajudge.trajectories.loaders._files import readable, reason
 from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.fara import answer_of, ending, order_of, read_turns, steps_of
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, open_regular

@@ -41,8 +41,15 @@ from trajudge.trajectories.loaders._files import (
 )
 from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.messages import course_of, image_source, read_events
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError

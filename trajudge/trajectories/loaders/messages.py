@@ -28,14 +28,16 @@ from trajudge.trajectories.loaders._files import (
     text,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
     ImageRef,
+    Loaded,
     Observation,
     Step,
     Trajectory,
     TrajectoryKey,
     Unreadable,
+    Want,
+    accept_all,
 )
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json

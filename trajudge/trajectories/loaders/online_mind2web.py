@@ -43,8 +43,16 @@ from trajudge.trajectories.loaders._files import (
     text,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.files import DataFolder
 
 SCHEMA = "online-mind2web-v2"

@@ -40,8 +40,15 @@ from trajudge.trajectories.loaders._files import (
     reason,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import (
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.errors import UserError
 from trajudge.util.files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 

@@ -28,8 +28,15 @@ from trajudge.trajectories.loaders._files import (
     text,
     tree_beside,
 )
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import (
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.files import DataFolder
 
 KIND = "webvoyager"

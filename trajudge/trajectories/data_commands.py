@@ -1,71 +1,30 @@
-"""``trajudge data fetch DATASET``: download a published benchmark, or a part of it."""
+"""What ``trajudge data fetch``, ``data convert`` and ``data sources`` do."""
 
 from __future__ import annotations
 
-import argparse
 import sys
-from pathlib import Path
-from typing import Literal
+from collections.abc import Iterator
 
+import orjson
+
+from trajudge.trajectories import store
+from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.hub import FileUnavailable, HubCopy, default_folder
-from trajudge.trajectories.loaders import agentrewardbench, cuaverifierbench
-from trajudge.trajectories.model import Record
+from trajudge.trajectories.loaders import (
+    agentrewardbench,
+    cuaverifierbench,
+    open_source,
+    parse_source,
+)
+from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import ALL, Shown, last
-from trajudge.util.commands import FAILURES, OK, OptionAdder, Parser, command, read_settings
-from trajudge.util.errors import UserError
-from trajudge.util.terminal import one_line
-
-
-def parser() -> argparse.ArgumentParser:
-    """Make the command's parser."""
-    made = Parser(
-        prog="trajudge data fetch",
-        description="Fetch a benchmark, or a part of it, from the Hugging Face Hub.",
-    )
-    add = OptionAdder(made)
-    add.choice("dataset", ["agentrewardbench", "cuaverifierbench"], "the benchmark")
-    for name, metavar in (("benchmark", "NAME"), ("agent", "NAME"), ("task", "ID")):
-        add.repeated(f"--{name}", metavar, f"only this {name}; may be repeated")
-    add.value(
-        "--what",
-        "KIND,...",
-        "of trajectories,screenshots,judgments,annotations (default: trajectories,screenshots)",
-    )
-    add.value(
-        "--screenshots",
-        "last|all|none|N",
-        "per trajectory: the last one (default), all, none, or the last N",
-    )
-    add.repeated("--judge", "NAME", "judgments of this judge only")
-    add.switch(
-        "--no-images", "of cuaverifierbench: all but the screenshots, without transferring them"
-    )
-    add.value("--revision", "NAME", "branch, tag or commit (default: main, or as pinned)")
-    add.output_folder(
-        "--out", "default: the user's cache; of agentrewardbench: TRAJUDGE_DATA first"
-    )
-    return made
-
-
-@command(parser)
-def main(options: argparse.Namespace) -> int:
-    """Fetch the parts and return the exit code; an interruption keeps what was fetched."""
-    return fetch(read_settings(FetchConfig, options))
-
-
-class FetchConfig(Record):
-    """Which data set is fetched, which part of it, and where to; the fields are the options."""
-
-    dataset: Literal["agentrewardbench", "cuaverifierbench"]
-    benchmark: tuple[str, ...] = ()
-    agent: tuple[str, ...] = ()
-    task: tuple[str, ...] = ()
-    what: str | None = None
-    screenshots: str | None = None
-    judge: tuple[str, ...] = ()
-    no_images: bool = False
-    revision: str | None = None
-    out: Path | None = None
+from trajudge.trajectories.sample import resolve_sample
+from trajudge.trajectories.settings import ConvertConfig, FetchConfig, SourcesConfig
+from trajudge.trajectories.sources import source_card, source_cards
+from trajudge.util.commands import FAILURES, OK
+from trajudge.util.errors import ImageUnreadable, UserError, naming
+from trajudge.util.tables import Table, text
+from trajudge.util.terminal import count_of, one_line
 
 
 def fetch(config: FetchConfig) -> int:
@@ -137,5 +96,48 @@ def _chosen(copy: HubCopy, config: FetchConfig) -> list[agentrewardbench.Labelle
     return runs
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def convert(config: ConvertConfig) -> int:
+    """Convert, name what could not be read, and return the exit code (1: something was not)."""
+    source = resolve_sample(config.source)
+    goals = read_goals(config.goals) if config.goals else None
+    with naming("IN"):
+        store.check_target(config.target, parse_source(source)[1], "OUT")
+        loaded = open_source(source, goals=goals)
+    converted, failed, lost = list[str](), list[str](), list[str]()
+
+    def readable() -> Iterator[Trajectory]:
+        for trajectory in loaded:
+            if isinstance(trajectory, Trajectory):
+                converted.append(str(trajectory.key))
+                yield trajectory
+            else:
+                failed.append(one_line(f"{trajectory.source}: {trajectory.reason}"))
+                sys.stderr.write(f"not read: {failed[-1]}\n")
+
+    def lose(error: ImageUnreadable) -> None:
+        lost.append(one_line(f"{converted[-1]}: {error}"))
+
+    file = store.write(config.target, readable(), on_lost=lose)
+    sys.stdout.write(f"{file}: {count_of(len(converted), 'trajectory')}\n")
+    if lost:
+        sys.stderr.write(
+            f"warning: {count_of(len(lost), 'picture')} could not be read (the first: {lost[0]}): "
+            f"not in {config.target}, where the warnings of each trajectory name its own\n"
+        )
+    return FAILURES if failed else OK
+
+
+def show_sources(config: SourcesConfig) -> int:
+    """Print the register of data sets, or one card of it."""
+    cards = [source_card(config.name)] if config.name else [*source_cards().values()]
+    if config.json_output:
+        content = [card.model_dump(mode="json") for card in cards]
+        sys.stdout.write(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")
+        return OK
+    head: tuple[str, ...] = ("name", "licence", "redistribution", "labels")
+    rows = [(c.name, c.licence, c.redistribution, ", ".join(c.labels) or "–") for c in cards]
+    if config.name:
+        fields = cards[0].model_dump().items()
+        head, *rows = ((n, ", ".join(v) if isinstance(v, tuple) else v or "–") for n, v in fields)
+    sys.stdout.write(text(Table("", head, rows, names=len(head))).lstrip("\n"))
+    return OK
