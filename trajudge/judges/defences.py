@@ -25,7 +25,6 @@ from trajudge.judges.model import Judge, Message, ModelClient, Part, Reply, Text
 from trajudge.judges.replies import ReplyParseError, check_reply, gather_bounded
 from trajudge.prompts.render import Prompt, load_prompt
 from trajudge.trajectories.actions import message_to_user
-from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.images import grey_levels, picture_size
 from trajudge.trajectories.model import ImageRef, Observation, Record, Step, Trajectory
 from trajudge.trajectories.thoughts import split_thoughts
@@ -72,7 +71,7 @@ class Defences(Record):
         """Those that are on, as a manifest has them and as they can be given again."""
         return {
             name: value
-            for name, value in stable_dump(self).items()
+            for name, value in self.model_dump(mode="json").items()
             if getattr(self, name) != type(self).model_fields[name].default
         }
 
