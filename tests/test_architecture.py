@@ -35,7 +35,7 @@ ALLOWED = {
 # What starts the commands of every room by name, and what makes public names of them.
 DISPATCHERS = {"eval/cli.py"}
 # What is started as a process of its own, and by whom: it is reached over the network alone.
-STARTED = {"environments/recording/fault_proxy.py": {"proxy"}}
+STARTED = {"environments/recording/fault_proxy.py": {"eval"}}
 HEAVY = {"openai", "anthropic", "litellm", "datasets", "huggingface_hub", "sklearn", "playwright"}
 
 
@@ -172,6 +172,8 @@ def _named(path: Path, known: set[str]) -> set[str]:
 FOUND_BY_FOLDER = {
     "environments/apps/__init__.py": "trajudge.environments.apps.",
     "judges/registry.py": "trajudge.judges.methods.",
+    "trajectories/loaders/__init__.py": "trajudge.trajectories.loaders.",
+    "annotations/sources/__init__.py": "trajudge.annotations.sources.",
     # Users' programs name them.
     "environments/__init__.py": "trajudge.environments.gym",
     "rewards/__init__.py": "trajudge.rewards.trainers.",

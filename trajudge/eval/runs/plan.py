@@ -15,7 +15,14 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import (
+    OF_ANSWERS,
+    ROLES,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+)
 from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
@@ -38,7 +45,6 @@ from trajudge.judges.registry import (
 )
 from trajudge.judges.training import key_hash, training_hashes
 from trajudge.stats.intervals import Bools, Ints
-from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
@@ -125,8 +131,6 @@ def without_effect(
 ) -> list[str]:
     """Name the options that say which model answers, or how, where no judge or member asks one, in
     a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
-    from trajudge.eval.runs.settings import OF_ANSWERS, ROLES  # noqa: PLC0415 - slow
-
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
     given = [*(["model"] if models else []), *roles, *answers]
@@ -139,6 +143,12 @@ def without_effect(
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
+
+
+def warn_without_effect(request: RunRequest) -> None:
+    """Say on standard error which options have no effect."""
+    for line in without_effect(request.judges, request.models, request.judge, request.calls):
+        sys.stderr.write(f"warning: {line}\n")
 
 
 def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
@@ -165,7 +175,6 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
-    from trajudge.eval.runs.settings import ROLES  # noqa: PLC0415 - slow, and so is the next
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
@@ -660,7 +669,7 @@ def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of the judge with their values, those that were left open as well; an
     option that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
-    shown = stable_dump(kind.model_validate(own_options(kind, given)))
+    shown = kind.model_validate(own_options(kind, given)).model_dump(mode="json")
     return {**shown, **read_defences(judge, kind, given).given}
 
 

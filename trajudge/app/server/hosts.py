@@ -1,29 +1,16 @@
-"""Where the application listens, and who may reach it."""
+"""Who may reach the application: hosts and names."""
 
 from __future__ import annotations
 
 import ipaddress
 import socket
 from collections.abc import Sequence
-from pathlib import Path
 
-from trajudge.trajectories.model import Record
+from trajudge.app.settings import ServerConfig
 from trajudge.util.errors import UserError
 from trajudge.util.machine import is_loopback, own_addresses, own_names
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
-
-
-class ServerConfig(Record):
-    """``port`` 0 is any free one. ``no_token``: whoever reaches the application may use it.
-    ``allow_host`` are further names under which it is asked for, such as a proxy's. ``keys`` is a
-    file of ``app.server.keys``."""
-
-    host: str = "127.0.0.1"
-    port: int = 0
-    no_token: bool = False
-    allow_host: tuple[str, ...] = ()
-    keys: Path | None = None
 
 
 def check_server(config: ServerConfig) -> None:
