@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.eval.settings import LabelsBy, Split
-from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.calls.settings import PARAMETERS, CallConfig
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
 from trajudge.util.settings import Count, Only, Option, Output, Settings, options_of
@@ -24,8 +24,8 @@ ROLES = ("captioner", "describer", "light")
 
 # The fields of CallConfig that say whose answers come, and how they are made.
 OF_ANSWERS = (
-    *("adapter", "script", "base_url", "wait", "context", "temperature", "max_tokens"),
-    *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
+    *("adapter", "script", "base_url", "wait", "context", "extra_body", "extra_headers"),
+    *(name for name in PARAMETERS if name != "seed"),
 )
 
 

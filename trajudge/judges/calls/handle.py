@@ -158,11 +158,7 @@ def read_parameters(
     """Return the parameters of every call: those of the options, and before them the model's own
     (``entry``). Raises UserError for extras that cannot be added."""
     given: dict[str, JsonValue] = {
-        "max_tokens": calls.max_tokens,
-        "temperature": calls.temperature,
-        "seed": calls.seed,
-        "reasoning_effort": calls.reasoning_effort,
-        "thinking_budget": calls.thinking_budget,
+        **calls.parameters,
         BODY: _object("--extra-body", calls.extra_body),
         HEADERS: _object("--extra-headers", calls.extra_headers),
     }
