@@ -32,7 +32,6 @@ from trajudge.trajectories.loaders._files import (
     Damaged,
     check_structures,
     decode,
-    inline_picture,
     numbers,
     open_archive,
     readable,
@@ -40,9 +39,13 @@ from trajudge.trajectories.loaders._files import (
     text,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loaders.messages import course_of, image_source, read_events
+from trajudge.trajectories.loaders.messages import (
+    course_of,
+    image_opener,
+    image_source,
+    read_events,
+)
 from trajudge.trajectories.model import (
-    ImageRef,
     Loaded,
     Trajectory,
     TrajectoryKey,
@@ -197,6 +200,7 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     warnings: list[str] = []
     reward = _reward(sample.value("scores"), warnings)
     attached = _Attachments(sample.value("attachments"), warnings)
+    open_image = image_opener(warnings)
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
@@ -204,9 +208,9 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     values = Values(warnings)
     prompts, pictures = _asked(question, values), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
-    goal_images = tuple(attached.open_image(source) for source in pictures)
+    goal_images = tuple(open_image(source) for source in pictures)
     seen = [_without(message, pictures) for message in messages]
-    events = read_events(seen, attached.open_image, warnings)
+    events = read_events(seen, open_image, warnings)
     course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
     stopped = sample.limit is not None or sample.error is not None
     answer = None if stopped else _completion(attached.resolved(sample.value("output")), values)
@@ -234,7 +238,6 @@ class _Attachments:
     def __init__(self, attachments: object, warnings: list[str]) -> None:
         self._contents = attachments if isinstance(attachments, dict) else {}
         self._warnings = warnings
-        self._images = 0
 
     def resolved(self, value: Any) -> Any:
         """Put every attachment in its place; one that an attachment names in turn stays."""
@@ -245,16 +248,6 @@ class _Attachments:
         if isinstance(value, dict):
             return {name: self.resolved(one) for name, one in value.items()}
         return value
-
-    def open_image(self, source: str) -> ImageRef:
-        """Open a picture; one on the recorder's disk or elsewhere is not fetched."""
-        self._images += 1
-        if source.lower().startswith("data:"):
-            ref = inline_picture(source, f"number {self._images}", self._warnings)
-            return ref or ImageRef(problem="the picture is empty")
-        problem = f"number {self._images} is not in the log: {readable(source)[:80]!r}"
-        self._warnings.append(f"The picture {problem}.")
-        return ImageRef(problem=f"the picture {problem}")
 
     def _content(self, value: str) -> str:
         if not value.startswith(_ATTACHMENT):
