@@ -1,34 +1,28 @@
-"""The ``summary_info`` that BrowserGym's experiment loop writes beside every run.
-
-AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
+"""AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
 
 ``exp_args.pkl`` names the agent and the task (the folder's name does where it is missing),
 ``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` observation, thought and action of step N with
 ``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
-(``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run
-of an agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
-their names, that is of their dates, runs that crashed included. Of those, one that had no goal yet
-gets that of another run of its task; without one it is Unreadable.
+(``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run of an
+agent on a task is an attempt, counted from 0 over the folders loaded together in the order of their
+names, that is of their dates, runs that crashed included. Of those, one that had no goal yet gets
+that of another run of its task; without one it is Unreadable.
 
-The accessibility tree of a BrowserGym observation as text, where only the object was kept.
+Most agents of AgentLab write the accessibility tree as text beside the object or in its place
+(``axtree_txt``); one that looks at screenshots alone, or one of the user's own, may leave the
+object as Chromium gave it. The text has BrowserGym's form: a tab for each level, ``[bid] role
+'name' value='…', property=…``.
 
-Most agents of AgentLab write the text beside the object or in its place (``axtree_txt``); one that
-looks at screenshots alone, or one of the user's own, may leave the object as Chromium gave it. The
-text has BrowserGym's form: a tab for each level, ``[bid] role 'name' value='…', property=…``.
+AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a study),
+follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``: an
+experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then tell
+agents apart by ``agent_name`` and by every argument of the agent that varies; here the model's name
+is the one that makes another agent.
 
-Which experiments a folder holds, found and told apart as AgentLab does it.
-
-AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a
-study), follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``:
-an experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then
-tell agents apart by ``agent_name`` and by every argument of the agent that varies; here the
-model's name is the one that makes another agent.
-
-The goal of a BrowserGym run: messages of text and images in the OpenAI form.
-
-A run that crashed before its first observation has none. Its goal is that of another run of its
-task where the two must be equal: with the same seed, in a benchmark whose seeds change no goal, or
-where at least two other seeds gave the same one. (MiniWoB and WorkArena draw the goal by the seed.)
+The goal is messages of text and images in the OpenAI form. A run that crashed before its first
+observation has none. Its goal is that of another run of its task where the two must be equal: with
+the same seed, in a benchmark whose seeds change no goal, or where at least two other seeds gave the
+same one. (MiniWoB and WorkArena draw the goal by the seed.)
 """
 
 from __future__ import annotations

@@ -6,12 +6,8 @@ from 0. Of a sample that several logs of one task hold, as those of a retried ev
 newest counts; another evaluation of the same task by the same model adds attempts. The reward is
 the value of the only score. ``target``, ``scores`` and ``metadata`` of a sample reach no prompt.
 
-Logs of inspect_ai as files: what a log says of itself, and its samples one at a time.
-
 An ``.eval`` file is a zip archive: ``header.json`` (a running or crashed log has only
 ``_journal/start.json``) and one member a sample. A ``.json`` log holds the same in one object.
-
-One sample of an inspect_ai log as a trajectory.
 """
 
 from __future__ import annotations
