@@ -13,8 +13,9 @@ An ``.eval`` file is a zip archive: ``header.json`` (a running or crashed log ha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,7 +24,6 @@ import msgspec
 from trajudge.trajectories.loaders import _files as detection
 from trajudge.trajectories.loaders._files import (
     NULL,
-    Archive,
     ArchiveLimits,
     Damaged,
     check_structures,
@@ -145,33 +145,22 @@ def read_header(file: Path, root: DataFolder) -> EvalLog:
 
 def read_samples(log: EvalLog, root: DataFolder) -> Iterator[Sample | Damaged]:
     """Yield the samples of a log, one in memory at a time; Damaged for one that cannot be read."""
-    if log.file.suffix == ".json":
-        try:
-            raw = decode(root, log.file, _JsonLog).samples or []
-        except Damaged as error:
-            yield error
-            return
-        for number, one in enumerate(raw, 1):
-            try:
-                yield _decoded(bytes(one), _SAMPLE, f"sample {number}")
-            except Damaged as error:
-                yield error
-        return
     try:
+        if log.file.suffix == ".json":
+            for number, one in enumerate(decode(root, log.file, _JsonLog).samples or [], 1):
+                yield _sample(partial(bytes, one), f"sample {number}")
+            return
         with open_archive(log.file, root, LIMITS) as archive:
-            for name in filter(_is_sample, archive):
-                yield _member(archive, name)
+            for name in archive:
+                if name.startswith(_SAMPLES) and name.endswith(".json"):
+                    yield _sample(partial(archive.read, name), readable(name))
     except (Damaged, UnsafeFile, OSError) as error:
         yield Damaged(reason(error))
 
 
-def _is_sample(name: str) -> bool:
-    return name.startswith(_SAMPLES) and name.endswith(".json")
-
-
-def _member(archive: Archive, name: str) -> Sample | Damaged:
+def _sample(read: Callable[[], bytes], place: str) -> Sample | Damaged:
     try:
-        return _decoded(archive.read(name), _SAMPLE, readable(name))
+        return _decoded(read(), _SAMPLE, place)
     except Damaged as error:
         return error
 
