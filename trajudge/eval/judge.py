@@ -13,8 +13,8 @@ from trajudge.util.machine import limit_threads
 from trajudge.util.terminal import one_line
 
 if TYPE_CHECKING:
-    from trajudge.eval.runs.execution import SessionOpening
     from trajudge.eval.runs.plan import PlannedRun
+    from trajudge.eval.runs.session import SessionOpening
     from trajudge.eval.runs.settings import RunRequest
 
 
@@ -38,8 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not may_spend(request, runs):
         sys.stderr.write("cancelled; no model calls were made\n")
         return INTERRUPTED
-    from trajudge.eval.runs.execution import session_opening  # noqa: PLC0415
     from trajudge.eval.runs.jobs import terminate_as_interrupt  # noqa: PLC0415
+    from trajudge.eval.runs.session import session_opening  # noqa: PLC0415
 
     with session_opening(request) as opening, terminate_as_interrupt():
         return _execute(runs, request, opening)
@@ -49,17 +49,17 @@ def _execute(
     runs: Sequence[PlannedRun], request: RunRequest, opening: SessionOpening | None
 ) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
-    from trajudge.eval.runs import execution  # noqa: PLC0415
+    from trajudge.eval.runs import session  # noqa: PLC0415
     from trajudge.eval.runs.jobs import run_interruptible  # noqa: PLC0415
     from trajudge.eval.runs.outputs import show  # noqa: PLC0415
 
     started, failed = time.monotonic(), None
     try:
-        results = run_interruptible(execution.run_until_interrupted(runs, opening))
-    except execution.RunsFailed as error:
+        results = run_interruptible(session.run_until_interrupted(runs, opening))
+    except session.RunsFailed as error:
         results, failed = error.results, error
     if results:
-        scores = execution.scores_of_all(runs, results)
+        scores = session.scores_of_all(runs, results)
         warnings = [f"warning: {one_line(text)}" for result in results for text in result.warnings]
         notes = [note for result in results for note in result.notes]
         show(scores, time.monotonic() - started, warnings, notes, full=request.full)

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 from pydantic import JsonValue
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.runs.execution import run_all, session_opening
 from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.plan import plan_runs, say_sources, without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
-from trajudge.eval.runs.session import RunResult
+from trajudge.eval.runs.session import RunResult, run_all, session_opening
 from trajudge.eval.runs.settings import (
     DataConfig,
     JudgeConfig,

@@ -13,7 +13,7 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count, groupby, islice
@@ -89,14 +89,14 @@ class LoadReport:
         places = np.array(self._places, dtype=np.int64)
         return RunRewards(RewardColumns(keys.at(places), np.array(self._rewards)))
 
-    def cut(self) -> LoadReport:
-        """Return what was noted since the last call."""
-        self._places, places = array("q"), self._places
-        self._rewards, rewards = array("d"), self._rewards
-        self.unreadable, unreadable = [], self.unreadable
-        self.repeated, repeated = [], self.repeated
-        self.unsent, unsent = 0, self.unsent
-        return LoadReport({}, unreadable, repeated, unsent, places, rewards)
+    def add(self, other: LoadReport, places: Ints) -> None:
+        """Take in the report on some keys, which have these places among those of the plan."""
+        self._places.extend(places[np.array(other._places, dtype=np.int64)].tolist())
+        self._rewards.extend(other._rewards)
+        self._goals.extend(other._goals)
+        self.unreadable += other.unreadable
+        self.repeated += other.repeated
+        self.unsent += other.unsent
 
 
 def with_unreached(rewards: Rewards, keys: KeyColumns, judged: KeyColumns) -> Rewards:
@@ -298,7 +298,7 @@ class StopSignal:
 
 
 async def judge_all(
-    jobs: Iterator[J] | AsyncIterator[Sequence[J]],
+    jobs: Iterator[J],
     judge_one: Callable[[J], Awaitable[R]],
     *,
     width: int,
@@ -308,10 +308,9 @@ async def judge_all(
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
     Workers are begun as jobs come, so that a width beyond the jobs costs nothing. The iterator is
-    advanced in a thread where that takes long, so that reading files does not hold up replies; an
-    asynchronous one yields lists of jobs, never an empty one. Once ``stop`` has a reason no job is
-    begun; what was under way is still recorded. Raises the first error of a job or of the iterator
-    that is not itself a reason to stop.
+    advanced in a thread where that takes long, so that reading files does not hold up replies. Once
+    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to stop.
     """
     queue, begun = _Queue(jobs, ahead=width // 2), count(1)
 
@@ -335,7 +334,7 @@ async def judge_all(
             async with asyncio.TaskGroup() as group:
                 group.create_task(work())
     except BaseExceptionGroup as errors:
-        raise _first(errors) from None
+        raise first_error(errors) from None
 
 
 @contextmanager
@@ -367,7 +366,7 @@ class _Queue(Generic[J]):
     drawn in a thread, each time twice as many before the loop tries again.
     """
 
-    def __init__(self, jobs: Iterator[J] | AsyncIterator[Sequence[J]], ahead: int) -> None:
+    def __init__(self, jobs: Iterator[J], ahead: int) -> None:
         self._jobs = jobs
         self._ahead = ahead
         self._drawn: deque[J] = deque()
@@ -394,10 +393,7 @@ class _Queue(Generic[J]):
         self._more.clear()
         try:
             jobs, most = self._jobs, min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
-            some: Sequence[J]
-            if isinstance(jobs, AsyncIterator):
-                some = await anext(jobs, [])
-            elif self._in_thread:
+            if self._in_thread:
                 self._in_thread -= 1
                 some = await asyncio.to_thread(some_of, jobs, most, MOMENT)
             else:
@@ -408,7 +404,7 @@ class _Queue(Generic[J]):
             self._is_drawing = False
             self._more.set()
 
-    def _on_loop(self, jobs: Iterator[J], most: int) -> Sequence[J]:
+    def _on_loop(self, jobs: Iterator[J], most: int) -> list[J]:
         """Draw here, and decide by the time that it takes where the next ones are drawn."""
         started = time.monotonic()
         some = some_of(jobs, most, QUICK)
@@ -432,7 +428,8 @@ def some_of(jobs: Iterator[J], most: int, seconds: float) -> list[J]:
     return some
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error of a group, and of groups in it."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -36,11 +36,6 @@ def batch_options(group: Any) -> None:
         "write the requests into files for  vllm run-batch; started again, read its output",
     )
     add.switch("--batch-submit-only", "submit and leave: the same command collects and goes on")
-    add.choice(
-        "--batch-fallback",
-        ("live",),
-        "ask the last 1%% singly, at the full price, when a batch expired before their turn",
-    )
     add.value(
         "--batch-options",
         "NAME=N,...",

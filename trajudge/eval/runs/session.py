@@ -1,12 +1,15 @@
-"""One session of a run: jobs in, judgments into the journal, tables out."""
+"""Sessions of runs: jobs in, judgments into the journal, tables out; the runs of a command one
+after the other within one budget, scored beside each other."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.runs.jobs import (
@@ -15,6 +18,7 @@ from trajudge.eval.runs.jobs import (
     LoadReport,
     StopSignal,
     first_samples_ahead,
+    graceful_interrupt,
     jobs_done,
     jobs_of,
     judge_all,
@@ -27,16 +31,20 @@ from trajudge.eval.runs.jobs import (
 from trajudge.eval.runs.outputs import (
     are_too_many,
     failures,
+    missing_policy,
     notes_of,
     warnings_of,
     write_results,
 )
-from trajudge.eval.runs.plan import PlannedRun
+from trajudge.eval.runs.plan import PlannedRun, labels_of_runs
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.scoring.compute import paid_beside
+from trajudge.eval.scoring.compute import paid_beside, paid_in_all, score
+from trajudge.eval.sources import known_rewards, names_apart
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
+    CALLS,
+    JUDGMENTS,
     REWARDS,
     JudgmentJournal,
     RunDollars,
@@ -51,8 +59,10 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     write_unreadable,
 )
-from trajudge.eval.store.table import PAYMENTS, RunJudgments
+from trajudge.eval.store.table import PAYMENTS, RunJudgments, read_run_judgments
 from trajudge.eval.store.task_goals import write_goals
+from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Payments
 from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
@@ -60,33 +70,24 @@ from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK
+from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
     from trajudge.eval.runs.plan import RunPlan
+    from trajudge.eval.runs.settings import RunRequest
     from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import EngineLookup, Engines, Payments
+    from trajudge.judges.engine import Engine, Engines
     from trajudge.stats.intervals import Bools
 
 log = logging.getLogger(__name__)
 
-Jobs = Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]
-"""Jobs, or lists of those that other processes do, with the same ``key`` and ``sample``."""
+Record = Callable[[Judgment], None]
+Refresh = Mapping[tuple[TrajectoryKey, int], frozenset[str]]
+"""Requests to ask again, by trajectory and sample."""
 
 NONE: frozenset[str] = frozenset()
 MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
-
-
-class SessionWork(NamedTuple):
-    """What a session has to judge: the ``journal`` to write to, the ``jobs`` that are left, the
-    requests to ask again by judgment, and how many judgments were there ``before``, of which
-    ``failed_before`` failed and are not asked for again."""
-
-    journal: JudgmentJournal
-    jobs: Jobs
-    refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
-    before: int
-    failed_before: int
 
 
 class RunResult(NamedTuple):
@@ -132,6 +133,7 @@ class RunSession:
         self.spent = RunDollars({}, {})
         self.waiting: dict[str, float] = {}
         self.reserved: dict[str, float] = {}
+        self.refresh: Refresh = {}
         self.total = planned.total
         self.begun = time.time()
 
@@ -197,27 +199,29 @@ class RunSession:
     async def _judge(self, journal: JudgmentJournal) -> None:
         planned, plan = self.planned, self.plan
         samples, retry_failed = planned.run.samples, planned.run.retry_failed
-        strict, earlier = planned.data.strict, journal.judgments()
-        done = jobs_done(
-            plan.keys, samples, earlier.columns, retry_failed=retry_failed, strict=strict
+        earlier = journal.judgments()
+        self.journal = journal
+        self.done = jobs_done(
+            plan.keys,
+            samples,
+            earlier.columns,
+            retry_failed=retry_failed,
+            strict=planned.data.strict,
         )
-        jobs = self._jobs(done)
         if self.is_limited:
             self.spent = spent_in(plan.folder, earlier)
-        failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
-        refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
-        spent = dollars_in_all([*self.elsewhere, self.spent])
+        ok = earlier.columns.ok()
+        if retry_failed:
+            self.refresh = {(j.key, j.sample): to_refresh(j) for j in earlier.at(~ok)}
+        self.before = int(self.done.sum())
+        # Of those that ended well none is made again.
+        self.failed_before = self.before - int((ok & (earlier.columns.sample < samples)).sum())
         payments = Payments(plan.folder / PAYMENTS)
-        engines = None
-        if self.model:
-            engines = self._open_engines(self.model, spent, payments)
+        spent = dollars_in_all([*self.elsewhere, self.spent])
+        engines = self._open_engines(self.model, spent, payments) if self.model else None
         with self.stop.heard_by(engines.stop if engines else None):
             try:
-                before = int(done.sum())
-                # Of those that ended well none is made again.
-                fine = earlier.columns.ok() & (earlier.columns.sample < samples)
-                work = SessionWork(journal, jobs, refresh, before, before - int(fine.sum()))
-                await self._judge_with(engines, work)
+                await self._judge_with(engines)
             finally:
                 if engines:
                     await engines.close()
@@ -226,53 +230,47 @@ class RunSession:
                     noted = in_all([read_payments(plan.folder / PAYMENTS), self.reserved])
                     self.spent = self.spent._replace(noted=noted)
 
-    def _jobs(self, done: Bools) -> Jobs:
-        """Return the jobs that are not done, (K, samples). Raises UserError as ``jobs_of``."""
-        planned, samples = self.planned, self.planned.run.samples
-        jobs = jobs_of(self.plan, samples, done, self.report, strict=planned.data.strict)
-        if self.model and samples > 1:
-            jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
-        return jobs
-
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
         return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
 
-    async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
-        journal, jobs, refresh, before, failed_before = work
-        plan, width = self.plan, self.planned.calls.concurrency
-        if engines:  # whose limiter keeps to --concurrency
-            width = workers_for(width)
+    async def _judge_with(self, engines: Engines | None) -> None:
+        plan = self.plan
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
-            log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
-        with RunProgress(self.total, before, failed_before, name=plan.judge_id) as progress:
+            log.info("%s: begun, %d of %d judged", plan.judge_id, self.before, self.total)
+        name = plan.judge_id
+        with RunProgress(self.total, self.before, self.failed_before, name=name) as progress:
 
-            def record(judgment: Judgment | None) -> None:
-                if judgment is None:  # of a job that is given out again
-                    return
+            def record(judgment: Judgment) -> None:
                 if effective:
                     effective.update()
-                journal.add(judgment)
+                self.journal.add(judgment)
                 progress.add(judgment)
                 if self.is_limited:
                     self.spent.stated.update(paid([judgment]))
 
-            async def judge_one(job: JudgmentJob) -> Judgment | None:
-                asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE
-                return await self._judge_one(job, engines, asked_again)
-
-            counting = counting_for(encoding_of(self.model.model) if self.model else None)
             async with telling(progress, engines.waits if engines else None):
-                with counting:  # the tasks that are begun inside do, too
-                    await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+                await self._judge_all(record, engines)
         if engines:
             log.info("%s", progress.line())
 
-    async def _judge_one(
-        self, job: JudgmentJob, engines: EngineLookup | None, refresh: frozenset[str]
-    ) -> Judgment | None:
+    async def _judge_all(self, record: Record, engines: Engines | None) -> None:
+        """Hand every judgment that is not done to ``record``. Raises UserError."""
+        jobs, width = (
+            jobs_left(self.planned, self.done, self.report),
+            self.planned.calls.concurrency,
+        )
+        judge_one = partial(self._judge_one, engines=engines)
+        if engines:  # whose limiter keeps to --concurrency
+            width = workers_for(width)
+        # The tasks that are begun inside count by it, too.
+        with counting_for(encoding_of(self.model.model) if self.model else None):
+            await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+
+    async def _judge_one(self, job: JudgmentJob, engines: Mapping[str, Engine] | None) -> Judgment:
         ask = None
         if self.model and engines:
+            refresh = self.refresh.get((job.key, job.sample), NONE)
             ask = self.model.ask(engines, job.draw, refresh=refresh, since=self.begun)
         return await judge_job(self.plan, job, ask)
 
@@ -280,6 +278,16 @@ class RunSession:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
         return FAILURES if are_too_many(failures(judgments), self.planned) else OK
+
+
+def jobs_left(planned: PlannedRun, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
+    """Yield the jobs of a run that are not ``done`` (K, samples). Raises UserError as
+    ``jobs_of``."""
+    samples = planned.run.samples
+    jobs = jobs_of(planned.plan, samples, done, report, strict=planned.data.strict)
+    if planned.model and samples > 1:
+        jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
+    return jobs
 
 
 async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:
@@ -290,3 +298,129 @@ async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None)
     return await judge_trajectory(
         judge_id, judge, job.item, ask or NoModel(), job.sample, needs=needs
     )
+
+
+class RunsFailed(UserError):
+    """What ended some of several runs, each ``failed`` one by its judge; ``results`` are those of
+    the others."""
+
+    def __init__(
+        self, failed: Sequence[tuple[str, UserError]], of: int, results: list[RunResult]
+    ) -> None:
+        self.results = results
+        judges: dict[str, list[str]] = {}
+        for judge, error in failed:
+            judges.setdefault(str(error), []).append(judge)
+        said = "; ".join(f"{', '.join(names)}: {why}" for why, names in judges.items())
+        super().__init__(f"{len(failed)} of {of} runs failed: {said}")
+
+
+SessionOpening = Callable[[PlannedRun, Sequence[RunDollars], StopSignal], "RunSession"]
+
+
+def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
+    """Return what makes the sessions of a request's runs while it is entered; None: sessions that
+    ask live, in this process. Raises UserError where Ray cannot be reached."""
+    if request.run.ray:
+        from trajudge.eval.runs.ray import ray_sessions  # noqa: PLC0415 - an extra
+
+        return ray_sessions(request.run.ray)
+    if not request.batch.is_on:
+        return nullcontext()
+    from trajudge.eval.runs.batches import BatchSession  # noqa: PLC0415 - live runs need none
+
+    return nullcontext(partial(BatchSession, config=request.batch))
+
+
+async def run_all(
+    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
+) -> list[RunResult]:
+    """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
+    ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
+    RunsFailed at the end: what ends one is mostly its judge's or its model's own. Where the user
+    interrupts, a note of the last result names what failed."""
+    results: list[RunResult] = []
+    failed: list[tuple[str, UserError]] = []
+    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [RunDollars({}, {})]
+    for place, planned in enumerate(runs):
+        elsewhere = [*spent[:place], *spent[place + 1 :]]
+        session = (opening or RunSession)(planned, elsewhere, stop)
+        session.spent = spent[place]
+        try:
+            results.append(await session.execute())
+        except UserError as error:
+            if len(runs) == 1:
+                raise
+            failed.append((planned.plan.judge_id, error))
+        spent[place] = session.spent
+        stop.forget_run()
+        if stop.reason is not None:
+            break
+    if failed:
+        ended = RunsFailed(failed, len(runs), results)
+        if stop.reason is None or not results:
+            raise ended
+        # A loop of the user's shell ends at the code of Ctrl-C alone.
+        results[-1] = results[-1]._replace(notes=(*results[-1].notes, str(ended)))
+    return results
+
+
+def _spent_before(planned: PlannedRun) -> RunDollars:
+    """Read what earlier sessions of a run have spent, or reserved in batches, where dollars are
+    limited."""
+    if planned.calls.max_cost is None:
+        return RunDollars({}, {})
+    folder = planned.plan.folder
+    judgments: Sequence[Judgment] = ()
+    with suppress(UserError):  # which the run itself tells
+        if (folder / JUDGMENTS).is_file():
+            judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
+    spent = spent_in(folder, judgments)
+    path = ledger_path(cache_path(planned.calls.cache))
+    if not path.is_file():
+        return spent
+    ledger = Ledger(path)
+    try:
+        reserved = ledger.reserved(str(folder.resolve()))
+    finally:
+        ledger.close()
+    return spent._replace(noted=in_all([spent.noted, reserved]))
+
+
+async def run_until_interrupted(
+    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
+) -> list[RunResult]:
+    """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
+    stop = StopSignal()
+    with graceful_interrupt(stop):
+        return await run_all(runs, stop, opening)
+
+
+def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
+    """Score the runs beside each other; those of a single run are known already. Judges of one
+    name, as two files may have, are told apart by their folders."""
+    if len(results) == 1:
+        return results[0].scores.model_copy(update={"label_policy": ""})
+    plans = [result.planned.plan for result in results]
+    renamed = names_apart([(str(plan.folder), [plan.judge_id]) for plan in plans])
+    *others, last = [
+        result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)
+    ]
+    rewards = known_rewards([result.rewards for result in results])
+    labels = labels_of_runs(runs)
+    missing = missing_policy(runs[0].run.protocol)
+    training = {
+        names[judge]: keys
+        for plan, names in zip(plans, renamed, strict=True)
+        for judge, keys in plan.training.items()
+    }
+    scores = score(last.behind(others), labels, rewards=rewards, missing=missing, training=training)
+    more = {
+        "beside": paid_in_all(result.scores.beside for result in results),
+        "unfinished": tuple(
+            run.model_copy(update={"judge": names[run.judge]})
+            for result, names in zip(results, renamed, strict=True)
+            for run in result.scores.unfinished
+        ),
+    }
+    return scores.model_copy(update=more)

@@ -27,7 +27,6 @@ class BatchConfig(Record):
     batch: bool = False
     batch_files: Path | None = None
     batch_submit_only: bool = False
-    batch_fallback: Literal["live"] | None = None
     batch_options: str | None = None
 
     @property
@@ -37,15 +36,13 @@ class BatchConfig(Record):
 
 def check_batch(config: BatchConfig) -> None:
     """Raise UserError for options of batches without batches, and for options that clash."""
-    needs_batch = config.batch_submit_only or config.batch_fallback or config.batch_options
+    needs_batch = config.batch_submit_only or config.batch_options
     if needs_batch and not config.is_on:
-        raise UserError("--batch-submit-only, --batch-fallback and --batch-options go with --batch")
+        raise UserError("--batch-submit-only and --batch-options go with --batch")
     if config.batch and config.batch_files:
         raise UserError(
             "--batch asks the provider, --batch-files writes files for  vllm run-batch: give one"
         )
-    if config.batch_files and config.batch_fallback:
-        raise UserError("--batch-fallback goes with --batch, not with --batch-files")
 
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]

@@ -45,7 +45,6 @@ from trajudge.judges.engine import (
     DryRunRoute,
     Engine,
     EngineClient,
-    EngineLookup,
     Engines,
     Limiter,
     ModelRoute,
@@ -523,7 +522,7 @@ class ModelHandle:
 
     def ask(
         self,
-        engines: EngineLookup,
+        engines: Mapping[str, Engine],
         sample: int,
         *,
         refresh: Container[str],

@@ -18,14 +18,14 @@ from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import orjson
 from pydantic import JsonValue, ValidationError
 
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.model import Reply
+from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.model import defaults_of
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_regular, is_locked, lock, read_regular, remove
@@ -172,20 +172,15 @@ Outcome = Reply | Refused | ContextOverflow
 """What is worth keeping: asking again would cost the same money or fail the same way."""
 
 
-class RequestKey(Protocol):
+class RequestKey(NamedTuple):
     """What identifies a request, and who was asked: all that is kept of it."""
 
-    @property
-    def hash(self) -> str: ...
-
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
+    hash: str
+    endpoint: str
+    model: str
 
 
-def row_of(request: RequestKey, outcome: Outcome) -> ReplyRow:
+def row_of(request: Request | RequestKey, outcome: Outcome) -> ReplyRow:
     """Encode an answer that came now."""
     match outcome:
         case Reply():
@@ -560,7 +555,7 @@ class Cache:
         except (sqlite3.Error, OSError) as error:
             raise explained(error, self.path) from error
 
-    async def put(self, request: RequestKey, outcome: Outcome) -> None:
+    async def put(self, request: Request | RequestKey, outcome: Outcome) -> None:
         """Keep an answer; returns when it is on the disk.
 
         Before the first suspension it is in the log, where a kill does not reach it, and queued:

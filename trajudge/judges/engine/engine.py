@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
@@ -403,13 +403,7 @@ def _clock(seconds: float) -> str:
     return f"{datetime.now() + timedelta(seconds=seconds):%H:%M:%S}"
 
 
-class EngineLookup(Protocol):
-    """Engines by the name of the model."""
-
-    def __getitem__(self, model: str) -> Engine: ...
-
-
-class Engines:
+class Engines(Mapping[str, Engine]):
     """Engine of every model. Models of one endpoint share an engine and with it its ``limiter``,
     because a server's limits hold for all its models."""
 
@@ -446,6 +440,12 @@ class Engines:
     def __getitem__(self, model: str) -> Engine:
         """Return the engine that reaches ``model``."""
         return self._by_model[model]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_model)
+
+    def __len__(self) -> int:
+        return len(self._by_model)
 
     def stop(self, error: Exception) -> None:
         """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
