@@ -139,6 +139,8 @@ class BatchSession(RunSession):
                     batches.begin_round(self._spent_so_far(batches.ledger))
                     width = workers_for(self.planned.calls.concurrency)
                     await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+                    if batches.error is not None:
+                        raise batches.error
                     if self.stop.reason is None:
                         await self._submit(batches)
                     if self.stop.reason is not None or not (batches.awaited or batches.is_full):

@@ -252,8 +252,9 @@ class Batches:
     and paid in all (None: any number), ``spent`` those of before this round.
 
     ``failed`` are requests that are given up, ``collected`` those that this session brought,
-    ``awaited`` those in open batches that this round needs; ``deferred`` the dollars for which
-    there was no money, and ``progress`` a line on what is under way.
+    ``awaited`` those in open batches that this round needs; ``error`` is what ends the run once its
+    judgments are kept, ``deferred`` the dollars for which there was no money, and ``progress`` a
+    line on what is under way.
     """
 
     ledger: Ledger
@@ -267,6 +268,7 @@ class Batches:
     failed: dict[str, CallFailed] = field(default_factory=dict)
     collected: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)
+    error: UserError | None = None
     deferred: float = 0.0
     is_full: bool = False
     progress: str = ""
@@ -458,11 +460,12 @@ class Batches:
                 "with  --batch-options tokens=N  or try later; nothing that was answered is lost"
             )
 
-    def note(self, ended: tuple[Place, BatchCollection]) -> None:
+    def note(self, results: tuple[Place, BatchCollection]) -> None:
         """Take in what a batch brought: where a line cost more than was reserved for it, more is
-        reserved for all that follow. Raises UserError where no request can succeed: as of live
-        calls, after ten of one kind that failed and none that was answered."""
-        place, collection = ended
+        reserved for all that follow. Raises UserError where the key, the account or the model is
+        wrong; sets ``error`` as live calls end a run, after ten failures of one kind and no
+        answer."""
+        place, collection = results
         if collection.overrun > 1:
             if self.limit is not None and self._correction == 1:
                 sys.stderr.write(
@@ -477,7 +480,9 @@ class Batches:
             breaker.answered()
         for outcome in (*collection.answered.values(), *collection.failed.values()):
             if isinstance(outcome, Final | BadReply):
-                breaker.failed(outcome, 0.0, 0.0)
+                ended = breaker.failed(outcome, 0.0, 0.0)
+                if ended is not None and isinstance(outcome, NoAccess):
+                    raise ended
         for request, error in collection.failed.items():
             self._attempts[request] += error is not None
             if isinstance(error, Retryable) and self._attempts[request] >= ATTEMPTS:
@@ -485,8 +490,7 @@ class Batches:
             elif error is None or isinstance(error, Retryable):
                 continue
             self.failed[request] = error
-        if breaker.error is not None:
-            raise breaker.error
+        self.error = self.error or breaker.error
 
 
 _judgment: ContextVar[_Parking] = ContextVar("judgment")
