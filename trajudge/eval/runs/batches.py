@@ -289,7 +289,7 @@ async def _at_the_provider(
     finally:
         for service in services.values():
             await service.adapter.close()
-        await cache.close()
+        cache.close()
 
 
 def _described(ledger: Ledger, row: BatchRow) -> str:

@@ -219,7 +219,7 @@ async def _price(
                 calls += ask.calls
                 rounds = max(rounds, sum(not call.cached for call in ask.calls))
     finally:
-        await cache.close()
+        cache.close()
     failing = tuple(
         f"{len(why)} of {judged} judgments would be {status}, the first because: {why[0]}"
         for status, why in failed.items()

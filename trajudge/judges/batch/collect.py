@@ -52,7 +52,6 @@ T = TypeVar("T")
 
 ATTEMPTS = 5  # of a request in one session, before its failure is a judgment's
 QUIET = 0.05  # seconds without another call, after which a judgment is taken to wait for replies
-PUT_AT_ONCE = 1000  # replies in one commit of the cache
 SLOWER = 1.5  # each look waits so much longer than the one before
 SLOWEST = 30.0  # times the first wait
 MOST_REFUSALS = 20  # in a row, while nothing is under way
@@ -150,14 +149,8 @@ async def collect(
     for result in sorted(results, key=lambda line: line.content is None):
         reading.add(result)
     collection = reading.collection
-    kept = [*collection.answered.items()]
-    for start in range(0, len(kept), PUT_AT_ONCE):
-        await asyncio.gather(
-            *(
-                cache.put(RequestKey(request, row.endpoint, row.model), outcome)
-                for request, outcome in kept[start : start + PUT_AT_ONCE]
-            )
-        )
+    for request, outcome in collection.answered.items():
+        cache.put(RequestKey(request, row.endpoint, row.model), outcome)
     for request in reading.lines.keys() - collection.answered - collection.failed.keys():
         collection.failed[request] = Retryable("the batch ended without a result for this line")
     ledger.collected(row.id, reading.outcomes(), collection.duplicates)

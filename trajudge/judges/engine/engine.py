@@ -1,4 +1,4 @@
-"""cache -> single flight -> lease -> retry -> budget -> limiter -> adapter: one engine per
+"""cache -> single flight -> claim -> retry -> budget -> limiter -> adapter: one engine per
 endpoint, the engines of a run, and the clients that judges are given.
 """
 
@@ -36,7 +36,7 @@ from trajudge.judges.engine.budget import (
     may_be_billed,
     tokens_of,
 )
-from trajudge.judges.engine.cache import Cache, Claim, Outcome, SentCalls
+from trajudge.judges.engine.cache import Cache, Outcome, SentCalls
 from trajudge.judges.engine.limits import Limiter, Permit
 from trajudge.judges.engine.retry import CircuitBreaker, Retry
 from trajudge.judges.judging import BaseClient, CallArgs
@@ -163,7 +163,7 @@ class Engine:
         self.counts = CallCounts()
         self.sent = SentCalls()
         self._flight: SingleFlight[EngineReply] = SingleFlight()
-        # Under its lease every request is looked up. Before it only as long as answers are found.
+        # Under its claim every request is looked up. Before it only as long as answers are found.
         self._looks_ahead = True
         self._stopped: Exception | None = None
         self._circuit_breaker = CircuitBreaker(adapter.endpoint, retry.seconds)
@@ -191,8 +191,8 @@ class Engine:
                 return self._noted(request, self._known(known))
             self._looks_ahead = False
         asked_before = self._asked_before(request, since) if refresh else None
-        leased = partial(self._leased, request, estimate, worst_case, asked_before)
-        answer, is_first = await self._flight.run(request.hash, leased)
+        claimed = partial(self._claimed, request, estimate, worst_case, asked_before)
+        answer, is_first = await self._flight.run(request.hash, claimed)
         return self._noted(request, answer if is_first else answer._replace(cached=True))
 
     def stop(self, error: Exception) -> None:
@@ -206,13 +206,13 @@ class Engine:
         await self._flight.drain()
 
     async def close(self) -> None:
-        """Cancel the calls under way, commit what has arrived, close the connections."""
+        """Cancel the calls under way, close the cache and the connections."""
         await self.drain()
         if self.cache is not None:
-            await self.cache.close()
+            self.cache.close()
         await self.adapter.close()
 
-    async def _leased(
+    async def _claimed(
         self,
         request: Request,
         estimate: Estimate | None,
@@ -229,7 +229,7 @@ class Engine:
                 reply = await self._fetch(request, estimate, worst_case)
                 return EngineReply(reply, cached=False)
         finally:
-            self.cache.release(request.hash)
+            self.cache.claims.release(request.hash)
         self._looks_ahead = True
         return self._known(known)
 
@@ -241,22 +241,19 @@ class Engine:
         self, cache: Cache, request_hash: str, asked_before: float | None
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
-        key = bytes.fromhex(request_hash)
         poll = FIRST_POLL
-        while (claim := cache.leases.claim(key)) is Claim.HELD:
+        while not cache.claims.claim(request_hash):
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
             try:
-                while cache.leases.is_held(key):
+                while cache.claims.is_claimed(request_hash):
                     if self._stopped is not None:
                         raise self._stopped
                     await asyncio.sleep(poll)
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
-        if claim is Claim.TAKEN_OVER:
-            cache.recover()
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
@@ -283,20 +280,19 @@ class Engine:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except CallFailed as outcome:
             if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
-                await self._keep(request, outcome)
+                self._keep(request, outcome)
             else:
                 self.counts.failed += 1
             if isinstance(outcome, Retryable):
                 self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
-        await self._keep(request, reply)
+        self._keep(request, reply)
         return reply
 
-    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
-        if self.cache is None:
-            return
+    def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         try:
-            await self.cache.put(request, outcome)
+            if self.cache is not None:
+                self.cache.put(request, outcome)
         except UserError as error:
             self.stop(error)
             raise
@@ -462,9 +458,9 @@ class Engines(Mapping[str, Engine]):
         )
 
     async def close(self) -> None:
-        """Cancel the calls under way, commit what has arrived, close the connections."""
+        """Cancel the calls under way, close the cache and the connections."""
         await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
-        await self.cache.close()
+        self.cache.close()
         for adapter in self._adapters:
             await adapter.close()
 
