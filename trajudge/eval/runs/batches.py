@@ -18,12 +18,13 @@ from trajudge.eval.runs.jobs import (
     LoadReport,
     StopSignal,
     Waiting,
+    jobs_of,
     judge_all,
     workers_for,
 )
-from trajudge.eval.runs.plan import PlannedRun
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.runs.session import RunSession, jobs_left
+from trajudge.eval.runs.session import RunSession
 from trajudge.eval.runs.settings import BatchConfig
 from trajudge.eval.store.manifest import EffectiveParameters
 from trajudge.eval.store.run_folder import RunDollars, dollars_in_all
@@ -67,12 +68,12 @@ class BatchSession(RunSession):
 
     def __init__(
         self,
-        planned: PlannedRun,
+        plan: RunPlan,
         elsewhere: Sequence[RunDollars],
         stop: StopSignal,
         config: BatchConfig,
     ) -> None:
-        super().__init__(planned, elsewhere, stop)
+        super().__init__(plan, elsewhere, stop)
         self.config = config
         self._run = str(self.plan.folder.resolve())
         self._interrupted = asyncio.Event()
@@ -107,7 +108,7 @@ class BatchSession(RunSession):
             options[place] = batch_options(service.name, self.config.batch_options)
             price = handle.priced.price
             prices[place] = price and (price.batch or price)
-        limit = self.planned.calls.max_cost
+        limit = self.plan.calls.max_cost
         return Batches(ledger, cache, services, options, prices, self._run, limit)
 
     async def _judge_in_rounds(self, engines: Engines, batches: Batches) -> None:
@@ -118,7 +119,7 @@ class BatchSession(RunSession):
         }
         effective = EffectiveParameters(self.plan.folder, engines.sent)
         row = {key: place for place, key in enumerate(self.plan.keys)}
-        jobs = jobs_left(self.planned, self.done, self.report)
+        jobs = jobs_of(self.plan, self.done, self.report)
         name = self.plan.judge_id
         with RunProgress(self.total, self.before, self.failed_before, name=name) as progress:
 
@@ -137,7 +138,7 @@ class BatchSession(RunSession):
                     batches.note(ended)
                 while True:
                     batches.begin_round(self._spent_so_far(batches.ledger))
-                    width = workers_for(self.planned.calls.concurrency)
+                    width = workers_for(self.plan.calls.concurrency)
                     await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
                     if batches.error is not None:
                         raise batches.error
@@ -148,7 +149,7 @@ class BatchSession(RunSession):
                     if not await batches.wait(self._pause):
                         return
                     known = {**self.report.earlier, **self.report.rewards(self.plan.keys)}
-                    jobs = jobs_left(self.planned, self.done, LoadReport(known))
+                    jobs = jobs_of(self.plan, self.done, LoadReport(known))
 
     def _spent_so_far(self, ledger: Ledger) -> float:
         """Note what batches have cost; return the dollars spent, and reserved for open lines."""

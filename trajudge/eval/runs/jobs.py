@@ -39,6 +39,8 @@ from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
 from trajudge.util.commands import INTERRUPTED
 
+MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
+
 _APART = 10_000  # samples between the draws of a trajectory and those of its repeat
 
 
@@ -119,44 +121,45 @@ def without_unreached(rewards: Rewards, judged: KeyColumns) -> Rewards:
     return RunRewards(RewardColumns(known.keys.at(reached), known.reward[reached]))
 
 
-def jobs_done(
-    keys: KeyColumns,
-    samples: int,
-    judgments: JudgmentColumns,
-    *,
-    retry_failed: bool,
-    strict: bool,
-) -> Bools:
-    """Tell which of the samples of ``keys`` need not be judged again, (K, samples). ``strict``
-    reads what was skipped again, which may still be unreadable."""
-    row = places_among(judgments.keys, keys)
-    counted = (row >= 0) & (judgments.sample < samples)
-    if retry_failed:
+def jobs_done(plan: RunPlan, judgments: JudgmentColumns) -> Bools:
+    """Tell which of the samples of the plan's keys need not be judged again, (K, samples).
+    ``--strict`` reads what was skipped again, which may still be unreadable."""
+    row = places_among(judgments.keys, plan.keys)
+    counted = (row >= 0) & (judgments.sample < plan.run.samples)
+    if plan.run.retry_failed:
         counted &= judgments.ok()
-    if strict:
+    if plan.data.strict:
         counted &= judgments.status != STATUS_CODE[Status.SKIPPED]
-    done = np.zeros((len(keys), samples), dtype=bool)
+    done = np.zeros((len(plan.keys), plan.run.samples), dtype=bool)
     done[row[counted], judgments.sample[counted]] = True
     return done
 
 
-def jobs_of(
-    plan: RunPlan, samples: int, done: Bools | None, report: LoadReport, *, strict: bool
-) -> Iterator[JudgmentJob]:
-    """Yield jobs in the order of the files; a trajectory is read only if something of it is
-    missing.
+def jobs_of(plan: RunPlan, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
+    """Yield the jobs that are not ``done`` (K, samples) in the order of the files; a trajectory is
+    read only if something of it is missing. Raises UserError at the first one that cannot be read
+    under ``--strict``.
 
-    ``done`` is that of ``jobs_done``, None where nothing is. Raises UserError at the first
-    trajectory that cannot be read if ``strict``.
+    Where a model is asked, the first sample of a trajectory comes some trajectories before its
+    others. When they ask with the same prompt, the provider has it in its cache: a read costs a
+    fraction of the first time, and samples that are asked together would each pay for the first
+    time.
     """
-    left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
+    jobs = _jobs_in_order(plan, done, report)
+    if plan.model and plan.run.samples > 1:
+        return first_samples_ahead(jobs, min(plan.calls.concurrency, MOST_AHEAD))
+    return jobs
+
+
+def _jobs_in_order(plan: RunPlan, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
+    left = ~done
     wanted = KeyPlaces(plan.keys, places_to_read(plan.keys, left, report))
     if not len(wanted):
         return
     read = np.zeros(len(plan.keys), dtype=bool)
     for item in plan.source.read(wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
-            if strict:
+            if plan.data.strict:
                 raise strict_stop(item)
             report.unreadable.append(item)
         key = item.key
@@ -189,11 +192,7 @@ def _is_unsent(run: Trajectory) -> bool:
 
 
 def first_samples_ahead(jobs: Iterator[JudgmentJob], ahead: int) -> Iterator[JudgmentJob]:
-    """Yield the first sample of a trajectory ``ahead`` trajectories before its others.
-
-    When they ask with the same prompt, the provider has it in its cache: a read costs a fraction of
-    the first time, and samples that are asked together would each pay for the first time.
-    """
+    """Yield the first sample of a trajectory ``ahead`` trajectories before its others."""
     waiting: deque[list[JudgmentJob]] = deque()
     for _, samples in groupby(jobs, key=lambda job: job.key):
         first, *others = samples

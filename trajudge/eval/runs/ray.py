@@ -32,12 +32,13 @@ from trajudge.eval.runs.jobs import (
     LoadReport,
     StopSignal,
     first_error,
+    jobs_of,
     judge_all,
     places_to_read,
     workers_for,
 )
-from trajudge.eval.runs.plan import PlannedRun, judge_options, made_judge, make_model_handle
-from trajudge.eval.runs.session import Record, Refresh, RunSession, jobs_left, judge_job
+from trajudge.eval.runs.plan import RunPlan, judge_options, made_judge, make_model_handle
+from trajudge.eval.runs.session import Record, Refresh, RunSession, judge_job
 from trajudge.eval.store.manifest import RunManifest, code_version
 from trajudge.eval.store.run_folder import RunDollars
 from trajudge.eval.store.table import KeyColumns
@@ -198,7 +199,7 @@ class JudgingActor:
         while True:
             yield await self.driver.outgoing()
 
-    async def open(self, folder: str, planned: PlannedRun, since: float) -> int:
+    async def open(self, folder: str, plan: RunPlan, since: float) -> int:
         """Make the judge and its model, and return the process's id; ``since`` is when the driver
         began. Raises UserError, also where they are not those of the run's manifest."""
         try:
@@ -208,24 +209,21 @@ class JudgingActor:
                 f"--ray: {folder} is not a folder of every node ({error.strerror}): start the "
                 "command in one that all nodes have"
             ) from error
-        self._planned, self._since = planned, since
-        self._model = model = None
-        if planned.config.model is not None:
-            self._model = model = make_model_handle(planned.config, planned.calls)
-        made = made_judge(planned.config, judge_options(planned.config, model))
-        self._plan = replace(planned.plan, judge=made.judge)
+        model = make_model_handle(plan.config, plan.calls) if plan.config.model else None
+        made = made_judge(plan.config, judge_options(plan.config, model))
+        self._plan, self._since = replace(plan, judge=made.judge, model=model), since
         _check_same(
-            planned.plan.manifest,
+            plan.manifest,
             version=code_version(),
             prompt_hash=made.prompt_hash,
             options=made.options,
-            loader_digest=planned.plan.source.loader_digest,
+            loader_digest=plan.source.loader_digest,
             **(model.manifest if model else {}),
         )
         self._engines = dict[str, Engine]()
         for name, handle in model.handles.items() if model else ():
             if isinstance(handle.adapter, MarksPrompts):
-                handle.adapter.prompts_repeat = planned.run.samples > 1
+                handle.adapter.prompts_repeat = plan.run.samples > 1
             self._engines[name] = _AskingEngine(handle.adapter, handle, self)
         return os.getpid()
 
@@ -235,9 +233,8 @@ class JudgingActor:
         """Judge the samples that are left of each of the keys, and hand every judgment to the
         driver; return what the files gave besides, and why the judging ended early. Raises
         UserError."""
-        plan, model, report = self._plan.with_keys(keys), self._model, LoadReport()
-        jobs = jobs_left(replace(self._planned, plan=plan, model=model), ~left, report)
-        width = self._planned.calls.concurrency
+        plan, report = replace(self._plan, keys=keys), LoadReport()
+        model, width, stop = plan.model, plan.calls.concurrency, self._stop
 
         async def judge_one(job: JudgmentJob) -> None:
             ask, name = None, (job.key, job.sample)
@@ -246,15 +243,10 @@ class JudgingActor:
                 ask = model.ask(self._engines, job.draw, refresh=again, since=self._since)
             await self.driver.call("record", await judge_job(plan, job, ask))
 
+        jobs, width = jobs_of(plan, ~left, report), workers_for(width) if model else width
         with counting_for(encoding_of(model.model) if model else None):
-            await judge_all(
-                jobs,
-                judge_one,
-                width=workers_for(width) if model else width,
-                record=lambda _: None,
-                stop=self._stop,
-            )
-        return report, self._stop.reason
+            await judge_all(jobs, judge_one, width=width, record=lambda _: None, stop=stop)
+        return report, stop.reason
 
     async def stop(self, reason: Interrupted) -> None:
         """Begin no judgment any more."""
@@ -262,9 +254,10 @@ class JudgingActor:
 
     async def send(self, number: int) -> AdapterResponse:
         """Make one attempt at a request that the driver was asked for. Raises CallFailed."""
-        if self._model is None or (request := self.requests.get(number)) is None:
+        model = self._plan.model
+        if model is None or (request := self.requests.get(number)) is None:
             raise ActorDied("the judgment that made the request has ended")
-        return await self._model.handles[request.model].adapter.send(request)
+        return await model.handles[request.model].adapter.send(request)
 
 
 def _check_same(manifest: RunManifest, **facts: Any) -> None:
@@ -388,14 +381,14 @@ class RaySession(RunSession):
 
     def __init__(
         self,
-        planned: PlannedRun,
+        plan: RunPlan,
         elsewhere: Sequence[RunDollars],
         stop: StopSignal,
         *,
         ray: Any,
         count: int,
     ) -> None:
-        super().__init__(planned, elsewhere, stop)
+        super().__init__(plan, elsewhere, stop)
         self.engines: Mapping[str, Engine] = {}
         self._ray, self._count = ray, count
         self._links: list[_Link] = []
@@ -436,7 +429,7 @@ class RaySession(RunSession):
                 if link is None:
                     link = _Link(self, self._ray, record)
                     self._links.append(link)
-                    where = str(Path.cwd()), _portable(self.planned), self.begun
+                    where = str(Path.cwd()), _portable(self.plan), self.begun
                     log.info("actor in process %d", await link.channel.call("open", *where))
                 await self._judge_segment(link, segment)
             except ActorDied as died:
@@ -457,13 +450,11 @@ class RaySession(RunSession):
         self.stop.reason = self.stop.reason or reason
 
 
-def _portable(planned: PlannedRun) -> PlannedRun:
+def _portable(plan: RunPlan) -> RunPlan:
     """Return the run without what an actor makes anew or does not need."""
-    plan = planned.plan
     source = plan.source._replace(annotations=())
     judge, keys = cast(Judge, None), KeyColumns.of(())
-    plan = replace(plan, source=source, keys=keys, unreadable=(), known={}, judge=judge)
-    return replace(planned, plan=plan, model=None)
+    return replace(plan, source=source, keys=keys, unreadable=(), known={}, judge=judge, model=None)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,7 +17,6 @@ from trajudge.eval.runs.jobs import (
     JudgmentJob,
     LoadReport,
     StopSignal,
-    first_samples_ahead,
     graceful_interrupt,
     jobs_done,
     jobs_of,
@@ -36,7 +35,7 @@ from trajudge.eval.runs.outputs import (
     warnings_of,
     write_results,
 )
-from trajudge.eval.runs.plan import PlannedRun, labels_of_runs
+from trajudge.eval.runs.plan import RunPlan, labels_of_runs
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.scoring.compute import paid_beside, paid_in_all, score
 from trajudge.eval.sources import known_rewards, names_apart
@@ -78,7 +77,6 @@ if TYPE_CHECKING:
     from trajudge.eval.scoring.records import ScoreReport
     from trajudge.judges.calls.handle import ModelHandle
     from trajudge.judges.engine import Engine, Engines
-    from trajudge.stats.intervals import Bools
 
 log = logging.getLogger(__name__)
 
@@ -87,15 +85,14 @@ Refresh = Mapping[tuple[TrajectoryKey, int], frozenset[str]]
 """Requests to ask again, by trajectory and sample."""
 
 NONE: frozenset[str] = frozenset()
-MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 
 class RunResult(NamedTuple):
-    """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
+    """What a run, as ``plan``, has come to: its exit code, what it is scored from, and what to
     tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
     ``spent`` is nothing where dollars are not limited."""
 
-    planned: PlannedRun
+    plan: RunPlan
     code: int
     judgments: RunJudgments
     rewards: Rewards
@@ -120,21 +117,18 @@ class RunSession:
     caller's: a loop may be in any thread.
     """
 
-    def __init__(
-        self, planned: PlannedRun, elsewhere: Sequence[RunDollars], stop: StopSignal
-    ) -> None:
-        self.planned = planned
-        self.plan = planned.plan
-        self.model = planned.model
+    def __init__(self, plan: RunPlan, elsewhere: Sequence[RunDollars], stop: StopSignal) -> None:
+        self.plan = plan
+        self.model = plan.model
         self.elsewhere = elsewhere
         self.stop = stop
         self.report = LoadReport()
-        self.is_limited = planned.calls.max_cost is not None
+        self.is_limited = plan.calls.max_cost is not None
         self.spent = RunDollars({}, {})
         self.waiting: dict[str, float] = {}
         self.reserved: dict[str, float] = {}
         self.refresh: Refresh = {}
-        self.total = planned.total
+        self.total = plan.total
         self.begun = time.time()
 
     async def execute(self) -> RunResult:
@@ -150,11 +144,11 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         beside = paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting)
-        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards, beside)
+        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, beside)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
-        notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
+        notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
         return RunResult(
-            planned=self.planned,
+            plan=self.plan,
             code=self._code(judgments),
             judgments=judgments,
             rewards=rewards,
@@ -197,17 +191,11 @@ class RunSession:
         return {**earlier, **read} if earlier else read
 
     async def _judge(self, journal: JudgmentJournal) -> None:
-        planned, plan = self.planned, self.plan
-        samples, retry_failed = planned.run.samples, planned.run.retry_failed
+        plan = self.plan
+        samples, retry_failed = plan.run.samples, plan.run.retry_failed
         earlier = journal.judgments()
         self.journal = journal
-        self.done = jobs_done(
-            plan.keys,
-            samples,
-            earlier.columns,
-            retry_failed=retry_failed,
-            strict=planned.data.strict,
-        )
+        self.done = jobs_done(plan, earlier.columns)
         if self.is_limited:
             self.spent = spent_in(plan.folder, earlier)
         ok = earlier.columns.ok()
@@ -231,7 +219,7 @@ class RunSession:
                     self.spent = self.spent._replace(noted=noted)
 
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
-        return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
+        return model.open_engines(spent, payments, prompts_repeat=self.plan.run.samples > 1)
 
     async def _judge_with(self, engines: Engines | None) -> None:
         plan = self.plan
@@ -256,10 +244,7 @@ class RunSession:
 
     async def _judge_all(self, record: Record, engines: Engines | None) -> None:
         """Hand every judgment that is not done to ``record``. Raises UserError."""
-        jobs, width = (
-            jobs_left(self.planned, self.done, self.report),
-            self.planned.calls.concurrency,
-        )
+        jobs, width = jobs_of(self.plan, self.done, self.report), self.plan.calls.concurrency
         judge_one = partial(self._judge_one, engines=engines)
         if engines:  # whose limiter keeps to --concurrency
             width = workers_for(width)
@@ -277,17 +262,7 @@ class RunSession:
     def _code(self, judgments: RunJudgments) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
-        return FAILURES if are_too_many(failures(judgments), self.planned) else OK
-
-
-def jobs_left(planned: PlannedRun, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
-    """Yield the jobs of a run that are not ``done`` (K, samples). Raises UserError as
-    ``jobs_of``."""
-    samples = planned.run.samples
-    jobs = jobs_of(planned.plan, samples, done, report, strict=planned.data.strict)
-    if planned.model and samples > 1:
-        jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
-    return jobs
+        return FAILURES if are_too_many(failures(judgments), self.plan) else OK
 
 
 async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:
@@ -315,7 +290,7 @@ class RunsFailed(UserError):
         super().__init__(f"{len(failed)} of {of} runs failed: {said}")
 
 
-SessionOpening = Callable[[PlannedRun, Sequence[RunDollars], StopSignal], "RunSession"]
+SessionOpening = Callable[[RunPlan, Sequence[RunDollars], StopSignal], "RunSession"]
 
 
 def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
@@ -333,7 +308,7 @@ def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpenin
 
 
 async def run_all(
-    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
+    runs: Sequence[RunPlan], stop: StopSignal, opening: SessionOpening | None = None
 ) -> list[RunResult]:
     """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
     ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
@@ -341,17 +316,17 @@ async def run_all(
     interrupts, a note of the last result names what failed."""
     results: list[RunResult] = []
     failed: list[tuple[str, UserError]] = []
-    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [RunDollars({}, {})]
-    for place, planned in enumerate(runs):
+    spent = [_spent_before(plan) for plan in runs] if len(runs) > 1 else [RunDollars({}, {})]
+    for place, plan in enumerate(runs):
         elsewhere = [*spent[:place], *spent[place + 1 :]]
-        session = (opening or RunSession)(planned, elsewhere, stop)
+        session = (opening or RunSession)(plan, elsewhere, stop)
         session.spent = spent[place]
         try:
             results.append(await session.execute())
         except UserError as error:
             if len(runs) == 1:
                 raise
-            failed.append((planned.plan.judge_id, error))
+            failed.append((plan.judge_id, error))
         spent[place] = session.spent
         stop.forget_run()
         if stop.reason is not None:
@@ -365,18 +340,18 @@ async def run_all(
     return results
 
 
-def _spent_before(planned: PlannedRun) -> RunDollars:
+def _spent_before(plan: RunPlan) -> RunDollars:
     """Read what earlier sessions of a run have spent, or reserved in batches, where dollars are
     limited."""
-    if planned.calls.max_cost is None:
+    if plan.calls.max_cost is None:
         return RunDollars({}, {})
-    folder = planned.plan.folder
+    folder = plan.folder
     judgments: Sequence[Judgment] = ()
     with suppress(UserError):  # which the run itself tells
         if (folder / JUDGMENTS).is_file():
             judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
     spent = spent_in(folder, judgments)
-    path = ledger_path(cache_path(planned.calls.cache))
+    path = ledger_path(cache_path(plan.calls.cache))
     if not path.is_file():
         return spent
     ledger = Ledger(path)
@@ -388,7 +363,7 @@ def _spent_before(planned: PlannedRun) -> RunDollars:
 
 
 async def run_until_interrupted(
-    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
+    runs: Sequence[RunPlan], opening: SessionOpening | None = None
 ) -> list[RunResult]:
     """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
     stop = StopSignal()
@@ -396,12 +371,12 @@ async def run_until_interrupted(
         return await run_all(runs, stop, opening)
 
 
-def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
+def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> ScoreReport:
     """Score the runs beside each other; those of a single run are known already. Judges of one
     name, as two files may have, are told apart by their folders."""
     if len(results) == 1:
         return results[0].scores.model_copy(update={"label_policy": ""})
-    plans = [result.planned.plan for result in results]
+    plans = [result.plan for result in results]
     renamed = names_apart([(str(plan.folder), [plan.judge_id]) for plan in plans])
     *others, last = [
         result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)

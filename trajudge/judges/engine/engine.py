@@ -280,19 +280,19 @@ class Engine:
             reply = await self.retry.call(partial(self._reserved, request, expected, worst))
         except CallFailed as outcome:
             if isinstance(outcome, Refused | ContextOverflow) and not isinstance(outcome, Blocked):
-                self._keep(request, outcome)
+                await self._keep(request, outcome)
             else:
                 self.counts.failed += 1
             if isinstance(outcome, Retryable):
                 self._end_run(self._circuit_breaker.gave_up(outcome), outcome)
             raise
-        self._keep(request, reply)
+        await self._keep(request, reply)
         return reply
 
-    def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
+    async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
         try:
             if self.cache is not None:
-                self.cache.put(request, outcome)
+                await self.cache.put_soon(request, outcome)
         except UserError as error:
             self.stop(error)
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import multiprocessing
 import sqlite3
 import subprocess
@@ -195,3 +196,28 @@ assert "cannot grow" in main()
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=ROOT)
     assert Cache(path).get(request("kept").hash) == Reply(text="kept")
+
+
+@pytest.mark.anyio
+async def test_answers_of_one_turn_of_the_loop_are_committed_together(path: Path) -> None:
+    cache, statements = Cache(path), list[str]()
+    cache._connection.set_trace_callback(statements.append)
+    texts = [*map(str, range(500)), "0"]
+    puts = [cache.put_soon(request(t), Reply(text=f"{t} {i}")) for i, t in enumerate(texts)]
+    await asyncio.gather(*puts)
+    assert statements.count("COMMIT") == 1
+    assert cache.get(request("0").hash) == Reply(text="0 500"), "the last one counts"
+    assert cache.get(request("1").hash) == Reply(text="1 1")
+
+
+@pytest.mark.anyio
+async def test_an_answer_is_written_even_if_its_reader_is_cancelled(path: Path) -> None:
+    cache = Cache(path)
+    tasks = [asyncio.create_task(cache.put_soon(request(t), REPLY)) for t in "ab"]
+    await asyncio.sleep(0)
+    tasks[0].cancel()
+    await tasks[1]
+    tasks = [asyncio.create_task(cache.put_soon(request("c"), REPLY))]
+    await asyncio.sleep(0)
+    cache.close()
+    assert all(Cache(path).get(request(text).hash) == REPLY for text in "abc")
