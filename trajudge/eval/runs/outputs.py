@@ -18,12 +18,14 @@ from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
 from trajudge.eval.sources import policy_name, recorded_policies
+from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
 from trajudge.eval.store.table import STATUS_CODE, RunJudgments
 from trajudge.eval.store.task_goals import read_goals
 from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.util.terminal import count_of
 
@@ -182,10 +184,6 @@ def show(
 
 
 def _export(plan: RunPlan, folder: Path, judgments: Sequence[Judgment]) -> None:
-    from trajudge.eval.store.export import ExportSettings, export  # noqa: PLC0415
-    from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
-    from trajudge.trajectories.needs import NO_NEEDS  # noqa: PLC0415
-
     keys = set(plan.keys)
     read = plan.source.read(keys.__contains__, NO_NEEDS)
     representation = plan.manifest.options.get("representation")

@@ -9,19 +9,27 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import (
+    OF_ANSWERS,
+    ROLES,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+)
 from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.store.manifest import RunManifest, code_version, default_folder
 from trajudge.eval.store.run_folder import unreadable_said
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
+from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.cards import card_of, versions_of
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
@@ -47,10 +55,6 @@ from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import check_redistribution
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.machine import collection_paused
-
-if TYPE_CHECKING:
-    from trajudge.judges.calls.handle import ModelHandle
-
 
 MEMBER = "member "
 
@@ -126,7 +130,6 @@ def without_effect(
 ) -> list[str]:
     """Name the options that say which model answers, or how, where no judge or member asks one, in
     a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
-    from trajudge.eval.runs.settings import OF_ANSWERS, ROLES  # noqa: PLC0415 - slow
 
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
@@ -166,9 +169,6 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
-    from trajudge.eval.runs.settings import ROLES  # noqa: PLC0415 - slow, and so is the next
-    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
-
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
     others = {
         role: single_model(model, calls)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.runs.jobs import (
@@ -37,7 +37,9 @@ from trajudge.eval.runs.outputs import (
 )
 from trajudge.eval.runs.plan import RunPlan, labels_of_runs
 from trajudge.eval.runs.progress import RunProgress, telling
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.scoring.compute import paid_beside, paid_in_all, score
+from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.sources import known_rewards, names_apart
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
@@ -61,8 +63,8 @@ from trajudge.eval.store.run_folder import (
 from trajudge.eval.store.table import PAYMENTS, RunJudgments, read_run_judgments
 from trajudge.eval.store.task_goals import write_goals
 from trajudge.judges.batch.ledger import Ledger, ledger_path
-from trajudge.judges.calls.handle import cache_path
-from trajudge.judges.engine import Payments
+from trajudge.judges.calls.handle import ModelHandle, cache_path
+from trajudge.judges.engine import Engine, Engines, Payments
 from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -70,13 +72,6 @@ from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK
 from trajudge.util.errors import UserError
-
-if TYPE_CHECKING:
-    from trajudge.eval.runs.plan import RunPlan
-    from trajudge.eval.runs.settings import RunRequest
-    from trajudge.eval.scoring.records import ScoreReport
-    from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import Engine, Engines
 
 log = logging.getLogger(__name__)
 

@@ -42,7 +42,6 @@ from trajudge.judges.engine import (
     Budget,
     Cache,
     DryRunClient,
-    DryRunRoute,
     Engine,
     EngineClient,
     Engines,
@@ -529,39 +528,27 @@ class ModelHandle:
         since: float = inf,
     ) -> EngineClient:
         """Make the ``ask`` of one judgment; ``refresh`` and ``since`` as of ``EngineClient``."""
-        own, *others = [handle._route(engines[model]) for model, handle in self.handles.items()]
-        return EngineClient(own, others, sample, refresh=refresh, since=since)
-
-    def _route(self, engine: Engine) -> ModelRoute:
-        """Return how this model is reached with an engine, the same for all judgments of a run."""
-        if engine not in self._routes:
-            self._routes.clear()
-            self._routes[engine] = ModelRoute(
-                engine,
-                self.model,
-                self.parameters,
-                self.estimate,
-                self.worst_case,
-                self.least_tokens,
-            )
-        return self._routes[engine]
+        own, *others = self._routes
+        return EngineClient(engines, own, others, sample, refresh=refresh, since=since)
 
     @cached_property
-    def _routes(self) -> dict[Engine, ModelRoute]:
-        return {}
-
-    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
-        """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
-        own, *others = (
-            DryRunRoute(
+    def _routes(self) -> list[ModelRoute]:
+        """How the models are reached, this one first."""
+        return [
+            ModelRoute(
                 handle.adapter.endpoint,
                 model,
                 handle.parameters,
                 handle.estimate,
+                handle.worst_case,
                 handle.least_tokens,
             )
             for model, handle in self.handles.items()
-        )
+        ]
+
+    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
+        """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
+        own, *others = self._routes
         price = self.batch_price if batch else self.price
         return DryRunClient(own, others, sample, price=price, cache=cache)
 

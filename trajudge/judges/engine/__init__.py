@@ -10,7 +10,6 @@ from trajudge.judges.engine.budget import Budget, BudgetSpent, Estimate, Payment
 from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import (
     DryRunClient,
-    DryRunRoute,
     Engine,
     EngineClient,
     EngineReply,
@@ -25,7 +24,6 @@ __all__ = [
     "BudgetSpent",
     "Cache",
     "DryRunClient",
-    "DryRunRoute",
     "Engine",
     "EngineClient",
     "EngineReply",

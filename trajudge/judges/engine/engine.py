@@ -466,42 +466,25 @@ class Engines(Mapping[str, Engine]):
 
 
 class ModelRoute(NamedTuple):
-    """How one model is reached: engine, parameters, the expected usage of a request and its maximum
-    (``worst_case``; None: the expected one). A judge that limits a reply means the answer: no limit
-    is below ``least_tokens``, of a model that thinks within it."""
+    """How one model is reached: endpoint, parameters, the expected usage of a request and its
+    maximum (``worst_case``; None: the expected one). A judge that limits a reply means the answer:
+    no limit is below ``least_tokens``, of a model that thinks within it."""
 
-    engine: Engine
+    endpoint: str
     model: str
     parameters: Mapping[str, JsonValue]
     estimate: Estimate
     worst_case: Estimate | None = None
     least_tokens: int = 0
 
-    @property
-    def endpoint(self) -> str:
-        return self.engine.adapter.endpoint
 
-
-class DryRunRoute(NamedTuple):
-    """A ``ModelRoute`` without an engine."""
-
-    endpoint: str
-    model: str
-    parameters: Mapping[str, JsonValue]
-    estimate: Estimate
-    least_tokens: int = 0
-
-
-RouteT = TypeVar("RouteT", bound=ModelRoute | DryRunRoute)
-
-
-class _LedgerClient(BaseClient, Generic[RouteT]):
+class _LedgerClient(BaseClient):
     """A client that keeps its calls, and names the model and the request of each.
 
     ``own`` is the run's model, ``others`` those that a call may name beside it.
     """
 
-    def __init__(self, own: RouteT, others: Sequence[RouteT], sample: int) -> None:
+    def __init__(self, own: ModelRoute, others: Sequence[ModelRoute], sample: int) -> None:
         self._own = own
         self._routes = {route.model: route for route in others}
         self._sample = sample
@@ -518,10 +501,10 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         self._slots.append(None)
         return len(self._slots) - 1
 
-    def _route(self, call_args: CallArgs) -> RouteT:
+    def _route(self, call_args: CallArgs) -> ModelRoute:
         return self._own if call_args.model is None else self._routes[call_args.model]
 
-    def _request(self, route: RouteT, call_args: CallArgs) -> Request:
+    def _request(self, route: ModelRoute, call_args: CallArgs) -> Request:
         parameters = {**route.parameters, **call_args.parameters}
         limit = parameters.get("max_tokens")
         if isinstance(limit, int) and limit < route.least_tokens:
@@ -538,8 +521,9 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         return checked(Request, fields)
 
 
-class EngineClient(_LedgerClient[ModelRoute]):
-    """Model client of one judgment; ``calls`` is its ledger, in the order of the calls.
+class EngineClient(_LedgerClient):
+    """Model client of one judgment, by the ``engines`` of its models; ``calls`` is its ledger, in
+    the order of the calls.
 
     The parameters of ``own`` are overridden by those of a single call; ``sample`` tells repeated
     judgments apart; ``refresh`` are the hashes of requests that are asked again although the
@@ -549,6 +533,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
 
     def __init__(
         self,
+        engines: Mapping[str, Engine],
         own: ModelRoute,
         others: Sequence[ModelRoute] = (),
         sample: int = 0,
@@ -557,7 +542,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
         since: float = inf,
     ) -> None:
         super().__init__(own, others, sample)
-        self._refresh, self._since = refresh, since
+        self._engines, self._refresh, self._since = engines, refresh, since
 
     async def answer(self, call_args: CallArgs) -> Reply:
         """Ask the model. Raises what ``Engine.ask`` raises.
@@ -566,10 +551,10 @@ class EngineClient(_LedgerClient[ModelRoute]):
         not, for it may succeed when the run is resumed.
         """
         route = self._route(call_args)
-        request = self._request(route, call_args)
+        request, engine = self._request(route, call_args), self._engines[route.model]
         slot = self._reserve_slot()
         try:
-            reply, cached = await route.engine.ask(
+            reply, cached = await engine.ask(
                 request,
                 refresh=request.hash in self._refresh,
                 since=self._since,
@@ -585,7 +570,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
             request,
             finish=reply.finish,
             usage=reply.usage,
-            cost=route.engine.budget.cost(route.model, reply.usage),
+            cost=engine.budget.cost(route.model, reply.usage),
             text=reply.text,
             seconds=0.0 if cached else reply.seconds,
             cached=cached,
@@ -593,7 +578,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
         return reply
 
 
-class DryRunClient(_LedgerClient[DryRunRoute]):
+class DryRunClient(_LedgerClient):
     """Model client that sends nothing; ``calls`` holds what each call would cost.
 
     Cached replies are returned and cost nothing. Every other call returns the reply that the judge
@@ -602,8 +587,8 @@ class DryRunClient(_LedgerClient[DryRunRoute]):
 
     def __init__(
         self,
-        own: DryRunRoute,
-        others: Sequence[DryRunRoute] = (),
+        own: ModelRoute,
+        others: Sequence[ModelRoute] = (),
         sample: int = 0,
         *,
         price: Price,
@@ -657,6 +642,6 @@ def _call(
     return checked(Call, fields)
 
 
-def _expected(route: DryRunRoute, request: Request, assume: str) -> Usage:
+def _expected(route: ModelRoute, request: Request, assume: str) -> Usage:
     expected = route.estimate(request)
     return expected.model_copy(update={"output": likely_tokens(assume)}) if assume else expected
