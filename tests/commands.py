@@ -15,4 +15,7 @@ def command(name: str) -> Run:
 
 
 judges = command("judges")
+perturb = command("data perturb")
+robust = command("robust")
 score = command("score")
+serve = command("serve")

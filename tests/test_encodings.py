@@ -32,7 +32,7 @@ from trajudge.judges.methods.telemetry_judge import read_model
 from trajudge.judges.models.own import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.proxy.plans.plan import read_plan
-from trajudge.rewards.from_options import read_token
+from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift.canaries import read_canaries
 from trajudge.robustness.facts import read_by_key
 from trajudge.robustness.measures.report import read_variants

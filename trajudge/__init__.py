@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
-    from trajudge.face.judging import ajudge, judge
-    from trajudge.face.panels import panel
+    from trajudge.face.judging import ajudge, judge, panel
     from trajudge.face.results import (
         Judgments,
         Scores,
@@ -64,7 +63,7 @@ _HOMES = {
     "judge": "face.judging",
     "labels": "face.data",
     "load": "face.data",
-    "panel": "face.panels",
+    "panel": "face.judging",
     "read_run": "face.results",
     "score": "face.results",
     "select": "face.decisions",

@@ -37,7 +37,11 @@ class CommandGroup(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
+    "judge": Command(
+        "eval.judge:run",
+        "judge trajectories and score the judge against experts",
+        "eval.runs.settings:RunRequest",
+    ),
     "score": Command(
         "eval.rescoring:report",
         "score judges: tables, plots, significance tests, errors",
@@ -50,9 +54,17 @@ COMMANDS: Mapping[str, Command] = {
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
     "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
-    "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
+    "robust": Command(
+        "robustness.robust:measure",
+        "measure what verdicts survive: claims, attacks",
+        "robustness.settings:RobustConfig",
+    ),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
-    "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
+    "serve": Command(
+        "rewards.serve:run",
+        "serve a judge's rewards to trainers over HTTP",
+        "rewards.settings:RewardServerConfig",
+    ),
 }
 GROUPS: Mapping[str, CommandGroup] = {
     "judges": CommandGroup(
@@ -134,7 +146,11 @@ GROUPS: Mapping[str, CommandGroup] = {
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),
-            "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
+            "perturb": Command(
+                "robustness.perturb:perturb",
+                "write trajectories changed in known ways",
+                "robustness.settings:PerturbConfig",
+            ),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),
@@ -145,7 +161,9 @@ GROUPS: Mapping[str, CommandGroup] = {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(
-                "eval.runs.batch_command", "show, cancel or collect submitted batches"
+                "eval.runs.batches:carry_out",
+                "show, cancel or collect submitted batches",
+                "eval.runs.settings:BatchAction",
             ),
             "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),

@@ -11,7 +11,6 @@ from functools import partial
 from math import nan
 from pathlib import Path
 from shlex import quote
-from typing import Literal
 
 from trajudge.eval.runs.jobs import (
     JudgmentJob,
@@ -25,7 +24,7 @@ from trajudge.eval.runs.jobs import (
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
 from trajudge.eval.runs.session import RunSession
-from trajudge.eval.runs.settings import BatchConfig
+from trajudge.eval.runs.settings import BatchAction, BatchConfig
 from trajudge.eval.store.manifest import EffectiveParameters
 from trajudge.eval.store.run_folder import RunDollars, dollars_in_all
 from trajudge.eval.store.table import PAYMENTS
@@ -39,7 +38,7 @@ from trajudge.judges.calls.handle import ModelHandle, cache_path
 from trajudge.judges.engine import Cache, Engines
 from trajudge.judges.engine.budget import BudgetSpent, Payments, dollars_by_request, read_attempts
 from trajudge.judges.model import Judgment
-from trajudge.trajectories.model import Record
+from trajudge.util.commands import OK
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of
 
@@ -227,19 +226,13 @@ def _pending(batches: Batches, rows: Sequence[BatchRow], folder: Path | None) ->
     return "; ".join([*sentences, *(["run  " + "; ".join(commands)] if commands else [])])
 
 
-class BatchAction(Record):
-    """What to do with which batches (none named: all that are open)."""
-
-    action: Literal["status", "cancel", "resume"]
-    batches: tuple[str, ...] = ()
-    cache: str | None = None
-
-
-def carry_out(action: BatchAction) -> str:
-    """Do it, and return the lines to print. Raises UserError for a batch that is not there."""
+def carry_out(action: BatchAction) -> int:
+    """Do it, print what is there, and return the exit code. Raises UserError for a batch that is
+    not there."""
     cache = cache_path(action.cache)
     if not ledger_path(cache).is_file():
-        return f"no batches: nothing was submitted with {cache} as the cache\n"
+        sys.stdout.write(f"no batches: nothing was submitted with {cache} as the cache\n")
+        return OK
     ledger = Ledger(ledger_path(cache))
     try:
         rows = known = ledger.batches()
@@ -253,9 +246,10 @@ def carry_out(action: BatchAction) -> str:
         if action.action != "status":
             asyncio.run(_at_the_provider(ledger, cache, rows, cancel=action.action == "cancel"))
             rows = [row for row in ledger.batches() if row.id in {one.id for one in rows}]
-        return "".join(_described(ledger, row) for row in rows) or "no batches\n"
+        sys.stdout.write("".join(_described(ledger, row) for row in rows) or "no batches\n")
     finally:
         ledger.close()
+    return OK
 
 
 async def _at_the_provider(

@@ -145,6 +145,12 @@ def without_effect(
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
 
 
+def warn_without_effect(request: RunRequest) -> None:
+    """Say on standard error which options have no effect."""
+    for line in without_effect(request.judges, request.models, request.judge, request.calls):
+        sys.stderr.write(f"warning: {line}\n")
+
+
 def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
     """Tell whether the judge asks a model, itself or for a named member; ``models_of_their_own``:
     also for members that name theirs."""
