@@ -65,7 +65,7 @@ async def dry_run(runs: Sequence[RunPlan], *, batch: BatchConfig | None = None) 
     ``batch`` is on also by the prices of batches."""
     asked: set[str] = set()
     rows = [(plan, await _price_all(plan, asked)) for plan in runs]
-    for (plan, found), name in zip(rows, _told_apart(runs), strict=True):
+    for (plan, found), name in zip(rows, _distinct_names(runs), strict=True):
         sys.stdout.write(described(name, found, model=plan.config.model) + "\n")
     if batch and batch.is_on:
         sys.stdout.write(await _in_batches(runs, to_files=batch.batch_files is not None))
@@ -83,7 +83,7 @@ async def dry_run(runs: Sequence[RunPlan], *, batch: BatchConfig | None = None) 
     return OK
 
 
-def _told_apart(runs: Sequence[RunPlan]) -> list[str]:
+def _distinct_names(runs: Sequence[RunPlan]) -> list[str]:
     """Return the judges' names; what is drawn how often, where runs of one judge differ in it."""
     often = Counter(plan.judge_id for plan in runs)
     names = []
