@@ -23,9 +23,9 @@ if TYPE_CHECKING:
         score,
     )
     from trajudge.judges.model import (
-        Ask,
         Judgment,
         Message,
+        ModelClient,
         Picture,
         Reply,
         Status,
@@ -40,10 +40,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Annotation": "annotations.model",
-    "Ask": "judges.model",
     "Judgment": "judges.model",
     "Judgments": "face.results",
     "Message": "judges.model",
+    "ModelClient": "judges.model",
     "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
     "Picture": "judges.model",
@@ -71,10 +71,10 @@ _HOMES = {
 
 __all__ = [
     "Annotation",
-    "Ask",
     "Judgment",
     "Judgments",
     "Message",
+    "ModelClient",
     "Needs",
     "Observation",
     "Picture",

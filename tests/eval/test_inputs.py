@@ -174,7 +174,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
-    ("judges",),
+    *(("judges", name) for name in GROUPS["judges"].commands),
     ("data", "fetch"),
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped

@@ -26,12 +26,12 @@ def url(server: LlmServer) -> str:
     return f"{server.url}/v1"
 
 
-async def lenient(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+async def lenient(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
     """Believes the agent."""
     return tj.Verdict(success=bool(trajectory.answer))
 
 
-async def asking(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+async def asking(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
     """Asks for one word."""
     reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
     return tj.Verdict(success=len(reply.text) > 3)
@@ -115,7 +115,7 @@ def hears_interrupts() -> Iterator[None]:
 def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     main, sent = threading.main_thread(), threading.Event()
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         assert threading.current_thread() is not main
         if sent.is_set():  # the main thread has not seen the signal yet: the machine is busy
             await asyncio.sleep(5)
@@ -141,7 +141,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
             gc.callbacks.remove(interrupt)
             signal.raise_signal(signal.SIGINT)
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             gc.callbacks.append(interrupt)
             os.kill(os.getpid(), signal.SIGUSR1)  # its handler collects, in the main thread
@@ -158,7 +158,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
 
 
 def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             await asyncio.sleep(60)
         return tj.Verdict(success=True)
@@ -178,7 +178,7 @@ def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory
 
 
 def test_one_run_at_a_time_has_a_folder(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         await asyncio.sleep(0.05)
         return tj.Verdict(success=True)
 
@@ -248,13 +248,13 @@ def test_a_panel_may_hold_a_function(runs: list[tj.Trajectory], server: LlmServe
 
 
 def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
-    def plain(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    def plain(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         return tj.Verdict()
 
-    async def heuristic(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def heuristic(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         return tj.Verdict()
 
-    async def silent(trajectory: tj.Trajectory, ask: tj.Ask) -> None:
+    async def silent(trajectory: tj.Trajectory, ask: tj.ModelClient) -> None:
         return None
 
     with pytest.raises(tj.UserError, match="write  async def plain"):

@@ -8,40 +8,58 @@ import asyncio
 import contextvars
 import signal
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from reprlib import repr as short
 from types import FrameType, UnionType
 from typing import Any, TypeVar
 
+from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.jobs import StopSignal
+from trajudge.eval.runs.settings import BatchConfig, RunRequest
+from trajudge.eval.select.settings import SelectConfig
+from trajudge.eval.settings import ScoreConfig
 from trajudge.util.errors import did_you_mean
-from trajudge.util.settings import Settings, keywords_of, make
+from trajudge.util.settings import Setting, Settings, keywords_of
 
-S = TypeVar("S", bound=Settings)
+# Settings that say what is read, printed and written where: arguments here, or of no use.
+_OF_A_TERMINAL = {
+    *("runs", "run", "judgments", "full", "json", "json_output", "freeze", "plot", "dry_run"),
+    *("log_format", "plan", *BatchConfig.model_fields),
+}
+# What of the command's settings a score in memory depends on.
+_SCORED = {
+    *("missing", "protocol", "by", "split", "task_id", "training_set", "question", "seed"),
+    "resamples",
+}
+_NOT_SCORED = keywords_of(ScoreConfig).keys() - _SCORED
+
+# The record whose settings are the keywords of a function, and those that are none.
+_KEYWORDS: Mapping[str, tuple[type[Settings], set[str]]] = {
+    "judge": (RunRequest, {*_OF_A_TERMINAL, "data", "judges"}),
+    "score": (ScoreConfig, _NOT_SCORED),
+    "compare": (ScoreConfig, _NOT_SCORED | {"by"}),
+    "select": (SelectConfig, _OF_A_TERMINAL),
+    "accept": (AcceptConfig, {*_OF_A_TERMINAL, "training"}),
+    "audit": (AuditConfig, {*_OF_A_TERMINAL, "out"}),
+}
 
 
-def check_keywords(
-    call: str, kind: type[Settings], given: Collection[str], hidden: Collection[str] = ()
-) -> None:
-    """Check the names of keywords against the settings of a command, without its ``hidden`` ones.
-    Raises TypeError for another, as Python does."""
-    known = keywords_of(kind).keys() - set(hidden)
+def keywords(call: str) -> dict[str, Setting]:
+    """Return the settings of a command that a public function takes as keywords, by name."""
+    kind, hidden = _KEYWORDS[call]
+    return {name: one for name, one in keywords_of(kind).items() if name not in hidden}
+
+
+def check_keywords(call: str, given: Iterable[str]) -> None:
+    """Raise TypeError for a keyword that a public function does not have, as Python does."""
+    known = keywords(call)
     for name in given:
         if name not in known:
             close = did_you_mean(name, known)
             raise TypeError(f"{call}() got an unexpected keyword argument {name!r}{close}")
-
-
-def settings_of(
-    call: str, kind: type[S], given: Mapping[str, Any], hidden: Collection[str] = ()
-) -> S:
-    """Build the settings of a public function from its keywords, which are the names of the
-    command's options; None keeps a default. Raises TypeError as ``check_keywords``, and UserError,
-    in the words of the command, for a value that a setting refuses."""
-    check_keywords(call, kind, given, hidden)
-    return make(kind, given)
 
 
 def one_or_several(call: str, given: Any, kind: type | UnionType, wanted: str) -> list[Any]:

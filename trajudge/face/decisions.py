@@ -113,10 +113,6 @@ class RuleAudit(Audit):
         return screen_html(str(self)) + folded_html(everything)
 
 
-# Settings of the commands that say what is printed, or are arguments here.
-_HIDDEN = {*("runs", "run", "judgments", "full", "json", "json_output", "freeze", "plot", "plan")}
-
-
 def select(
     runs: Runs,
     *,
@@ -132,7 +128,7 @@ def select(
     the plan. Raises UserError for judgments, labels or a plan that cannot be used, TypeError for an
     unknown keyword.
     """
-    check_keywords("select", SelectConfig, settings, _HIDDEN)
+    check_keywords("select", settings)
     given = {"runs": _folders("select", runs), "annotations": annotations, "out": out}
     found = selecting.select(make(SelectConfig, {**settings, **given}))
     return SelectionResult(found.decision, found.folder)
@@ -154,7 +150,7 @@ def accept(
     layout. Raises UserError, and TypeError for an unknown keyword.
     """
     of_training = {n: settings.pop(n) for n in TrainingConfig.model_fields if n in settings}
-    check_keywords("accept", AcceptConfig, settings, {*_HIDDEN, "training"})
+    check_keywords("accept", settings)
     given = {
         "run": _folders("accept", runs),
         "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
@@ -174,7 +170,7 @@ def audit(runs: Runs, *, annotations: str | None = None, **settings: Any) -> Rul
     The other keywords are the options of ``trajudge audit``. Raises UserError, and TypeError for an
     unknown keyword.
     """
-    check_keywords("audit", AuditConfig, settings, {*_HIDDEN, "out"})
+    check_keywords("audit", settings)
     given = {"runs": _folders("audit", runs), "annotations": annotations}
     found = auditing.audit(make(AuditConfig, {**settings, **given}))
     return RuleAudit.model_construct(**dict(found))

@@ -13,7 +13,7 @@ from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.plan import plan_runs, say_sources, without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
 from trajudge.eval.runs.session import RunResult, run_all, session_opening
-from trajudge.eval.runs.settings import BatchConfig, RunRequest
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.inputs import in_memory
 from trajudge.face.calls import check_keywords, one_or_several, run_in_thread
 from trajudge.face.results import Judgments, read_run
@@ -24,9 +24,6 @@ from trajudge.util.commands import INTERRUPTED
 from trajudge.util.errors import UserError
 from trajudge.util.settings import make
 from trajudge.util.terminal import one_line
-
-# Settings of the command that say how it talks to a terminal, or are arguments of ``judge``.
-_HIDDEN = {*BatchConfig.model_fields, *("data", "dry_run", "full", "log_format", "judges")}
 
 
 class PanelSpec(NamedTuple):
@@ -128,7 +125,7 @@ async def _judge(
             raise UserError("judge: runs is empty: give at least one trajectory")
         if settings.get("goals") is not None:
             raise UserError("--goals is for runs that are read from files: give it to load")
-    check_keywords("judge", RunRequest, settings, _HIDDEN)
+    check_keywords("judge", settings)
     with _named(judge, has_model=settings["model"] is not None) as named:
         request = make(RunRequest, {**settings, **named, **source})
         held = data and in_memory(data, request.data.annotations, request.data.labels_by)

@@ -24,13 +24,13 @@ from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.settings import ScoreConfig, Split
 from trajudge.eval.store.labels import refuse_conflicts
-from trajudge.face.calls import check_keywords, one_or_several, settings_of
+from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.data import read_labels, read_trajectories
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.errors import MissingExtra, UserError, naming
 from trajudge.util.files import refuse_repeated
-from trajudge.util.settings import keywords_of, make
+from trajudge.util.settings import make
 from trajudge.util.tables import Table, shown
 from trajudge.util.terminal import listed
 
@@ -295,14 +295,6 @@ def read_run(folder: str | Path) -> Judgments:
     return Judgments(sources.read_run(Path(folder)), [Path(folder)])
 
 
-# What of the command's settings a score in memory depends on.
-_SCORED = {
-    *("missing", "protocol", "by", "split", "task_id", "training_set", "question", "seed"),
-    "resamples",
-}
-_NOT_SCORED = keywords_of(ScoreConfig).keys() - _SCORED
-
-
 def score(
     judgments: Judged | Iterable[Judged],
     labels: Labels | str | Path | None = None,
@@ -320,7 +312,8 @@ def score(
     ``protocol``, ``by``, ``split``, ``task_id``, ``training_set``, ``question``. Raises UserError,
     and TypeError for an unknown keyword.
     """
-    config = settings_of("score", ScoreConfig, settings, _NOT_SCORED)
+    check_keywords("score", settings)
+    config = make(ScoreConfig, settings)
     source = _source("score", judgments, labels, runs, split=config.split, by=labels_by)
     return Scores.of(score_source(source, config))
 
@@ -334,7 +327,7 @@ def compare(
 ) -> JudgeComparison:
     """Compare every pair of judges on the trajectories that both judged, over all benchmarks or
     also in each. The other parameters are those of ``score``. Raises UserError."""
-    check_keywords("compare", ScoreConfig, settings, {*_NOT_SCORED, "by"})
+    check_keywords("compare", settings)
     config = make(ScoreConfig, {**settings, "compare": by})
     source = _source("compare", judgments, labels, None, split=config.split)
     if len(judges := sources.judge_names([source])[0]) < 2:

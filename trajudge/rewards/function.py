@@ -44,7 +44,7 @@ class RewardFunction:
         content = {
             "judge": stable_dump(self.configuration),
             "calibration": self.calibration and stable_dump(self.calibration.map),
-            "shaping": stable_dump(self.shaping),
+            "shaping": self.shaping.model_dump(mode="json"),
             "decision": self.decided,
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]

@@ -42,7 +42,7 @@ runs) and runs/ (a run of each judge). A judge that failed is no "no": it lost c
     )
     sections: ClassVar[Mapping[str, str]] = {
         "suite": "the changed runs",
-        "adaptive": "the measurement",
+        "defence": "the measurement",
     }
 
     runs: Runs = ()

@@ -216,7 +216,7 @@ def _below(
         yield Setting(path, name, option, info, default, section)
 
 
-class _SettingsParser(TextParser):
+class SettingsParser(TextParser):
     """A parser whose values ``make`` checks."""
 
     def _check_inputs(self, action: Action, words: Sequence[str]) -> None:
@@ -229,7 +229,7 @@ class _SettingsParser(TextParser):
 def parser_of(kind: type[Settings], prog: str) -> Parser:
     """Build the parser of a command's words; what it leaves out has no attribute."""
     about = re.sub("(?m)^trajudge ", "  trajudge ", inspect.cleandoc(kind.__doc__ or ""))
-    parser = _SettingsParser(prog=prog, description=about, epilog=kind.epilog or None)
+    parser = SettingsParser(prog=prog, description=about, epilog=kind.epilog or None)
     groups: dict[str, Any] = {"": parser}
     for one in options_of(kind):
         section = "" if isinstance(one.option, Argument) else one.section

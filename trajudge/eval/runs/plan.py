@@ -31,21 +31,20 @@ from trajudge.eval.store.run_folder import unreadable_said
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
 from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.judges.cards import card_of, versions_of
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
-from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
+    JudgeEntry,
     answer_options,
     check_representation,
     find_judge,
-    key_hash,
     make_judge,
     needs_of,
     split_model,
-    training_hashes,
+    versions_of,
     with_model,
 )
+from trajudge.judges.training import key_hash, training_hashes
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.loaders import parse_source
@@ -498,7 +497,7 @@ def _plan(request: RunRequest, config: JudgeConfig, find: Callable[[], DataSourc
     refuse_strangers(str(source.labels), index.keys, labels, split)
     rng = np.random.default_rng(calls.seed)
     keys, unsplit = select(index.keys, data, split, splits_of(labels), rng)
-    made, card = made_judge(config, options), card_of(config.judge, find_judge(config.judge))
+    made, card = made_judge(config, options), find_judge(config.judge).card
     names = ("benchmark", "agent", "task", "limit", "stratified")
     asked = data.model_dump(mode="json", include=set(names))
     manifest = RunManifest(

@@ -42,7 +42,7 @@ from trajudge.judges.engine.budget import tokens_of
 from trajudge.judges.engine.cache import Cache, Outcome, RequestKey
 from trajudge.judges.engine.retry import CircuitBreaker
 from trajudge.judges.model import Reply, Request, Usage
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Price
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import orjson
 
 from trajudge.judges.engine.cache import connect, explained
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Price
 
 BatchState = Literal["intent", "submitted", "collected", "released"]
 """``intent``: it may have reached the provider or not; ``submitted``: it has; ``collected``: every
