@@ -8,17 +8,17 @@ import time
 from collections.abc import Sequence
 
 from trajudge.eval import cli
-from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
-from trajudge.eval.runs.outputs import show
-from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources, warn_without_effect
-from trajudge.eval.runs.pricing import dry_run, may_spend
-from trajudge.eval.runs.session import (
+from trajudge.eval.runs.execution import (
     RunsFailed,
     SessionOpening,
     run_until_interrupted,
     scores_of_all,
     session_opening,
 )
+from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
+from trajudge.eval.runs.outputs import show
+from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources, warn_without_effect
+from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.terminal import log_as_json, one_line

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from trajudge.eval.runs.execution import run_all, session_opening
 from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.plan import plan_runs, say_sources, without_effect
 from trajudge.eval.runs.pricing import ASK_ABOVE, is_unlimited, predict
-from trajudge.eval.runs.session import RunResult, run_all, session_opening
+from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.inputs import in_memory
 from trajudge.face.calls import check_keywords, one_or_several, run_in_thread

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
 from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
-from trajudge.eval.runs.session import RunResult, RunsFailed, run_until_interrupted
+from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
 from trajudge.eval.store.run_folder import dollars_in_all
 from trajudge.judges.engine.budget import BudgetSpent

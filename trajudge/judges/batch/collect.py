@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeGuard, TypeVar
 
 from trajudge.judges.adapters.anthropic import AnthropicAdapter
 from trajudge.judges.adapters.base import Adapter
@@ -234,7 +234,7 @@ class _Reading:
             return error
 
 
-def _is_kept(error: CallFailed | None) -> bool:
+def _is_kept(error: CallFailed | None) -> TypeGuard[Refused | ContextOverflow]:
     return isinstance(error, Refused | ContextOverflow) and not isinstance(error, Blocked)
 
 
