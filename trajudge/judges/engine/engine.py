@@ -242,7 +242,9 @@ class Engine:
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
         poll = FIRST_POLL
+        has_waited = False
         while not cache.claims.claim(request_hash):
+            has_waited = True
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
@@ -254,6 +256,8 @@ class Engine:
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
+        if has_waited:
+            cache.recover()  # the other one may have died with the answer
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 

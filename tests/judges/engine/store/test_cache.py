@@ -7,6 +7,7 @@ import multiprocessing
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from tests.judges.engine.parts import request
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
 from trajudge.judges.engine import Cache
+from trajudge.judges.engine.cache import GATHER
 from trajudge.judges.model import Reply, Usage
 from trajudge.util.errors import UserError
 
@@ -199,25 +201,74 @@ assert "cannot grow" in main()
 
 
 @pytest.mark.anyio
-async def test_answers_of_one_turn_of_the_loop_are_committed_together(path: Path) -> None:
+async def test_answers_that_come_together_are_committed_together(path: Path) -> None:
     cache, statements = Cache(path), list[str]()
     cache._connection.set_trace_callback(statements.append)
     texts = [*map(str, range(500)), "0"]
+    for text in texts:
+        cache.claims.claim(request(text).hash)
     puts = [cache.put_soon(request(t), Reply(text=f"{t} {i}")) for i, t in enumerate(texts)]
     await asyncio.gather(*puts)
     assert statements.count("COMMIT") == 1
     assert cache.get(request("0").hash) == Reply(text="0 500"), "the last one counts"
     assert cache.get(request("1").hash) == Reply(text="1 1")
+    cache.close()
+
+
+@pytest.mark.anyio
+async def test_an_answer_waits_for_others_only_while_they_are_under_way(path: Path) -> None:
+    cache = Cache(path)
+    for text in "ab":
+        cache.claims.claim(request(text).hash)
+    waited = []
+    for text in "ab":
+        started = time.perf_counter()
+        await cache.put_soon(request(text), REPLY)
+        waited.append(time.perf_counter() - started)
+        cache.claims.release(request(text).hash)
+    assert waited[0] >= 0.9 * GATHER > waited[1]
+    cache.close()
 
 
 @pytest.mark.anyio
 async def test_an_answer_is_written_even_if_its_reader_is_cancelled(path: Path) -> None:
     cache = Cache(path)
-    tasks = [asyncio.create_task(cache.put_soon(request(t), REPLY)) for t in "ab"]
+    for text in "abc":
+        cache.claims.claim(request(text).hash)
+    tasks = [asyncio.create_task(cache.put_soon(request(text), REPLY)) for text in "ab"]
     await asyncio.sleep(0)
     tasks[0].cancel()
-    await tasks[1]
-    tasks = [asyncio.create_task(cache.put_soon(request("c"), REPLY))]
     await asyncio.sleep(0)
     cache.close()
-    assert all(Cache(path).get(request(text).hash) == REPLY for text in "abc")
+    await tasks[1]
+    assert all(Cache(path).get(request(text).hash) == REPLY for text in "ab")
+    assert not [*path.parent.glob("*.log-*")]
+
+
+@pytest.mark.slow
+def test_an_answer_that_is_not_committed_yet_outlives_its_process(path: Path) -> None:
+    script = f"""
+import asyncio, os, signal
+from pathlib import Path
+from tests.judges.engine.parts import request
+from trajudge.judges.engine import Cache
+from trajudge.judges.model import Reply
+
+async def main():
+    cache = Cache(Path({str(path)!r}))
+    cache.claims.claim(request("other").hash)
+    for i in range(3):
+        cache.claims.claim(request(str(i)).hash)
+        asyncio.create_task(cache.put_soon(request(str(i)), Reply(text=str(i))))
+    await asyncio.sleep(0)
+    assert cache.get(request("0").hash) is None
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(main())
+"""
+    subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT)
+    cache = Cache(path)
+    assert [cache.get(request(str(i)).hash) for i in range(3)] == [
+        Reply(text=str(i)) for i in range(3)
+    ]
+    assert not [*path.parent.glob("*.log-*")]
