@@ -241,7 +241,9 @@ GROUPS: Mapping[str, CommandGroup] = {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(
-                "eval.runs.batch_command", "show, cancel or collect submitted batches"
+                "eval.runs.batches:carry_out",
+                "show, cancel or collect submitted batches",
+                "eval.runs.settings:BatchAction",
             ),
             "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),

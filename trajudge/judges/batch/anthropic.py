@@ -9,17 +9,18 @@ from typing import Any
 
 import orjson
 
+from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.failures import read_error
 from trajudge.judges.adapters.sdk import http_library
 from trajudge.judges.adapters.wire import json_bytes, json_object
-from trajudge.judges.batch.records import (
-    BatchLine,
-    BatchResults,
-    BatchRow,
+from trajudge.judges.batch.ledger import BatchLine, BatchRow
+from trajudge.judges.batch.service import (
+    BatchService,
     LineResult,
     ProviderState,
+    json_lines,
+    whole,
 )
-from trajudge.judges.batch.service import BatchMatch, SdkBatches, json_lines
 
 _SKEW = 900.0  # seconds that the provider's clock may be behind ours
 # A custom_id has 64 characters at most: the request's hash in 43, and 20 of the batch's own name.
@@ -39,7 +40,7 @@ _STATUS = {
 }
 
 
-class AnthropicBatches(SdkBatches):
+class AnthropicBatches(BatchService):
     """Message batches. They carry no metadata: a submission is found again by its time and its
     number of requests, and known for certain by our name for it in those of its results: another
     run may ask the same requests."""
@@ -50,83 +51,65 @@ class AnthropicBatches(SdkBatches):
 
     async def submit(self, batch: str, lines: Sequence[BatchLine]) -> str:
         """Create the batch: the lines go out as they are, for their images are encoded already."""
-        sdk = self.adapter.sdk
-        try:
-            response = await self.client.post(
+        with self._sdk_errors(submitting=True) as client:
+            response = await client.post(
                 "/v1/messages/batches",
                 content=json_bytes({"requests": [_tagged(n, batch) for n in lines]}),
-                cast_to=http_library(sdk).Response,
+                cast_to=http_library(self.adapter.sdk).Response,
                 options={"headers": {"Content-Type": "application/json"}},
             )
-        except sdk.APIError as error:
-            raise self.failure(error, submitting=True) from None
         return str(json_object(response.content, self.adapter.where)["id"])
 
-    async def find(
-        self, row: BatchRow, requests: Collection[str], known: Collection[str]
-    ) -> BatchMatch:
+    async def find(self, row: BatchRow, requests: Collection[str], known: Collection[str]) -> str:
         """Look through the batches since the intent for one of the same size. One that has not
         ended cannot be told from a stranger's, and has to be waited for."""
-        must_wait = False
-        try:
-            async for one in self.client.messages.batches.list(limit=100):
-                if one.created_at.timestamp() < row.intent_at - _SKEW:
+        waits = False
+        with self._sdk_errors() as client:
+            async for batch in client.messages.batches.list(limit=100):
+                if batch.created_at.timestamp() < row.intent_at - _SKEW:
                     break
-                counts = one.request_counts
+                counts = batch.request_counts
                 total = sum(vars(counts)[name] for name in type(counts).model_fields)
-                if one.id in known or total != row.lines:
+                if batch.id in known or total != row.lines:
                     continue
-                if one.processing_status != "ended":
-                    must_wait = True
-                elif _is_of(row.id, await self._names(one.id), requests):
-                    return BatchMatch(str(one.id))
-        except self.adapter.sdk.APIError as error:
-            raise self.failure(error) from None
-        return BatchMatch(must_wait=must_wait)
+                if batch.processing_status != "ended":
+                    waits = True
+                elif row.id[:_TAG] in await self._tags(batch.id):
+                    return str(batch.id)
+        if waits:
+            raise Unreachable("a batch of its size, which may be it, has not ended")
+        return ""
 
     async def state(self, provider_id: str) -> ProviderState:
-        """Ask how far the batch is. Raises CallFailed."""
-        try:
-            batch = await self.client.messages.batches.retrieve(provider_id)
-        except self.adapter.sdk.APIError as error:
-            raise self.failure(error) from None
+        with self._sdk_errors() as client:
+            batch = await client.messages.batches.retrieve(provider_id)
         counts = batch.request_counts
         through = counts.succeeded + counts.errored + counts.canceled + counts.expired
-        word = batch.processing_status
-        return ProviderState(word == "ended", word, through, through + counts.processing)
+        return ProviderState(batch.processing_status == "ended", through)
 
-    async def results(self, provider_id: str) -> BatchResults:
-        """Download the results."""
-        try:
-            counts = (await self.client.messages.batches.retrieve(provider_id)).request_counts
-        except self.adapter.sdk.APIError as error:
-            raise self.failure(error) from None
+    async def results(self, provider_id: str) -> list[LineResult]:
+        with self._sdk_errors() as client:
+            counts = (await client.messages.batches.retrieve(provider_id)).request_counts
         lines = [*map(_result, await self._download(provider_id))]
-        return BatchResults(lines, counts.succeeded)
-
-    async def _names(self, provider_id: str) -> set[str]:
-        return {str(line.get("custom_id")) for line in await self._download(provider_id)}
-
-    async def _download(self, provider_id: str) -> list[dict[str, Any]]:
-        """Download the lines of the results. Raises CallFailed."""
-        sdk = self.adapter.sdk
-        try:
-            response = await self.client.get(
-                f"/v1/messages/batches/{provider_id}/results",
-                cast_to=http_library(sdk).Response,
-                options={"headers": {"Accept": "application/binary"}},
-            )
-        except sdk.APIError as error:
-            raise self.failure(error) from None
-        return [*json_lines(response.content, self.adapter.where)]
+        return whole(lines, counts.succeeded, provider_id)
 
     async def cancel(self, provider_id: str) -> bool:
-        """Ask for the end of the batch; what is done by then is answered. Raises CallFailed."""
-        try:
-            await self.client.messages.batches.cancel(provider_id)
-        except self.adapter.sdk.APIError as error:
-            raise self.failure(error) from None
+        with self._sdk_errors() as client:
+            await client.messages.batches.cancel(provider_id)
         return False
+
+    async def _tags(self, provider_id: str) -> set[str]:
+        names = (str(line.get("custom_id")) for line in await self._download(provider_id))
+        return {match[2] for name in names if (match := _TAGGED.fullmatch(name))}
+
+    async def _download(self, provider_id: str) -> list[dict[str, Any]]:
+        with self._sdk_errors() as client:
+            response = await client.get(
+                f"/v1/messages/batches/{provider_id}/results",
+                cast_to=http_library(self.adapter.sdk).Response,
+                options={"headers": {"Accept": "application/binary"}},
+            )
+        return [*json_lines(response.content, self.adapter.where)]
 
 
 def _tagged(line: BatchLine, batch: str) -> orjson.Fragment:
@@ -136,25 +119,15 @@ def _tagged(line: BatchLine, batch: str) -> orjson.Fragment:
     return orjson.Fragment(line.content.replace(line.request.encode(), name, 1))
 
 
-def _is_of(batch: str, names: Collection[str], requests: Collection[str]) -> bool:
-    """Tell whether results are those of a batch; earlier versions named lines by the hash alone."""
-    tags = {match[2] for name in names if (match := _TAGGED.fullmatch(name))}
-    return batch[:_TAG] in tags if tags else bool(names) and {*names} <= {*requests}
-
-
-def _request(name: str) -> str:
-    """Return the hash of the request that a line is named by."""
-    match = _TAGGED.fullmatch(name)
-    return urlsafe_b64decode(match[1] + "=").hex() if match else name
-
-
 def _result(line: dict[str, Any]) -> LineResult:
-    request, outcome = _request(str(line.get("custom_id"))), line.get("result") or {}
+    name, outcome = str(line.get("custom_id")), line.get("result") or {}
+    match = _TAGGED.fullmatch(name)
+    request = urlsafe_b64decode(match[1] + "=").hex() if match else name
     kind, message = outcome.get("type"), outcome.get("message")
     if kind == "succeeded" and isinstance(message, dict):
         return LineResult(request, message)
     error = outcome.get("error") or {"message": f"the line is {kind}"}
     inner = error["error"] if isinstance(error.get("error"), dict) else error
     status = _STATUS.get(str(inner.get("type")), 500)
-    told = read_error(orjson.dumps(error))
-    return LineResult(request, None, status, told, kind in ("expired", "canceled"))
+    expired = kind in ("expired", "canceled")
+    return LineResult(request, None, status, read_error(orjson.dumps(error)), expired)
