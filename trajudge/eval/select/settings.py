@@ -5,35 +5,40 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from trajudge.annotations import LabelConfig
-from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.store.task_goals import TaskId
 from trajudge.trajectories.model import Record, Seed
+
+Correction = Literal["fixed-sequence", "max-t"]
+Threat = Literal["agent", "page", "both"]
+"""Who attacks."""
 
 
 class PlanConfig(Record):
     """What a plan is made from: the target, the candidates and their prices (US dollars).
 
-    None leaves a field to the plan's default. ``panel`` and ``cascade`` are ``A,B`` each,
-    ``thresholds`` are ``JUDGE=T,T`` each, ``judgment_price`` ``[JUDGE=]DOLLARS`` each; ``judge``
-    names the judges that are tried, empty: all.
+    ``panel`` and ``cascade`` are ``A,B`` each, ``thresholds`` are ``JUDGE=T,T`` each,
+    ``judgment_price`` ``[JUDGE=]DOLLARS`` each; ``judge`` names the judges that are tried, empty:
+    all.
     """
 
-    target_precision: float | None = None
-    max_false_positives: float | None = None
-    confidence: float | None = None
-    correction: Literal["fixed-sequence", "max-t"] | None = None
+    target_precision: float | None = Field(default=None, gt=0, lt=1)
+    max_false_positives: float | None = Field(default=None, gt=0, lt=1)
+    confidence: float = Field(default=0.95, gt=0.5, lt=1)
+    correction: Correction = "fixed-sequence"
     every_benchmark: bool = False
-    split: Literal["dev", "test", "all"] | None = None
-    seed: Seed | None = None
-    margin: float | None = None
+    split: Literal["dev", "test", "all"] = "all"
+    seed: Seed = 0
+    margin: float = Field(default=0.1, gt=0, lt=1)
     judge: tuple[str, ...] = ()
     ensembles_only: bool = False
     panel: tuple[str, ...] = ()
     cascade: tuple[str, ...] = ()
     thresholds: tuple[str, ...] = ()
-    rollout_price: float | None = None
-    training_price: float | None = None
+    rollout_price: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    training_price: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     threat: Threat | None = None
     judgment_price: tuple[str, ...] = ()
 

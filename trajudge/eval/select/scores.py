@@ -1,24 +1,54 @@
-"""Scores of trajectories under a rule, and what asking for them costs. No label is read here."""
+"""Rules that score trajectories, and what asking their judges costs. No label is read here."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
+from pydantic import Field, model_validator
 
-from trajudge.eval.select.plan import CandidateFamily, Rule
 from trajudge.eval.store.run_folder import judgment_line
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.intervals import Bools, Floats
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 
 JudgeScores = Mapping[TrajectoryKey, float]
 # Votes of a panel are thirds; what a person writes as a threshold is rounded.
 _TOLERANCE = 1e-9
 _MOST_THRESHOLDS = 12
+
+
+class Rule(Record):
+    """How judgments become one score in [0, 1] of a trajectory.
+
+    ``judge``: its score, or where it gives none its verdict (several samples: their mean).
+    ``panel``: the mean over several judges. ``cascade``: the last judge's, asked only where all
+    before it score at least ``gate``, else 0. A failed judgment scores 0: it accepts nothing.
+    """
+
+    kind: Literal["judge", "panel", "cascade"] = "judge"
+    judges: tuple[str, ...] = Field(min_length=1)
+    use: Literal["score", "verdict"] = "score"
+    gate: float = Field(default=0.5, gt=0, le=1)
+
+    @model_validator(mode="after")
+    def _as_many_as_its_kind(self) -> Rule:
+        if (self.kind == "judge") != (len(self.judges) == 1):
+            raise ValueError("a judge is one, a panel or cascade are several")
+        if len(set(self.judges)) != len(self.judges):
+            raise ValueError("a judge is named twice")
+        return self
+
+
+def rule_name(rule: Rule) -> str:
+    """Name the rule as tables do."""
+    joint = {"judge": "", "panel": " + ", "cascade": " then "}[rule.kind]
+    return joint.join(rule.judges) + (" (verdict)" if rule.use == "verdict" else "")
 
 
 def judge_scores(judgments: Iterable[Judgment], use: str = "score") -> dict[str, JudgeScores]:
@@ -72,14 +102,9 @@ def _column(scored: Mapping[str, JudgeScores], judge: str, keys: Sequence[Trajec
     return np.array([mine.get(key, np.nan) for key in keys], dtype=float)
 
 
-def accepts(scores: Floats, threshold: float) -> Bools:
-    """Find which scores reach the threshold, (N,); a missing score does not."""
+def accepts(scores: ArrayLike, threshold: float) -> Bools:
+    """Find which scores reach the threshold, in their shape; a missing score does not."""
     return np.asarray(np.nan_to_num(scores, nan=-1.0) >= threshold - _TOLERANCE)
-
-
-def accepts_score(score: float, threshold: float) -> bool:
-    """Say the same of one score."""
-    return score >= threshold - _TOLERANCE
 
 
 def price(
@@ -115,10 +140,10 @@ def measured_prices(judgments: Iterable[Judgment]) -> dict[str, float | None]:
     return prices
 
 
-def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
-    """Give the rule thresholds at the scores that occur, at most 12 of them, evenly spread over
-    the trajectories (which takes no label); the looser half of a judge's scale, below one half,
-    is left out because it contradicts the judge's own verdict."""
+def default_thresholds(rule: Rule, scored: Mapping[str, JudgeScores]) -> tuple[float, ...]:
+    """Return the scores that occur, strict to loose, at most 12 of them, evenly spread over the
+    trajectories (which takes no label); the looser half of a judge's scale, below one half, is
+    left out because it contradicts the judge's own verdict."""
     keys = sorted(set().union(*(scored.get(j, {}) for j in rule.judges)), key=lambda k: k.order)
     combined = rule_scores(rule, scored, keys)
     upper = combined[combined >= 0.5]
@@ -126,14 +151,7 @@ def family(rule: Rule, scored: Mapping[str, JudgeScores]) -> CandidateFamily:
     if len(values) > _MOST_THRESHOLDS:
         spread = np.linspace(0, 1, _MOST_THRESHOLDS)
         values = np.unique(np.quantile(upper, spread, method="inverted_cdf"))
-    thresholds = tuple(float(value) for value in values[::-1]) or (1.0,)
-    return CandidateFamily(name=rule_name(rule), rule=rule, thresholds=thresholds)
-
-
-def rule_name(rule: Rule) -> str:
-    """Name the rule as tables do."""
-    joint = {"judge": "", "panel": " + ", "cascade": " then "}[rule.kind]
-    return joint.join(rule.judges) + (" (verdict)" if rule.use == "verdict" else "")
+    return tuple(float(value) for value in values[::-1]) or (1.0,)
 
 
 def judgments_hash(judgments: Iterable[Judgment]) -> str:

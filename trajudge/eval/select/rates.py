@@ -1,48 +1,69 @@
 """Is a rate above a bound? Tests and one-sided limits of L rates at once, on clustered trials.
 
 A rate is hits / trials: of what a candidate accepts, how much succeeded. Trajectories of one task
-succeed together, so tasks are clusters within benchmarks (strata). Which test counts is decided by
-numbers of trials alone, which show no label (``python -m benchmarks.select_errors`` measures all):
+succeed together, so tasks are clusters within benchmarks (strata). What is tested is the rate over
+trials: a task counts by its number of them. Which test is taken depends on numbers of trials
+alone, which show no label (``python -m benchmarks.select_errors`` measures all):
 
 - Where no task has two trials, the exact binomial.
-- Below ``FEW_TASKS`` tasks of about equal numbers of trials, the exact binomial on one trial of
-  each task, drawn at random. There every task counts alike; unless all have equally many trials,
-  the cluster-robust p-value must agree, as small tasks may succeed more often than large ones.
-- Elsewhere the larger of two p-values: that of the exact binomial, and that of a cluster-robust t,
-  right where trials of one task agree (Statistical Precipice, section 2.2; Cochran 1977, sections 6
-  and 9).
+- Elsewhere the largest of three p-values. The exact binomial. A cluster-robust t, right where
+  trials of one task agree (Statistical Precipice, section 2.2; Cochran 1977, sections 6 and 9).
+  And the chance that tasks which fail throughout exist but none was drawn: a world at the bound
+  that is otherwise like the sample shows none of them with probability (bound / rate) ^ tasks, so
+  no valid test rejects more often. Tasks are counted effectively (Kish 1965) there.
+- Below ``FEW_TASKS`` tasks that test has little power, and a second one is taken: the exact
+  binomial on one trial of each task, drawn at random. It is exact where all tasks have equally many
+  trials, and is taken alone there. Elsewhere it tests the mean over tasks, which is above that over
+  trials where small tasks succeed more often than large ones: the t has to pass at a level of 1.25
+  times alpha, too, and either test may reject.
 
 The plain t errs too often: near a high bound the few tasks that fail throughout carry most of the
 variance, and where none of them was drawn the rate looks both higher and more certain than it is.
-Four things keep the test to its level: t is corrected for skewness (Hall 1992, On the removal of
-skewness by transformation); as half a count is added to a proportion, a third of a task that failed
+Four things keep it to its level: t is corrected for skewness (Hall 1992, On the removal of skewness
+by transformation); as half a count is added to a proportion, a third of a task that failed
 throughout is added, the less the more such tasks were drawn; the degrees of freedom are those of
-the effective number of tasks (Kish 1965); and where the numbers of trials are uneven the p-value is
-multiplied by the cube of the number of tasks over 1.25 times the effective one.
+the effective number of tasks; and where the numbers of trials are uneven the p-value is multiplied
+by the cube of the number of tasks over 1.25 times the effective one.
 
 Weighted trials (labels drawn with unequal probabilities) have the t of their weighted sums by task
-alone, to which a third of a failed task of the average weight is added. A bet on every task
-(``eval.acceptance.betting``) would be exact and have a seventh of its power.
+alone, to which a third of a failed task of the average weight is added.
+
+Candidates are corrected for how many were tried: the chance that any is let through although its
+rate is below the bound is at most alpha.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from trajudge.stats.intervals import Bools, Clusters, Floats, Ints, sum_clusters
+from trajudge.stats.intervals import (
+    Bools,
+    Clusters,
+    Floats,
+    Ints,
+    Statistic,
+    bootstrap_replicates,
+    sum_clusters,
+)
 
 FEW_TASKS = 20
-_EVEN, _ABOUT_EVEN = 1.25, 1.5  # tasks over the effective number of them
+_EVEN = 1.25  # tasks over the effective number of them
+# By how much the t of few uneven tasks may miss its level where one trial of each passes, too.
+_LENIENT = 1.25
+_ROUNDING = 1e-9
 _GRID = 64
 _BISECTIONS = 40
 # Chosen by the simulation: the smallest that keep the test to its level on the whole grid.
 _FAILED_TASK = 1 / 3
 _MOST_SKEWED = 0.5
 _LARGEST_T = 50.0
+_MOST_LABELS = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +113,20 @@ class RateSums:
         return np.asarray(self.hits / np.where(self.trials > 0, self.trials, np.nan))
 
     @property
-    def one_each(self) -> Bools:
-        """Which rates are tested on one trial of each task."""
-        even = self.tasks <= _ABOUT_EVEN * self.effective
-        several = (self.size > 1) & ~np.isnan(self.picked)
-        return np.asarray(several & even & (self.tasks < FEW_TASKS))
+    def all_hits(self) -> RateSums:
+        """The rates were every trial a hit: a test that does not reject then never does."""
+        ttt = self.cubes[3]
+        return replace(
+            self,
+            hits=self.trials,
+            hh=self.tt,
+            ht=self.tt,
+            cubes=np.stack([ttt, ttt, ttt, ttt]),
+            all_hit=self.all_hit + self.all_missed,
+            all_missed=np.zeros_like(self.all_missed),
+            picked=np.where(np.isnan(self.picked), np.nan, self.tasks),
+            counted=np.stack([self.counted[1], self.counted[1]]),
+        )
 
     @property
     def misses(self) -> RateSums:
@@ -225,11 +255,20 @@ def p_values(rates: RateSums, bound: ArrayLike) -> Floats:
     clustered = _cluster_p(rates, at)
     if rates.weighted:
         return clustered
-    larger = np.maximum(binomial_p(rates.hits, rates.trials, at), clustered)
-    picked = binomial_p(np.nan_to_num(rates.picked), rates.tasks, at)
-    equal = rates.tasks <= (1 + 1e-9) * rates.effective
-    picked = np.where(equal, picked, np.maximum(picked, clustered))
-    return np.where(rates.one_each & (rates.df > 0), picked, larger)
+    p = np.maximum(binomial_p(rates.hits, rates.trials, at), clustered)
+    p = np.maximum(p, _unseen_failures_p(rates, at))
+    one_each = binomial_p(np.nan_to_num(rates.picked), rates.tasks, at)
+    is_equal = rates.tasks <= (1 + 1e-9) * rates.effective
+    uneven = np.minimum(p, np.maximum(one_each, clustered / _LENIENT))
+    is_few = (rates.size > 1) & ~np.isnan(rates.picked) & (rates.tasks < FEW_TASKS)
+    return np.where(is_few & (rates.df > 0), np.where(is_equal, one_each, uneven), p)
+
+
+def _unseen_failures_p(rates: RateSums, at: Floats) -> Floats:
+    """Compute the chance that tasks which fail throughout, as many as bring the rate down to the
+    bound, are all absent from the sample; 0 where no task has two trials."""
+    drawn = np.minimum(at / np.where(rates.hits > 0, rates.estimate, 1.0), 1.0)
+    return np.where(rates.size > 1, drawn**rates.effective, 0.0)
 
 
 def binomial_p(hits: Floats, trials: Floats, bound: ArrayLike) -> Floats:
@@ -297,3 +336,111 @@ def design_effects(rates: RateSums) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = rates.variance(rate) / rates.trials**2 * rates.counted[1] ** 2 / independent
     return np.maximum(np.where(independent > 0, ratio, 1.0), 1.0)
+
+
+def fixed_sequence(
+    p: Floats, families: Sequence[Sequence[int]], testable: Bools, alpha: float
+) -> Bools:
+    """Apply Learn-then-Test (Angelopoulos et al. 2021, section 4.2): which of L candidates pass,
+    (L,).
+
+    Every family (candidates in their order, strict to loose) has ``alpha`` over the number of
+    families, and stops at its first failure. Candidates that could not have passed whatever their
+    labels are (``testable`` False) are passed over; this looks at no label.
+    """
+    level = alpha / max(len(families), 1)
+    passed = np.zeros(len(p), dtype=bool)
+    for family in families:
+        for candidate in family:
+            if not testable[candidate]:
+                continue
+            if not p[candidate] <= level:
+                break
+            passed[candidate] = True
+    return passed
+
+
+def max_t_level(
+    clusters: Clusters,
+    rates: RateSums,
+    bound: float,
+    alpha: float,
+    rng: np.random.Generator,
+    *,
+    n_resamples: int = 10_000,
+) -> float:
+    """Find the level at which each candidate is tested so that all together err with ``alpha``.
+
+    Single-step max-T (Westfall and Young 1993): the upper quantile of the largest studentised
+    excess over resamples of whole tasks. It takes account of candidates that overlap and so err
+    together, and of the skewness of a high rate, which the t distribution does not know.
+    ``clusters`` has the columns hits | trials.
+    """
+    width = rates.hits.size
+    excess = clusters.sums[:, :width] - bound * clusters.sums[:, width:]
+    moving = rates.variance(bound) > 0
+    if not moving.any() or not clusters.resamplable:
+        return alpha / max(width, 1)
+    columns, largest = _studentised(excess[:, moving], clusters.stratum_sizes)
+    drawn = bootstrap_replicates(
+        Clusters(columns, clusters.stratum_sizes), largest, rng, n_resamples
+    )
+    critical = np.nanquantile(drawn[0], 1 - alpha)
+    level = float(scipy.special.stdtr(rates.df.max(), -critical))
+    return min(level, alpha)
+
+
+def _studentised(excess: Floats, stratum_sizes: Ints) -> tuple[Floats, Statistic]:
+    """Make columns (C, K) and the function of their totals that gives, of a resample, the largest
+    of all candidates' sums of excess over its own standard error, about the sample's mean."""
+    sizes = stratum_sizes.tolist()
+    strata = np.repeat(np.arange(len(sizes)), sizes)
+    m = stratum_sizes.astype(float)
+    factor = np.where(m > 1, m / np.maximum(m - 1, 1), 1.0)
+    mean = np.stack([part.mean(axis=0) for part in np.split(excess, np.cumsum(sizes)[:-1])])
+    centred = excess - mean[strata]
+    apart = [centred * (strata == h)[:, None] for h in range(len(sizes))]
+    squares = centred**2 * factor[strata][:, None]
+    count = excess.shape[1]
+
+    def largest(totals: Floats) -> Floats:
+        by_stratum = totals[..., count:].reshape(*totals.shape[:-1], len(sizes), count)
+        spread = totals[..., :count] - ((factor / m)[:, None] * by_stratum**2).sum(axis=-2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = by_stratum.sum(axis=-2) / np.sqrt(spread)
+        # A resample without any spread says nothing of that candidate.
+        t = np.where(spread > _ROUNDING, t, -np.inf)
+        return np.asarray(t.max(axis=-1, keepdims=True))
+
+    return np.concatenate([squares, *apart], axis=1), largest
+
+
+def labels_needed(
+    target: float, truth: float, *, alpha: float = 0.05, power: float = 0.8
+) -> int | None:
+    """Find the smallest number of independent labels that shows, with probability ``power``, on
+    which side of ``target`` a true rate ``truth`` lies, one-sided at ``alpha``.
+
+    None where the two are too close for any number within reason. Multiply by the design effect
+    where several trajectories of a task are labelled.
+    """
+    if truth < target:
+        return labels_needed(1 - target, 1 - truth, alpha=alpha, power=power)
+    largest = _about(target, truth, alpha, power)
+    if largest is None:
+        return None
+    n = np.arange(1, largest + 1)
+    # The fewest hits among n that reject the target, less one.
+    critical = scipy.stats.binom.isf(alpha, n, target)
+    reached = scipy.stats.binom.sf(critical, n, truth) >= power
+    return int(n[reached.argmax()]) if reached.any() else None
+
+
+def _about(target: float, truth: float, alpha: float, power: float) -> int | None:
+    """Take twice the normal approximation, and enough for a truth of 1."""
+    if not truth > target:
+        return None
+    spread = -scipy.special.ndtri(alpha) * math.sqrt(target * (1 - target))
+    spread += max(scipy.special.ndtri(power), 0.0) * math.sqrt(truth * (1 - truth))
+    n = 2 * (spread / (truth - target)) ** 2 + 3 * math.log(alpha) / math.log(target) + 50
+    return math.ceil(n) if n <= _MOST_LABELS else None

@@ -17,61 +17,17 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from trajudge.eval.select.measures.labels_needed import labels_needed
-from trajudge.eval.select.measures.rates import (
+from trajudge.eval.select.decision import Equivalence, Homogeneity, Transport
+from trajudge.eval.select.evidence import SelectionData
+from trajudge.eval.select.plan import Target
+from trajudge.eval.select.rates import (
     design_effects,
+    labels_needed,
     lower_limits,
     rate_sums,
     upper_limits,
 )
-from trajudge.eval.select.measures.selection_data import SelectionData
-from trajudge.eval.select.plan import Target
-from trajudge.stats.intervals import Bools, Floats, Ints
-from trajudge.trajectories.added import added
-from trajudge.trajectories.model import Record
-
-
-class Homogeneity(Record):
-    """Pearson's chi-square test that a rate is the same on every benchmark. ``p_value`` is None
-    where fewer than two benchmarks have a trial. ``rates`` by benchmark: hits and trials."""
-
-    rates: dict[str, tuple[int, int]]
-    chi_square: float | None
-    df: int
-    p_value: float | None
-
-
-class Equivalence(Record):
-    """The largest difference of a rate between two of the benchmarks that the data do not exclude
-    (one-sided, tasks as clusters); None where fewer than two benchmarks have a trial. Both at most
-    ``margin``: the rates are equivalent (two one-sided tests for each pair; no correction for the
-    number of pairs is needed, because all have to pass)."""
-
-    margin: float
-    false_positive: float | None
-    true_positive: float | None
-
-    @property
-    def shown(self) -> bool:
-        """Whether both rates are equivalent."""
-        each = (self.false_positive, self.true_positive)
-        return all(bound is not None and bound <= self.margin for bound in each)
-
-
-class Transport(Record):
-    """``allowed`` only where both rates were shown to be equivalent. ``least_success_rate``: the
-    target holds there if at least that share of rollouts succeeds, with both rates at their
-    limits and the margin added; ``false_positive_limit`` is that of the false-positive rate.
-    ``accepted_to_label``: how many accepted trajectories to label on a new benchmark."""
-
-    allowed: bool
-    reason: str
-    false_positive_rate: Homogeneity
-    true_positive_rate: Homogeneity
-    least_success_rate: float | None
-    accepted_to_label: int | None
-    equivalence: Equivalence | None = added(None)
-    false_positive_limit: float | None = added(None)
+from trajudge.stats.intervals import Bools
 
 
 def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homogeneity:
@@ -83,16 +39,11 @@ def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homo
     rates = {name: (int(a), int(b)) for name, a, b in zip(names, k, n, strict=True)}
     if len(names) < 2:
         return Homogeneity(rates=rates, chi_square=None, df=0, p_value=None)
-    statistic, df = _chi_square(k, n), len(names) - 1
+    pooled, df = k.sum() / n.sum(), len(names) - 1
+    varies = pooled not in (0, 1)
+    statistic = float(((k - n * pooled) ** 2 / (n * pooled * (1 - pooled))).sum()) if varies else 0.0
     p = float(scipy.special.chdtrc(df, statistic))
     return Homogeneity(rates=rates, chi_square=statistic, df=df, p_value=p)
-
-
-def _chi_square(k: Ints, n: Ints) -> float:
-    pooled = k.sum() / n.sum()
-    if pooled in (0, 1):
-        return 0.0
-    return float(((k - n * pooled) ** 2 / (n * pooled * (1 - pooled))).sum())
 
 
 def largest_difference(
@@ -133,8 +84,10 @@ def transport(
         false_positive=largest_difference(evidence, accepted, failures, alpha),
         true_positive=largest_difference(evidence, accepted, successes, alpha),
     )
-    false, true = _limits(evidence, accepted, failures, successes, alpha)
-    false, true = min(false + margin, 1.0), max(true - margin, 0.0)
+    fp, tp = (rate_sums(evidence.clusters(accepted & t, t)) for t in (failures, successes))
+    # Half of alpha each; a rate without a trial may be anything.
+    false = min(float(np.nan_to_num(upper_limits(fp, alpha / 2)[0], nan=1.0)) + margin, 1.0)
+    true = max(float(np.nan_to_num(lower_limits(tp, alpha / 2)[0], nan=0.0)) - margin, 0.0)
     reason = _refusal(rates[0], rates[1], equivalence, alpha)
     if not reason and target.kind != "precision" and false > target.rate:
         reason = f"the false-positive rate may reach {false:.2g} there, the margin added"
@@ -173,17 +126,6 @@ def _refusal(
                 f"{equivalence.margin:g}"
             )
     return ""
-
-
-def _limits(
-    evidence: SelectionData, accepted: Bools, failures: Bools, successes: Bools, alpha: float
-) -> tuple[float, float]:
-    """Compute the upper limit of the false- and the lower of the true-positive rate, half of alpha
-    each."""
-    ends: list[Floats] = []
-    for trials, limit in ((failures, upper_limits), (successes, lower_limits)):
-        ends.append(limit(rate_sums(evidence.clusters(accepted & trials, trials)), alpha / 2))
-    return float(np.nan_to_num(ends[0][0], nan=1.0)), float(np.nan_to_num(ends[1][0], nan=0.0))
 
 
 def least_success_rate(false: float, true: float, target: float) -> float:
