@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from trajudge.eval.select.measures.rates import (
+from trajudge.eval.select.rates import (
     RateSums,
     TaskSums,
     binomial_p,

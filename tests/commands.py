@@ -16,3 +16,5 @@ def command(name: str) -> Run:
 
 judges = command("judges")
 score = command("score")
+select = command("select")
+accept = command("accept")

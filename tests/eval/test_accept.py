@@ -12,7 +12,7 @@ from tests.eval.cases import failed, key, label, said
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.accept import main
-from trajudge.eval.select.__main__ import main as select_main
+from tests.commands import select as select_main
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Status
 from trajudge.trajectories import store

@@ -23,7 +23,7 @@ from trajudge.environments.model.case import write_cases
 from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
-from trajudge.eval.select.__main__ import main as select
+from tests.commands import select
 from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store

@@ -18,8 +18,8 @@ from trajudge.eval.audit.audit import ranking, rate
 from trajudge.eval.baselines import examples_of
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
-from trajudge.eval.select.measures.selection_data import gather
-from trajudge.eval.select.measures.transport import Equivalence, Homogeneity, Transport
+from trajudge.eval.select.evidence import gather
+from trajudge.eval.select.transport import Equivalence, Homogeneity, Transport
 from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.attacked import VariantLine

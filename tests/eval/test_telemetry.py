@@ -16,7 +16,7 @@ from tests.tables import mistakes
 from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.eval.select.__main__ import main as select
+from tests.commands import select
 from trajudge.eval.telemetry import main
 from trajudge.judges.methods.telemetry_judge import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey

@@ -19,7 +19,7 @@ from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.eval.select.measures.under_attack import Threat
+from trajudge.eval.select.settings import Threat
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
 from trajudge.eval.settings import Split, TaskId

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from trajudge.eval.select.measures.scores import accepts_score, judged_score
+from trajudge.eval.select.scores import accepts_score, judged_score
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention
 from trajudge.stats.calibration import FittedMap

@@ -12,8 +12,8 @@ from tests.eval.cases import label, said
 from tests.eval.test_accept import lines, make_run, trajectory
 from tests.screens import on_one_line
 from trajudge.eval.accept import main as accept_main
-from trajudge.eval.select.__main__ import main as select_main
-from trajudge.eval.select.output import read_decision
+from tests.commands import select as select_main
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_labels, write_manifest
 from trajudge.judges.model import Judgment
 

@@ -12,8 +12,8 @@ import pytest
 from tests.eval.cases import key, label, said
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
-from trajudge.eval.select.__main__ import main
-from trajudge.eval.select.output import read_decision
+from tests.commands import select as main
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,

@@ -17,7 +17,7 @@ from trajudge.annotations.model import Annotation
 from trajudge.eval.accept import main as accept_main
 from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit, wealth
 from trajudge.eval.recertify import main
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
 from trajudge.trajectories.model import TrajectoryKey
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.select_errors import ALLOWED, Design, draw, grid, measure
-from trajudge.eval.select.measures.rates import rate_sums
+from trajudge.eval.select.rates import rate_sums
 
 WORLDS = 3000
 HARD = [

@@ -22,7 +22,7 @@ from trajudge.eval.acceptance.conversations import (
 )
 from trajudge.eval.acceptance.held_out import HeldOutTasks
 from trajudge.eval.reporting.sentences import threshold_text
-from trajudge.eval.select.measures.scores import accepts_score, judge_scores, rule_scores
+from trajudge.eval.select.scores import accepts_score, judge_scores, rule_scores
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable

@@ -25,8 +25,8 @@ from trajudge.eval.acceptance.training.formats import unit
 from trajudge.eval.acceptance.training.runs import RunCollector
 from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.inputs import read_inputs
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.evidence import read_inputs
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.select.plan import Rule
 from trajudge.eval.store.inputs import open_recorded, open_spec
 from trajudge.eval.store.manifest import code_version

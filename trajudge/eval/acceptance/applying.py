@@ -12,10 +12,10 @@ from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.select.binding import JudgeConfiguration, differences, unknown
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.inputs import Inputs
-from trajudge.eval.select.measures.rates import cluster_sums, lower_limits, rate_sums
-from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
-from trajudge.eval.select.measures.transport import Transport
+from trajudge.eval.select.evidence import Inputs
+from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums
+from trajudge.eval.select.scores import accepts, judge_scores, rule_scores
+from trajudge.eval.select.transport import Transport
 from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Judgment
 from trajudge.util.errors import UserError

@@ -19,7 +19,7 @@ from trajudge.eval.acceptance.recertification import (
     write_sample,
 )
 from trajudge.eval.acceptance.settings import SampleConfig
-from trajudge.eval.select.output import decision_json, read_decision
+from trajudge.eval.select.decision import decision_json, read_decision
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes
 from trajudge.util.tables import first_screen

@@ -48,7 +48,7 @@ from trajudge.eval.select.rates import (
 )
 from trajudge.eval.select.scores import judgments_hash
 from trajudge.eval.select.settings import SelectConfig
-from trajudge.eval.select.text import TEXT_FILE, text
+from trajudge.eval.select.text import TEXT_FILE, check_plot, counted, plot, printed, text
 from trajudge.eval.select.transport import transport
 from trajudge.eval.store.task_goals import (
     TaskGoals,
@@ -66,6 +66,7 @@ from trajudge.stats.intervals import (
     clustered_rates,
     sum_clusters,
 )
+from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_folder, save_bytes
 from trajudge.util.terminal import count_of, listed, one_line
@@ -80,22 +81,27 @@ _NAMED = 4  # families that one note lists
 
 @dataclass(frozen=True)
 class FrozenPlan:
-    """A plan as it was written to ``folder``, and what it is tested on. ``is_stale``: the plan was
-    made from other judgments than these."""
+    """A plan as it was written to ``folder``, and what it is tested on."""
 
     plan: SelectionPlan
     folder: Path
     inputs: Inputs
-    is_stale: bool
 
 
-@dataclass(frozen=True)
-class Selection:
-    """A decision, the folder that it was written to, and whether its plan was stale."""
-
-    decision: Decision
-    folder: Path
-    is_stale: bool
+def run(config: SelectConfig) -> int:
+    """Freeze, read the labels, decide, write and print; return the exit code."""
+    if config.plot:
+        check_plot(config.plot)
+    if config.freeze:
+        frozen = freeze_plan(config)
+        file = frozen.folder / FILE
+        sys.stdout.write(f"{file}: frozen, {counted(frozen.plan)}; no label was read\n")
+        return OK
+    decision, folder = select(config)
+    if config.plot:
+        plot(decision, config.plot)
+    sys.stdout.write(printed(decision, folder, as_json=config.json_output, full=config.full))
+    return FAILURES if decision.chosen is None else OK
 
 
 def freeze_plan(config: SelectConfig) -> FrozenPlan:
@@ -110,12 +116,14 @@ def freeze_plan(config: SelectConfig) -> FrozenPlan:
         sys.stderr.write(f"note: {cut}: the decision is on these\n")
     folder = config.out or Path("selections") / plan.hash[:8]
     freeze(folder / FILE, plan)
-    is_stale = plan.judgments not in ("", judgments_hash(inputs.judgments))
-    return FrozenPlan(plan, folder, inputs, is_stale)
+    if plan.judgments not in ("", judgments_hash(inputs.judgments)):
+        sys.stderr.write("note: the judgments are not those that the plan was made from\n")
+    return FrozenPlan(plan, folder, inputs)
 
 
-def select(config: SelectConfig) -> Selection:
-    """Choose the judge and threshold that meet the plan's target, and write the decision.
+def select(config: SelectConfig) -> tuple[Decision, Path]:
+    """Choose the judge and threshold that meet the plan's target; write the decision, and return
+    it with its folder.
 
     Raises UserError for judgments, labels or a plan that cannot be used.
     """
@@ -141,7 +149,7 @@ def select(config: SelectConfig) -> Selection:
         decision = decision.model_copy(update={"notes": (*decision.notes, note)})
     save_bytes(frozen.folder / JSON_FILE, decision.to_json().encode())
     save_bytes(frozen.folder / TEXT_FILE, text(decision).encode())
-    return Selection(decision, frozen.folder, frozen.is_stale)
+    return decision, frozen.folder
 
 
 def _goal_note(decision: Decision, goals: TaskGoals, decided: Callable[[], Decision]) -> str:
@@ -195,7 +203,9 @@ def decide(
         carried = transport(evidence, leader, plan.target, plan.confidence, plan.margin)
     judges = sorted({judge for family in plan.families for judge in family.rule.judges})
     known = configurations or {}
-    compared: Compared = "clean trajectories per dollar" if priced else "clean trajectories per rollout"
+    compared: Compared = (
+        "clean trajectories per dollar" if priced else "clean trajectories per rollout"
+    )
     if plan.threat is not None or chosen is None:
         compared = "rate" if plan.threat is None else "precision under attack"
     return Decision(
@@ -477,8 +487,7 @@ def _tied(
     priced: bool,
 ) -> list[int]:
     """List who cannot be told from the chosen candidate by its yield, or where none is chosen from
-    the nearest by the rate under test: paired over the trajectories that both judged, tasks as
-    clusters, Holm-corrected. Where nothing can be compared, nothing is told apart."""
+    the nearest by the rate under test."""
     if plan.threat is not None:  # two judges' limits under attack are not compared in pairs
         return []
     if findings[leader].verdict == "qualifies":
@@ -491,8 +500,22 @@ def _tied(
     else:
         others = [i for i in range(len(findings)) if tested.testable[i] and i != leader]
         above, below = hits_and_trials(evidence, plan.target)
-    p = [_difference_p(evidence, above, below, [leader, other]) for other in others]
-    alpha = 1 - plan.confidence
+    return indistinguishable(evidence, above, below, leader, others, alpha=1 - plan.confidence)
+
+
+def indistinguishable(
+    evidence: SelectionData,
+    above: Bools,
+    below: Floats | Bools,
+    reference: int,
+    others: Sequence[int],
+    *,
+    alpha: float,
+) -> list[int]:
+    """List the ``others`` whose ratio, the sum of ``above`` over that of ``below`` (N, L), cannot
+    be told from the reference's: paired over the trajectories that both judged, tasks as clusters,
+    Holm-corrected. Where nothing can be compared, nothing is told apart."""
+    p = [_difference_p(evidence, above, below, [reference, other]) for other in others]
     return [other for other, value in zip(others, holm(p), strict=True) if not value <= alpha]
 
 

@@ -151,7 +151,7 @@ class Transport(Record):
 
 
 class Recertified(Record):
-    """That the choice was tested again on other agents (``trajudge accept --recertify``): ``hits`` among
+    """A test of the choice on other agents (``trajudge accept --recertify``): ``hits`` among the
     ``labels`` without the ``unsure``, the e-value for the target, and the lower limit of precision
     that holds at any time."""
 

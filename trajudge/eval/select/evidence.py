@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from trajudge.annotations import (
     Labels,
@@ -25,10 +25,12 @@ from trajudge.annotations import (
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.eval.scoring.observations import trained_on, without_training
 from trajudge.eval.scoring.records import UnfinishedRun
-from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run
+from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
+from trajudge.eval.select.decision import UnderAttack
 from trajudge.eval.select.plan import SelectionPlan, Target
 from trajudge.eval.select.rates import TaskSums, cluster_sums
 from trajudge.eval.select.scores import accepts, judge_scores, price, rule_scores
+from trajudge.eval.select.settings import Threat
 from trajudge.eval.sources import (
     Source,
     combine,
@@ -46,6 +48,10 @@ from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.files import refuse_repeated
 from trajudge.util.terminal import count_of, one_line
+from trajudge.util.validation import read_record
+
+THREATS: Mapping[Threat, str] = {"agent": "agent", "page": "page", "both": "agent and page"}
+"""Who attacks, and the name of that threat model in ``robustness.json``."""
 
 
 @dataclass(frozen=True)
@@ -289,3 +295,82 @@ def hits_and_trials(evidence: SelectionData, target: Target) -> tuple[Bools, Boo
 def required_rate(target: Target) -> float:
     """Return what that rate must reach."""
     return target.rate if target.kind == "precision" else 1 - target.rate
+
+
+class _Attack(BaseModel):
+    name: str
+    precision: float | None = None  # of an attack that no failure allows
+
+
+class _WorstCase(BaseModel):
+    attacks: tuple[_Attack, ...] = ()
+    low: float | None = None
+
+
+class _AttackedJudge(BaseModel):
+    judge: str
+    worst: dict[str, _WorstCase] = {}
+    configuration: JudgeConfiguration | None = None
+
+
+class _Robustness(BaseModel):
+    """What is read of ``robustness.json``."""
+
+    catalogue: str = ""
+    judges: tuple[_AttackedJudge, ...]
+
+
+def read_under_attack(
+    files: Sequence[Path],
+    threat: Threat,
+    judges: Sequence[str],
+    configurations: Mapping[str, JudgeConfiguration],
+) -> dict[str, UnderAttack]:
+    """Read the worst case of each of the judges, by their names, from ``robustness.json`` files.
+
+    Raises UserError for a file that cannot be read, for a judge whose worst case under this threat
+    is in none of them, and for one that was measured as another judge of that name.
+    """
+    worst: dict[str, UnderAttack] = {}
+    for file in files:
+        for measured, known in _worst_cases(file, threat):
+            judge, used = measured.judge, configurations.get(measured.judge)
+            if judge not in judges:
+                continue
+            before = measured.configuration or used
+            if before and used and (different := list(differences(before, used))):
+                raise UserError(
+                    f"{file}: its {judge} was configured otherwise than that of the run "
+                    f"({'; '.join(different)}): measure the judge that is to be chosen"
+                )
+            if worst.setdefault(judge, known) != known:
+                raise UserError(f"{file}: tells of {judge} otherwise than a file before it")
+    for judge in judges:
+        if judge not in worst:
+            named = ", ".join(map(str, files)) or "no --robustness FILE"
+            raise UserError(
+                f"{judge}: {named} does not tell its precision under attacks by the "
+                f"{THREATS[threat]}: measure it with  trajudge robust --judge …  and name its "
+                "robustness.json with --robustness, or leave the judge out with --judge"
+            )
+    return worst
+
+
+def _worst_cases(path: Path, threat: Threat) -> Iterator[tuple[_AttackedJudge, UnderAttack]]:
+    file = path / "robustness.json" if path.is_dir() else path
+    measured = read_record(file, _Robustness, "name the file that  trajudge robust  wrote")
+    for each in measured.judges:
+        worst = each.worst.get(THREATS[threat], _WorstCase())
+        tried = [(a.precision, a.name) for a in worst.attacks if a.precision is not None]
+        if tried:
+            precision, attack = min(tried)
+            yield (
+                each,
+                UnderAttack(
+                    attack=attack,
+                    precision=precision,
+                    low=worst.low,
+                    attacks=len(tried),
+                    catalogue=measured.catalogue,
+                ),
+            )

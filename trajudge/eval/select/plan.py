@@ -267,9 +267,7 @@ def _prices(config: PlanConfig, measured: Mapping[str, float | None]) -> Prices:
         if equals:
             _check_judges([name], measured, "--judgment-price")
         judgments.update(dict.fromkeys([name] if equals else judgments, amount))
-    return Prices(
-        rollout=config.rollout_price, training=config.training_price, judgments=judgments
-    )
+    return Prices(rollout=config.rollout_price, training=config.training_price, judgments=judgments)
 
 
 def _check_judges(names: Iterable[str], known: Mapping[str, object], option: str) -> None:

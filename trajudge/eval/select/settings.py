@@ -56,9 +56,7 @@ class PlanConfig(Settings):
     judge: Annotated[tuple[str, ...], Option("only this judge; may be repeated", "NAME")] = ()
     ensembles_only: Annotated[
         bool,
-        Option(
-            "only the panels and cascades: one score named beforehand is tested more sharply"
-        ),
+        Option("only the panels and cascades: one score named beforehand is tested more sharply"),
     ] = False
     panel: Annotated[tuple[str, ...], Option("the mean of several judges", "A,B,…")] = ()
     cascade: Annotated[tuple[str, ...], Option("B is asked where A accepts", "A,B,…")] = ()
@@ -105,16 +103,19 @@ class SelectConfig(LabelConfig):
     ] = None
     task_id: TaskIdOption = "recorded"
     out: Annotated[
-        Path | None, Output("folder of the decision (default: selections/, named by the plan)", "DIR")
+        Path | None,
+        Output("folder of the decision (default: selections/, named by the plan)", "DIR"),
     ] = None
     freeze: Annotated[bool, Option("only write the plan; no label is read")] = False
     candidates: Annotated[Path | None, Option("a frozen plan, instead of what follows")] = None
     robustness: Annotated[
         tuple[Path, ...], Option("robustness.json of  trajudge robust, for --threat")
     ] = ()
-    plot: Annotated[Path | None, Output("precision against yield, .png, .svg or .pdf", "FILE")] = None
+    plot: Annotated[Path | None, Output("precision against yield, .png, .svg or .pdf", "FILE")] = (
+        None
+    )
     full: Annotated[bool, Option("print decision.txt instead of one screen")] = False
-    json_output: Annotated[
-        bool, Option("print decision.json instead of the text", name="json")
-    ] = False
+    json_output: Annotated[bool, Option("print decision.json instead of the text", name="json")] = (
+        False
+    )
     plan: PlanConfig = PlanConfig()

@@ -41,7 +41,9 @@ def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homo
         return Homogeneity(rates=rates, chi_square=None, df=0, p_value=None)
     pooled, df = k.sum() / n.sum(), len(names) - 1
     varies = pooled not in (0, 1)
-    statistic = float(((k - n * pooled) ** 2 / (n * pooled * (1 - pooled))).sum()) if varies else 0.0
+    statistic = (
+        float(((k - n * pooled) ** 2 / (n * pooled * (1 - pooled))).sum()) if varies else 0.0
+    )
     p = float(scipy.special.chdtrc(df, statistic))
     return Homogeneity(rates=rates, chi_square=statistic, df=df, p_value=p)
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import call, failed, key, said
-from trajudge.eval.select.measures.scores import (
+from trajudge.eval.select.scores import (
+    Rule,
     accepts,
-    family,
+    default_thresholds,
     judge_scores,
     judgments_hash,
     measured_prices,
     price,
     rule_scores,
 )
-from trajudge.eval.select.plan import Rule
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -101,11 +101,11 @@ def test_prices_are_measured_a_trajectory_and_unknown_stays_unknown() -> None:
 
 
 def test_thresholds_are_the_scores_that_occur_at_most_twelve() -> None:
-    assert family(Rule(judges=("a",)), scores(a=[1, 0, 1, 0])).thresholds == (1.0,)
-    assert family(Rule(judges=("a",)), scores(a=[0.9, 0.6, 0.2, 0.9])).thresholds == (0.9, 0.6)
-    assert family(Rule(judges=("a",)), scores(a=[0.1, 0.1, 0.1, 0.1])).thresholds == (1.0,)
+    assert default_thresholds(Rule(judges=("a",)), scores(a=[1, 0, 1, 0])) == (1.0,)
+    assert default_thresholds(Rule(judges=("a",)), scores(a=[0.9, 0.6, 0.2, 0.9])) == (0.9, 0.6)
+    assert default_thresholds(Rule(judges=("a",)), scores(a=[0.1, 0.1, 0.1, 0.1])) == (1.0,)
     many = {"a": {key(n): n / 500 for n in range(501)}}
-    found = family(Rule(judges=("a",)), many).thresholds
+    found = default_thresholds(Rule(judges=("a",)), many)
     assert len(found) == 12
     assert (found[0], found[-1]) == (1.0, 0.5)
 

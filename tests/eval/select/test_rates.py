@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
 from trajudge.eval.labelling.drawing import draw
 from trajudge.eval.labelling.prediction import vote_share
-from trajudge.eval.select.measures.rates import (
+from trajudge.eval.select.rates import (
     RateSums,
     binomial_p,
     cluster_sums,
@@ -66,8 +66,7 @@ def brute_force(
         return exact
     tasks_tried, effective = sum(size > 0 for size in sizes), n**2 / sum(s**2 for s in sizes)
     of_each = float(stats.binom.sf(picked - 1, tasks_tried, bound))
-    is_one_each = tasks_tried < 20 and tasks_tried <= 1.5 * effective
-    if is_one_each and len({size for size in sizes if size}) == 1:
+    if tasks_tried < 20 and len({size for size in sizes if size}) == 1:
         return of_each
     df = max(effective - strata, 1)
     middle = sum(all_excess) / len(all_excess)
@@ -81,7 +80,9 @@ def brute_force(
     t += g * t**2 / 3 + g**2 * t**3 / 27 + g / 6
     uneven = max(1, tasks_tried / (1.25 * effective)) ** 3
     clustered = min(1, uneven * float(stats.t.sf(t, df)))
-    return max(of_each if is_one_each else exact, clustered)
+    unseen = min(bound * n / k, 1) ** effective if k else 1.0
+    all_runs = max(exact, clustered, unseen)
+    return min(all_runs, max(of_each, clustered / 1.25)) if tasks_tried < 20 else all_runs
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -122,9 +123,15 @@ def test_few_even_tasks_are_tested_on_one_run_of_each() -> None:
         sums([1] * 2 * m, [1] * 2 * m, np.arange(2 * m) // 2, ["a"] * 2 * m) for m in (19, 20)
     )
     assert p_values(few, 0.8)[0] == pytest.approx(0.8**19)
-    assert few.one_each[0] and not more.one_each[0]
-    uneven = sums([1] * 41, [1] * 41, [*range(18), *[18] * 23], ["a"] * 41)
-    assert not uneven.one_each[0]
+    assert p_values(more, 0.8)[0] == pytest.approx(0.8**20)  # no failing task was drawn
+
+
+@pytest.mark.parametrize("sizes", [[3] * 24, [1, 2, 3, 4, 5, 6] * 4])
+def test_no_test_rejects_more_often_than_failing_tasks_stay_unseen(sizes: list[int]) -> None:
+    """All runs of 24 tasks are right: at .9 so they are in a world where .1 of the tasks fail."""
+    task = np.repeat(np.arange(24), sizes)
+    found = p_values(sums(np.ones(len(task)), np.ones(len(task)), task, ["a"] * len(task)), 0.9)[0]
+    assert found >= 0.9**24 > 0.05
 
 
 @pytest.mark.parametrize("big", [2, 3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trajudge.eval.select.measures.labels_needed import labels_needed
+from trajudge.eval.select.rates import labels_needed
 
 
 @pytest.mark.parametrize(

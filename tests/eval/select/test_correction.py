@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from tests.eval.select.world import clustered
-from trajudge.eval.select.measures.correction import fixed_sequence, max_t_level, min_trials
-from trajudge.eval.select.measures.rates import cluster_sums, p_values, rate_sums
+from trajudge.eval.select.rates import (
+    cluster_sums,
+    fixed_sequence,
+    max_t_level,
+    p_values,
+    rate_sums,
+)
 
 YES = np.ones(6, dtype=bool)
 
@@ -32,8 +37,10 @@ def test_candidates_that_cannot_pass_are_passed_over() -> None:
 
 @pytest.mark.parametrize(("bound", "least"), [(0.8, 14), (0.9, 29)])
 def test_the_fewest_labels_that_can_pass_are_all_correct(bound: float, least: int) -> None:
-    assert min_trials(bound, 0.05) == least
-    assert bound**least <= 0.05 < bound ** (least - 1)
+    for tasks, passes in ((least, True), (least - 1, False)):
+        column = np.ones((tasks, 1), dtype=bool)
+        rates = rate_sums(cluster_sums(~column, column, np.arange(tasks), np.zeros(tasks)))
+        assert (p_values(rates.all_hits, bound)[0] <= 0.05) == passes
 
 
 def level(accepted: np.ndarray, success: np.ndarray, seed: int = 0) -> float:
@@ -79,7 +86,7 @@ def test_the_family_wise_error_is_at_most_alpha(correlation: float) -> None:
         rates = rate_sums(clusters)
         p = p_values(rates, bound)
         groups = [[2 * j, 2 * j + 1] for j in range(judges)]
-        testable = rates.trials >= min_trials(bound, alpha / judges)
+        testable = p_values(rates.all_hits, bound) <= alpha / judges
         joint = max_t_level(clusters, rates, bound, alpha, rng, n_resamples=300)
         errors["fixed-sequence"] += bool(fixed_sequence(p, groups, testable, alpha).any())
         errors["max-t"] += bool((p <= joint).any())

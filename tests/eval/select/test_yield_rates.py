@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trajudge.eval.select.measures.selection_data import SelectionData
-from trajudge.eval.select.measures.yield_rates import Ratio, indistinguishable, spending
-from trajudge.eval.select.plan import Prices
+from trajudge.eval.select.decide import indistinguishable
+from trajudge.eval.select.evidence import SelectionData
 
 WORLDS = 500
 
@@ -25,20 +24,24 @@ def world(rng: np.random.Generator, kept: tuple[float, float]) -> SelectionData:
     return SelectionData(success, task, names, judged, accepted, prices=(0.02, 0.02))
 
 
-def told_apart(kept: tuple[float, float], prices: Prices | None) -> float:
-    """How often the first candidate is told from the second."""
+def told_apart(kept: tuple[float, float], training: float | None) -> float:
+    """How often the first candidate is told from the second, per rollout or per dollar."""
     apart = 0
     for number in range(WORLDS):
         made = world(np.random.default_rng([7, number]), kept)
-        ratio = Ratio(made.accepted & made.success[:, None], spending(made, prices))
-        apart += indistinguishable(made, ratio, 0, [1], alpha=0.05) == []
+        clean, spent = made.accepted & made.success[:, None], np.ones(made.accepted.shape)
+        if training is not None:
+            spent = 0.07 + training * made.accepted
+        apart += indistinguishable(made, clean, spent, 0, [1], alpha=0.05) == []
     return apart / WORLDS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prices", [None, Prices(rollout=0.05, training=0.3)], ids=["run", "$"])
-def test_equal_yields_are_told_apart_in_one_sample_of_twenty_at_most(prices: Prices | None) -> None:
-    assert told_apart((0.5, 0.5), prices) <= 0.05 + 3 * (0.05 * 0.95 / WORLDS) ** 0.5
+@pytest.mark.parametrize("training", [None, 0.3])
+def test_equal_yields_are_told_apart_in_one_sample_of_twenty_at_most(
+    training: float | None,
+) -> None:
+    assert told_apart((0.5, 0.5), training) <= 0.05 + 3 * (0.05 * 0.95 / WORLDS) ** 0.5
 
 
 @pytest.mark.slow
@@ -50,6 +53,5 @@ def test_a_candidate_is_tied_with_its_double_and_where_nothing_is_accepted() -> 
     made = world(np.random.default_rng(0), (0.5, 0.5))
     same = np.repeat(made.accepted[:, :1], 2, axis=1)
     clean = same & made.success[:, None]
-    assert indistinguishable(made, Ratio(clean, np.ones(same.shape)), 0, [1], alpha=0.05) == [1]
-    none = np.zeros_like(same)
-    assert indistinguishable(made, Ratio(none, np.ones(same.shape)), 0, [1], alpha=0.05) == [1]
+    for above in (clean, np.zeros_like(same)):
+        assert indistinguishable(made, above, np.ones(same.shape), 0, [1], alpha=0.05) == [1]
