@@ -19,11 +19,11 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.acceptance.test_binding import SETTINGS, decided
+from tests.eval.accept.test_accept import lines
+from tests.eval.accept.test_binding import SETTINGS, decided
 from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.eval.select.test_recertify import strangers
-from tests.eval.test_accept import lines
 from tests.eval.test_hard_subset import write_attempts
 from tests.llm_server import LlmServer
 from tests.trajectories.loaders.conversations import colour as seen_colour

@@ -12,8 +12,7 @@ from pydantic import ValidationError
 from trajudge.environments.recording.settings import RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.environments.stages.settings import GenerateConfig
-from trajudge.eval.acceptance.settings import SampleConfig
-from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.accept.settings import SampleConfig, TrainingConfig
 from trajudge.eval.analysis.hard_subset import HardSubsetConfig
 from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig

@@ -137,8 +137,6 @@ ELSEWHERE = {
     "app.report": ("app.reports.options", "parser"),
     "eval.judge": ("eval.runs.options", "parser"),
     "robustness.robust": ("robustness.options", "parser"),
-    "eval.accept": ("eval.acceptance.options", "accept_parser"),
-    "eval.recertify": ("eval.acceptance.options", "recertify_parser"),
 }
 
 

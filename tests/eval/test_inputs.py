@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import accept, select
 from tests.environments.cases import sound
 from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
@@ -20,10 +21,8 @@ from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.model.case import write_cases
-from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
-from tests.commands import select
 from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store

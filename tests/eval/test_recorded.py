@@ -9,12 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import score
+from tests.commands import accept, score, select
 from tests.llm_server import LlmServer
-from trajudge.eval.accept import main as accept
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reparse import main as reparse
-from tests.commands import select
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Judgment, Status

@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from trajudge.annotations import LabelsBy
-from trajudge.eval.acceptance import accepting
-from trajudge.eval.acceptance.acceptance import AcceptanceFilter
-from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
-from trajudge.eval.acceptance.settings import AcceptConfig
-from trajudge.eval.acceptance.training.names import FormatName, Per
-from trajudge.eval.acceptance.training.settings import training_settings
+from trajudge.eval.accept import accept as acceptance
+from trajudge.eval.accept.accept import (
+    AcceptanceFilter,
+    accepted_share,
+    rejected_table,
+    written_to,
+)
+from trajudge.eval.accept.settings import AcceptConfig, FormatName, TrainingConfig, Unit
 from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.audit import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.reporting.sentences import threshold_text
-from trajudge.eval.select import selecting
+from trajudge.eval.select import decide
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.eval.select.settings import Threat
-from trajudge.eval.select.settings import PlanConfig, SelectConfig
+from trajudge.eval.select.settings import PlanConfig, SelectConfig, Threat
 from trajudge.eval.select.text import text
 from trajudge.eval.settings import Split, TaskId
 from trajudge.face.calls import check_keywords, in_python, one_or_several, settings
@@ -62,7 +63,7 @@ class TrainingSettings(TypedDict, total=False):
     """The keywords of ``accept`` for training data: the options of ``trajudge accept``."""
 
     format: FormatName
-    per: Per
+    per: Unit
     with_screenshots: bool
     per_task: int
     test_share: float
@@ -181,8 +182,7 @@ def select(
         "robustness": robustness,
         "plan": settings(PlanConfig, "select", plan),
     }
-    found = selecting.select(settings(SelectConfig, "select", given))
-    return SelectionResult(found.decision, found.folder)
+    return SelectionResult(*decide.select(settings(SelectConfig, "select", given)))
 
 
 @in_python(TrainingSettings)
@@ -226,10 +226,10 @@ def accept(
         "agents": agents,
         "assume_same_judge": assume_same_judge,
         "held_out": held_out,
-        "training": training_settings(training),
+        "training": settings(TrainingConfig, "accept", training),
     }
     config = settings(AcceptConfig, "accept", given)
-    found = accepting.accept(config)
+    found = acceptance.accept(config)
     return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import select as main
 from tests.eval.cases import key, label, said
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
-from tests.commands import select as main
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
@@ -168,8 +168,9 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; "
-        "from trajudge.eval.select.__main__ import main; "
-        f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
+        "from trajudge.eval.cli import main; "
+        f"sys.exit(main(['select', {str(make_run(tmp_path / 'good'))!r}, "
+        "'--target-precision', '0.8', "
         f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

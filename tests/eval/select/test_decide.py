@@ -234,10 +234,10 @@ def test_a_threshold_behind_a_failure_was_not_tested_and_says_so() -> None:
 
 def test_a_task_that_holds_more_than_half_of_the_accepted_runs_is_refused() -> None:
     """31 of 60 accepted runs are of one task; 30 of 60, exactly one half, are only told."""
-    for runs, verdict, told in ((31, "too few", "cannot qualify"), (30, "qualifies", "largely")):
+    for runs, told in ((31, "cannot qualify"), (30, "largely")):
         task = [*[0] * runs, *range(1, 61 - runs)]
         found = decide(plan((1.0,), rate=0.2), evidence([True] * 60, [[True]] * 60, task=task))
-        assert found.findings[0].verdict == verdict
+        assert found.findings[0].verdict == "too few"
         assert sum(told in note and "of one task, 0" in note for note in found.notes) == 1
     even = decide(plan((1.0,)), evidence([True] * 60, [[True]] * 60))
     assert not any("of one task" in note for note in even.notes)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.eval.select.world import evidence
-from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
 from trajudge.eval.select.evidence import SelectionData
-from trajudge.eval.select.transport import homogeneity, largest_difference, transport
 from trajudge.eval.select.plan import Target
+from trajudge.eval.select.rates import cluster_sums, lower_limits, rate_sums, upper_limits
+from trajudge.eval.select.transport import homogeneity, largest_difference, transport
 
 TARGET = Target(rate=0.7)
 

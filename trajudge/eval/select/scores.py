@@ -8,7 +8,6 @@ from hashlib import sha256
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from pydantic import Field, model_validator
 
 from trajudge.eval.store.run_folder import judgment_line
@@ -102,9 +101,14 @@ def _column(scored: Mapping[str, JudgeScores], judge: str, keys: Sequence[Trajec
     return np.array([mine.get(key, np.nan) for key in keys], dtype=float)
 
 
-def accepts(scores: ArrayLike, threshold: float) -> Bools:
-    """Find which scores reach the threshold, in their shape; a missing score does not."""
+def accepts(scores: Floats, threshold: float) -> Bools:
+    """Find which scores (N,) reach the threshold; a missing score does not."""
     return np.asarray(np.nan_to_num(scores, nan=-1.0) >= threshold - _TOLERANCE)
+
+
+def accepts_score(score: float, threshold: float) -> bool:
+    """Return whether one score reaches the threshold."""
+    return score >= threshold - _TOLERANCE
 
 
 def price(

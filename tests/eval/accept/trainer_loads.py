@@ -1,6 +1,6 @@
 """Load training data with the trainers' own code, and print what each would learn.
 
-``python -m tests.eval.acceptance.trainer_loads SITE_PACKAGES FOLDER`` reads ``FOLDER``/FORMAT and
+``python -m tests.eval.accept.trainer_loads SITE_PACKAGES FOLDER`` reads ``FOLDER``/FORMAT and
 prints a JSON object: per format the texts whose tokens have labels. A program of its own, so that
 the tests need no torch.
 """

@@ -8,11 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.commands import accept as main
+from tests.commands import select as select_main
 from tests.eval.cases import failed, key, label, said
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
-from trajudge.eval.accept import main
-from tests.commands import select as select_main
+from trajudge.eval.accept.accept import AcceptanceFilter, apply
+from trajudge.eval.accept.conversations import chat_turns, without_observation
+from trajudge.eval.accept.training import first_difference, written_hash
+from trajudge.eval.select.scores import Rule
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Status
 from trajudge.trajectories import store
@@ -167,40 +171,6 @@ def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
     assert rejected["reason"] == "its score 0.6666 is below the threshold 0.6667"
 
 
-def test_the_judge_is_asked_now_where_there_is_no_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    options = ["--judge", "heuristic", "--threshold", 1, "--data", "sample", "--out", out]
-    assert accept(*options, "--limit", 10) == 0
-    captured = capsys.readouterr()
-    shown = captured.out + captured.err
-    one_screen(shown.replace(str(tmp_path), "DIR"), 100)
-    assert "heuristic at threshold 1: " in shown
-    assert "F1" not in captured.out, "the screen of the judge's scores is another command's"
-    assert (out / "run" / JUDGMENTS).is_file()
-    summary = json.loads((out / "acceptance.json").read_text())
-    assert summary["data"] == "sample"
-    judged = sum(n for kind, n in summary["counts"].items() if kind != "not judged")
-    assert judged == 10
-    assert accept(*options, "--limit", 10, "--full") == 0
-    assert "F1" in capsys.readouterr().out
-
-
-def test_a_dry_run_of_the_judge_accepts_nothing(
-    tmp_path: Path, width: int, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = tmp_path / "out"
-    model = ["--model", "claude-of-the-day-before-yesterday-with-a-long-name"]
-    options = ["--judge", "simplified", *model, "--threshold", 1, "--data", "sample", "--out", out]
-    assert accept(*options, "--limit", 2, "--dry-run") == 0
-    captured = capsys.readouterr()
-    assert "cost " in captured.out
-    assert max(map(len, captured.out.splitlines())) <= width
-    assert "error" not in captured.err
-    assert not (out / "acceptance.json").exists()
-
-
 def decided(tmp_path: Path, *benchmarks: str) -> Path:
     """A decision for ``judge``, made on these benchmarks."""
     run = tmp_path / "labelled"
@@ -283,19 +253,14 @@ def test_published_texts_without_pages_are_not_exported(arb: Path, tmp_path: Pat
 def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
     made = trajectory(0)
     step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
-    from trajudge.eval.acceptance.acceptance import AcceptanceFilter, acceptor, apply
-    from trajudge.eval.select.plan import Rule
-
     choice = AcceptanceFilter("judge", Rule(judges=("judge",)), 1.0)
     broken = made.model_copy(update={"steps": (step,)})
-    found = apply([broken], acceptor(choice, [said(0, True)]), choice, tmp_path)
+    found = apply([broken], [said(0, True)], choice, tmp_path)
     assert found["accepted"] == 1
     assert "\ufffd" in (tmp_path / "accepted.jsonl").read_text(encoding="utf-8")
 
 
 def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
-    from trajudge.eval.acceptance.conversations import chat_turns
-
     said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
     step = Step(index=0, reasoning=said_twice, action="click('1')")
     made = trajectory(0).model_copy(update={"steps": (step,)})
@@ -304,8 +269,6 @@ def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
 
 def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None:
     """Runs of which it is a message, as in our own format, were learned without their answer."""
-    from trajudge.eval.acceptance.conversations import chat_turns, without_observation
-
     made = trajectory(0).model_copy(update={"answer": "It is <answer>$12</answer>."})
     *before, page, answer = chat_turns(made)
     assert before == chat_turns(trajectory(0))
@@ -321,10 +284,6 @@ def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None
 
 
 def test_two_runs_that_differ_in_their_answer_alone_are_no_duplicates_but_a_pair() -> None:
-    from trajudge.eval.acceptance.conversations import chat_turns
-    from trajudge.eval.acceptance.training.choosing import written_hash
-    from trajudge.eval.acceptance.training.pairs import first_difference
-
     one, other = (
         chat_turns(trajectory(0).model_copy(update={"answer": text})) for text in ("$12", "$13")
     )

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.eval.cases import label, said
-from tests.eval.test_accept import lines, make_run, trajectory
-from tests.screens import on_one_line
-from trajudge.eval.accept import main as accept_main
+from tests.commands import accept as accept_main
 from tests.commands import select as select_main
+from tests.eval.accept.test_accept import lines, make_run, trajectory
+from tests.eval.cases import label, said
+from tests.screens import on_one_line
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_labels, write_manifest
 from trajudge.judges.model import Judgment
@@ -145,16 +145,6 @@ def test_a_run_of_another_judge_is_said_first(
         )
 
 
-def test_an_option_that_an_earlier_version_did_not_record_had_its_default(tmp_path: Path) -> None:
-    """``prompts`` is an option of the judge ``simplified``; its default is our own prompts."""
-    from trajudge.judges.registry import find_judge
-
-    default = find_judge("simplified").options_class.model_fields["prompts"].default
-    decision = decided(tmp_path, SETTINGS)
-    options = SETTINGS["options"] | {"prompts": default}
-    assert accept(decision, new_run(tmp_path, SETTINGS | {"options": options})) == 0
-
-
 def test_what_one_side_does_not_record_is_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,31 +162,6 @@ def test_what_one_side_does_not_record_is_asked_for(
     assert accept(decision, run, "--assume-same-judge") == 2
 
 
-def test_a_decision_of_an_earlier_version_is_read_and_its_judge_asked_for(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    decision = decided(tmp_path, SETTINGS)
-    file = decision / "decision.json"
-    content = json.loads(file.read_text())
-    del content["binding"]
-    content["transport"] |= {"allowed": True, "reason": "neither rate was shown to differ"}
-    del content["transport"]["equivalence"], content["transport"]["false_positive_limit"]
-    file.write_text(json.dumps(content))
-    run = new_run(tmp_path, SETTINGS)
-    capsys.readouterr()
-    assert accept(decision, run) == 2
-    assert "does not record which judge" in capsys.readouterr().err
-    assert accept(decision, run, "--assume-same-judge") == 0
-    assert "assumed to be the same" in capsys.readouterr().out
-    # Carried on the ground of the earlier test, which had no power: no longer.
-    made = [trajectory(1, "workarena")]
-    folder = make_run(tmp_path / "other", made, [judged(1, True, benchmark="workarena")])
-    assert accept(decision, folder, "--assume-same-judge") == 1
-    (rejected,) = lines(folder / "accepted" / "rejected.jsonl")
-    assert rejected["kind"] == "benchmark not covered"
-    assert "select anew" in rejected["reason"]
-
-
 def test_another_agent_is_warned_of_and_can_be_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -209,7 +174,7 @@ def test_another_agent_is_warned_of_and_can_be_refused(
     assert "not made on: stranger (1)" in told
     summary = json.loads((run / "accepted" / "acceptance.json").read_text())
     [warning] = [warning for warning in summary["cautions"] if "stranger (1)" in warning]
-    assert "trajudge run recertify" in warning
+    assert "--recertify" in warning
     assert accept(decision, run, "--agents", "any") == 0
     assert "stranger" not in capsys.readouterr().out
     assert accept(decision, run, "--agents", "same") == 0

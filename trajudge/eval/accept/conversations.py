@@ -14,10 +14,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
+from trajudge.eval.accept.settings import Page
 from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory
-
-Page = Literal["pruned", "full", "none"]
 
 _ACTION = re.compile(r"<action>.*?</action>", re.DOTALL)
 _TAGS = re.compile(r"</?(?:think|action|answer)>")
@@ -30,6 +29,13 @@ SYSTEM = (
 )
 
 
+class ChatFormat(NamedTuple):
+    """Which accessibility tree is written, or else the other, and the text of the system turn."""
+
+    page: Page = "pruned"
+    system: str = SYSTEM
+
+
 class ChatTurn(NamedTuple):
     """One turn of a conversation. ``without_page`` is the text of a user turn in the conversations
     of later steps; ``screenshot`` is what its page looked like, where that was recorded."""
@@ -40,21 +46,17 @@ class ChatTurn(NamedTuple):
     screenshot: ImageRef | None = None
 
 
-def chat_turns(
-    trajectory: Trajectory, *, page: Page = "pruned", system: str = SYSTEM
-) -> list[ChatTurn]:
-    """Write the conversation; of the two accessibility trees the one asked for, or else the other.
-
-    Empty where no step has an action: there is nothing to learn from.
-    """
+def chat_turns(trajectory: Trajectory, form: ChatFormat | None = None) -> list[ChatTurn]:
+    """Write the conversation; empty where no step has an action: there is nothing to learn."""
+    form = form or ChatFormat()
     turns: list[ChatTurn] = []
     for step, written in _written(trajectory):
-        turns = turns or [ChatTurn("system", system)]
+        turns = turns or [ChatTurn("system", form.system)]
         goal = f"Goal: {trajectory.goal.strip()}\n\n" if len(turns) == 1 else ""
         turns.append(
             ChatTurn(
                 "user",
-                goal + _user(step, page),
+                goal + _user(step, form.page),
                 without_page=goal + _user(step, "none"),
                 screenshot=step.observation.screenshot,
             )
@@ -76,11 +78,6 @@ def _written(trajectory: Trajectory) -> Iterator[tuple[Step, str]]:
     if last.action:
         last = Step(index=last.index + 1)
     yield last, _assistant(last, "answer", answer)
-
-
-def messages(turns: list[ChatTurn]) -> list[dict[str, str]]:
-    """Return the turns as chat fine-tuning takes them."""
-    return [{"role": turn.role, "content": turn.content} for turn in turns]
 
 
 def without_observation(trajectory: Trajectory, *, screenshots: bool = False) -> tuple[int, int]:
@@ -127,16 +124,10 @@ def _assistant(step: Step, tag: Literal["action", "answer"], text: str) -> str:
     return f"{before}<{tag}>\n{text}\n</{tag}>"
 
 
-def provenance(trajectory: Trajectory, accepted: dict[str, Any]) -> dict[str, Any]:
-    """Record which trajectory, its own official reward, and ``accepted``: by whom, at what
-    score."""
-    key = trajectory.key
+def provenance(trajectory: Trajectory) -> dict[str, Any]:
+    """Record which trajectory it is, and its own official reward."""
     return {
-        "benchmark": key.benchmark,
-        "agent": key.agent,
-        "task_id": key.task_id,
-        "attempt": key.attempt,
+        **trajectory.key.model_dump(),
         "raw_task_id": trajectory.raw_task_id,
         "official_reward": trajectory.official_reward,
-        **accepted,
     }

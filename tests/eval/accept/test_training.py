@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.eval.accept.test_accept import accept, lines, make_run
 from tests.eval.cases import key, said
-from tests.eval.test_accept import accept, lines, make_run
 from tests.tables import mistakes, one_sentence
-from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
-from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.accept.settings import TrainingConfig
+from trajudge.eval.accept.training import JudgedRun, choose_runs
 from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
 
 ROOT = Path(__file__).parents[3]
@@ -87,7 +87,7 @@ def test_trainers_learn_what_the_agent_wrote(pairs: Path, tmp_path: Path, packag
     for layout in (*LAYOUTS, "llamafactory", "axolotl", "verl"):
         export(pairs, layout, tmp_path / "out")
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.eval.acceptance.trainer_loads", packages, tmp_path / "out"],
+        [sys.executable, "-m", "tests.eval.accept.trainer_loads", packages, tmp_path / "out"],
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr[-2000:]

@@ -8,15 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.eval.acceptance.test_binding import SETTINGS, decided, judged
-from tests.eval.test_accept import lines, make_run, trajectory
+from tests.commands import accept
+from tests.eval.accept.test_accept import lines, make_run, trajectory
+from tests.eval.accept.test_binding import SETTINGS, decided, judged
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
 from trajudge.annotations.model import Annotation
-from trajudge.eval.accept import main as accept_main
-from trajudge.eval.acceptance.betting import labels_to_plan, largest_wealth, lower_limit, wealth
-from trajudge.eval.recertify import main
+from trajudge.eval.accept.recertify import labels_to_plan, largest_wealth, lower_limit, wealth
 from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
 from trajudge.trajectories.model import TrajectoryKey
@@ -97,20 +96,19 @@ def accepted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("accepted")
     decision, runs = decided(folder, SETTINGS), strangers(folder / "new", 120)
     words = ["--decision", str(decision), "--run", str(runs), "--out", str(folder / "accepted")]
-    assert accept_main(words) == 0
+    assert accept(words) == 0
     return folder
 
 
-def drawn_from(accepted: Path) -> list[str]:
-    """The options that name what a sample is drawn from."""
-    chosen, kept = (str(accepted / name) for name in ("selection", "accepted"))
-    return ["--decision", chosen, "--accepted", kept]
+def draw(accepted: Path, tmp_path: Path, *options: str) -> int:
+    chosen, runs = (str(accepted / name) for name in ("selection", "new"))
+    words = ["--decision", chosen, "--run", runs, "--out", str(tmp_path / "accepted")]
+    return accept([*words, "--recertify", str(tmp_path / "again"), *options])
 
 
 def sampled(accepted: Path, tmp_path: Path, *options: str) -> tuple[Path, list[TrajectoryKey]]:
     out = tmp_path / "again"
-    words = [*drawn_from(accepted), "--out", str(out), *options]
-    assert main(words) == 0
+    assert draw(accepted, tmp_path, *options) == 0
     rows = lines(out / "sample.jsonl")
     return out, [TrajectoryKey(**row["key"]) for row in rows]
 
@@ -147,12 +145,12 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     out, keys = sampled(accepted, tmp_path, "--size", "100")
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[:5], True))
     capsys.readouterr()
-    assert main(["--sample", str(out), "--annotations", spec]) == 1
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
     assert one_screen(printed.replace(str(tmp_path), "DIR"), 100)[0].startswith("undecided")
     assert not (out / "decision.json").exists()
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys, True))
-    assert main(["--sample", str(out), "--annotations", spec]) == 0
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 0
     assert "certified" in capsys.readouterr().out
     made = read_decision(out)
     assert made.binding is not None
@@ -160,7 +158,7 @@ def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_ag
     assert made.binding.agents == {"stranger": 100}
     assert made.recertified.e_value >= 20
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--agents", "same"]
-    assert accept_main([*words, "--out", str(tmp_path / "kept")]) == 0
+    assert accept([*words, "--out", str(tmp_path / "kept")]) == 0
     assert len(lines(tmp_path / "kept" / "accepted.jsonl")) == 180
     assert "warning" not in capsys.readouterr().out
 
@@ -172,7 +170,7 @@ def test_labels_out_of_order_do_not_count(
     out, keys = sampled(accepted, tmp_path, "--size", "100")
     spec = write_labels(tmp_path / "labels.jsonl", dict.fromkeys(keys[1:], True))
     capsys.readouterr()
-    assert main(["--sample", str(out), "--annotations", spec]) == 1
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     assert "0 true successes in 0 labels" in on_one_line(capsys.readouterr().out)
 
 
@@ -183,35 +181,34 @@ def test_an_agent_that_misses_the_target_leaves_no_choice(
     labels: dict[TrajectoryKey, bool | None] = {key: n % 3 > 0 for n, key in enumerate(keys)}
     labels[keys[0]] = None
     spec = write_labels(tmp_path / "labels.jsonl", labels)
-    assert main(["--sample", str(out), "--annotations", spec]) == 1
+    assert accept(["--recertify", str(out), "--annotations", spec]) == 1
     printed = capsys.readouterr().out
     assert "below the target" in printed
     assert "nothing was bet on 1 unsure label" in printed
     words = ["--decision", str(out), "--run", str(accepted / "new"), "--out", str(tmp_path / "no")]
-    assert accept_main(words) == 2
+    assert accept(words) == 2
     assert "no judge qualified" in capsys.readouterr().err
 
 
 def test_a_sample_is_not_drawn_again_until_it_pleases(
     accepted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out, _ = sampled(accepted, tmp_path)
-    words = drawn_from(accepted)
-    assert main([*words, "--out", str(out), "--seed", "1"]) == 2
+    sampled(accepted, tmp_path)
+    assert draw(accepted, tmp_path, "--seed", "1") == 2
     assert "holds a sample already" in capsys.readouterr().err
 
 
 @mistakes(
     """
-    => draw a sample with
-    --sample none => takes --annotations
-    --sample none --annotations x => cannot be read
-    --decision none --accepted a --out o => cannot be read
-    --decision n --accepted a --out o --size 0 => --size
+    --recertify none --annotations x => cannot be read
+    --recertify none --annotations x --decision d => leave out
+    --recertify none --judge j --threshold 1 --run r => give --decision
+    --annotations x --decision d => give --recertify
+    --recertify o --decision n --size 0 => --size
     """
 )
 def test_a_mistake_is_one_sentence(
     words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(words) == 2
+    assert accept(words) == 2
     one_sentence(capsys, sentence)
