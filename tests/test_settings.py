@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from trajudge.environments.recording.settings import RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.environments.stages.settings import GenerateConfig
-from trajudge.eval.accept.settings import SampleConfig, TrainingConfig
+from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.analysis.hard_subset import HardSubsetConfig
 from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig
@@ -55,7 +55,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 
 SEEDED = [
-    *(SampleConfig, TrainingConfig, HardSubsetConfig, TelemetryConfig, BuildConfig, ScoreConfig),
+    *(TrainingConfig, HardSubsetConfig, TelemetryConfig, BuildConfig, ScoreConfig),
     *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, RobustConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]

@@ -108,7 +108,7 @@ def _environments(folder: Path) -> None:
     (folder / "recorded" / "traces" / f"{case.id}.a.0.har").write_text(har)
 
 
-AGAIN = ("--agent", "{agent}", "--out", "again")
+AGAIN = ("--agent", "{agent}", "--out", "kept", "--recertify", "again")
 PROBED = ("--run-folder", "probed", "--when", "before")
 SAMPLED = ("--data", "{0}/sample")
 RULED = ("--tasks", "{0}/tasks.json", "--runs", "{0}/runs.jsonl")
@@ -139,7 +139,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
         "model.json",
     ),
     ("run", "reparse", "{0}/runs/heuristic", *SAMPLED, "--out", "again"),
-    ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
+    ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", *AGAIN),
     ("run", "check", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),

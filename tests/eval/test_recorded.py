@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import accept, score, select
+from tests.commands import score
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reparse import main as reparse
-from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Judgment, Status
 
@@ -138,27 +137,5 @@ def test_a_resume_goes_on_or_says_why_not(
         assert "trajudge run reparse" in said
 
 
-@pytest.mark.slow
-def test_a_recorded_selection_is_read_and_made_again(recorded: Path) -> None:
-    decision = read_decision(recorded / "selection")
-    assert decision.chosen is not None
-    plan = recorded / "selection" / "candidates.json"
-    words = [str(recorded / "runs" / "heuristic"), "--candidates", str(plan), "--out", "again"]
-    assert select(words) in (0, 1)
-    again = read_decision(recorded / "again")
-    assert again.plan == decision.plan
-    for old, new in zip(decision.findings, again.findings, strict=True):
-        assert (old.name, old.rate.hits, old.rate.trials) == (
-            new.name,
-            new.rate.hits,
-            new.rate.trials,
-        )
 
 
-def test_a_recorded_decision_is_applied_or_says_what_it_lacks(
-    recorded: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    words = ["--decision", "selection", "--run", "runs/heuristic", "--data", "trajudge:data"]
-    code = accept([*words, "--out", "accepted"])
-    assert code in (0, 2)
-    assert code == 0 or "selection" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -137,6 +138,23 @@ def test_a_sample_has_one_run_of_a_task_with_its_probability_and_weight(
     again = tmp_path / "twice"
     again.mkdir()
     assert sampled(accepted, again, "--size", "60", "--seed", "7")[1] == keys
+
+
+def test_a_sample_by_goals_has_one_run_of_each(accepted: Path, tmp_path: Path) -> None:
+    """Tasks of one goal are no independent tasks."""
+    runs = tmp_path / "runs"
+    shutil.copytree(accepted / "new", runs)
+    tasks = sorted({line["key"]["task_id"] for line in lines(runs / "judgments.jsonl")})
+    goals = [
+        {"benchmark": "webarena", "task_id": task, "goal": 1 + n // 4}
+        for n, task in enumerate(tasks)
+    ]
+    (runs / "goals.jsonl").write_text("\n".join(map(json.dumps, goals)))
+    out = tmp_path / "again"
+    words = ["--decision", str(accepted / "selection"), "--run", str(runs), "--size", "100"]
+    words += ["--out", str(tmp_path / "accepted"), "--recertify", str(out), "--task-id", "goal"]
+    assert accept(words) == 0
+    assert len(lines(out / "sample.jsonl")) == 30
 
 
 def test_labels_that_come_one_by_one_certify_and_the_new_decision_is_for_that_agent_alone(
