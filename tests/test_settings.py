@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from trajudge.environments.recording.settings import RecordConfig
+from trajudge.environments.settings import GenerateConfig, RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
-from trajudge.environments.stages.settings import GenerateConfig
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.analysis.hard_subset import HardSubsetConfig
 from trajudge.eval.analysis.train_telemetry import TelemetryConfig

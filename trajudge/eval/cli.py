@@ -114,16 +114,56 @@ GROUPS: Mapping[str, CommandGroup] = {
     "env": CommandGroup(
         "web applications with known ground truth",
         {
-            "generate": Command("environments.generate", "generate checked tasks"),
-            "validate": Command("environments.validate", "solve generated tasks in Chromium"),
-            "record": Command("environments.record", "record scripted agents or a model"),
-            "verify": Command("environments.verify_again", "verify recorded runs again"),
-            "results": Command("environments.results", "success by level, dimension and axis"),
-            "rules": Command("environments.rules", "false accepts and rejects of rules"),
-            "replay": Command("environments.replay", "success rate of blind replay"),
-            "equivalence": Command("environments.equivalence", "blind replay against pass@k"),
-            "prism": Command("environments.prism.__main__", "check the five PRISM principles"),
-            "export": Command("environments.export", "write static copies of tasks, for sharing"),
+            "generate": Command(
+                "environments.commands:generate",
+                "generate checked tasks",
+                "environments.settings:GenerateConfig",
+            ),
+            "validate": Command(
+                "environments.commands:validate",
+                "solve generated tasks in Chromium",
+                "environments.settings:ValidateConfig",
+            ),
+            "record": Command(
+                "environments.commands:record",
+                "record scripted agents or a model",
+                "environments.settings:RecordConfig",
+            ),
+            "verify": Command(
+                "environments.commands:verify",
+                "verify recorded runs again",
+                "environments.settings:VerifyConfig",
+            ),
+            "results": Command(
+                "environments.commands:results",
+                "success by level, dimension and axis",
+                "environments.settings:ResultsConfig",
+            ),
+            "rules": Command(
+                "environments.commands:rules",
+                "false accepts and rejects of rules",
+                "environments.settings:RulesConfig",
+            ),
+            "replay": Command(
+                "environments.commands:replay",
+                "success rate of blind replay",
+                "environments.settings:ReplayConfig",
+            ),
+            "equivalence": Command(
+                "environments.commands:equivalence",
+                "blind replay against pass@k",
+                "environments.settings:EquivalenceConfig",
+            ),
+            "prism": Command(
+                "environments.commands:prism",
+                "check the five PRISM principles",
+                "environments.settings:PrismConfig",
+            ),
+            "export": Command(
+                "environments.commands:export",
+                "write static copies of tasks, for sharing",
+                "environments.settings:ExportConfig",
+            ),
         },
     ),
     "proxy": CommandGroup(

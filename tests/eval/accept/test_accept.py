@@ -139,22 +139,6 @@ def test_the_same_input_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
         assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
 
 
-def test_a_dataset_holds_the_same(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from datasets import load_from_disk
-
-    out, folder = tmp_path / "out", tmp_path / "dataset"
-    options = ["--judge", "judge", "--run", run, "--out", out, "--dataset"]
-    assert accept(*options, folder, "--threshold", 0.5) == 0
-    assert load_from_disk(str(folder)).to_list() == lines(out / "accepted.jsonl")
-    assert accept(*options, folder, "--threshold", 0.5) == 2
-    assert "is not empty" in capsys.readouterr().err
-    assert accept(*options, tmp_path / "none", "--threshold", 0.95) == 2
-    assert "nothing was accepted" in capsys.readouterr().err
-    assert len(lines(out / "rejected.jsonl")) == 5
-
-
 def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,7 +51,7 @@ from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable, c
 from trajudge.util import jsonl as python_json
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
-from trajudge.util.files import make_folder, open_regular, read_text, save_bytes
+from trajudge.util.files import make_folder, read_text, save_bytes
 from trajudge.util.tables import Table, first_screen
 from trajudge.util.terminal import count_of
 
@@ -211,8 +210,6 @@ def accept(config: AcceptConfig) -> Acceptance:
             draw_sample(decision, config, config.out / ACCEPTED_FILE)
     made = Acceptance(choice, dict(sorted(counts.items())), warnings, written, inputs.unfinished)
     _write_summary(config, made, config.data or spec)
-    if config.dataset:
-        write_dataset(config.out / ACCEPTED_FILE, config.dataset)
     return made
 
 
@@ -583,52 +580,6 @@ def _write_summary(config: AcceptConfig, made: Acceptance, spec: str) -> None:
     }
     content = orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n"
     save_bytes(config.out / SUMMARY_FILE, content)
-
-
-def write_dataset(accepted: Path, folder: Path) -> None:
-    """Write ``accepted.jsonl`` as a ``datasets`` dataset on disk (``datasets.load_from_disk``).
-
-    Raises UserError if there is none, or if the folder is not empty or cannot be written.
-    """
-    if not accepted.stat().st_size:
-        raise UserError(
-            f"--dataset {folder}: nothing was accepted, and an empty dataset cannot be loaded: see "
-            f"{accepted.with_name(REJECTED_FILE)}"
-        )
-    import datasets  # noqa: PLC0415 - slow to import
-    from datasets import Dataset, Features, Value  # noqa: PLC0415
-
-    datasets.disable_progress_bars()
-    text, real = Value("string"), Value("float64")
-    names = ("benchmark", "agent", "task_id", "raw_task_id", "judge", "decision")
-    features = Features(
-        {
-            "messages": [{"role": text, "content": text}],
-            "provenance": {
-                **dict.fromkeys(names, text),
-                "attempt": Value("int64"),
-                **dict.fromkeys(("official_reward", "score", "threshold"), real),
-            },
-        }
-    )
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UserError(f"--dataset {folder}: is not empty: name a new folder")
-    try:
-        with TemporaryDirectory() as cache:
-            made = Dataset.from_generator(
-                _read_lines,
-                gen_kwargs={"path": str(accepted)},
-                features=features,
-                cache_dir=cache,
-            )
-            made.save_to_disk(str(folder))
-    except OSError as error:
-        raise UserError(f"--dataset {folder}: cannot be written ({error})") from error
-
-
-def _read_lines(path: str) -> Iterator[dict[str, Any]]:
-    with open_regular(path) as file:
-        yield from map(orjson.loads, file)
 
 
 def acceptance_screen(config: AcceptConfig, made: Acceptance) -> str:

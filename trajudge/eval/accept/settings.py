@@ -115,9 +115,6 @@ class AcceptConfig(LabelConfig):
     ] = None
     task_id: TaskIdOption = "recorded"
     out: Annotated[Path, Output("folder of what is written", "DIR")] = Path("accepted")
-    dataset: Annotated[
-        Path | None, Output("the accepted ones as a datasets dataset, too", "DIR")
-    ] = None
     page: Annotated[Page, Option("accessibility tree in the conversations")] = "pruned"
     without_observations: Annotated[
         bool,
