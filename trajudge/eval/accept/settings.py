@@ -29,9 +29,7 @@ Page = Literal["pruned", "full", "none"]
 class TrainingConfig(Settings):
     """How the runs become training data."""
 
-    format: Annotated[
-        FormatName | None, Option("also write rows in this trainer's layout", "NAME")
-    ] = None
+    format: Annotated[FormatName | None, Option("also write rows in a trainer's layout")] = None
     per: Annotated[Unit | None, Option("a row is a trajectory or a step")] = None
     with_screenshots: Annotated[bool, Option("rows hold the screenshots of the pages")] = False
     per_task: Annotated[
@@ -60,18 +58,13 @@ class AcceptConfig(LabelConfig):
     fine-tuning, with their provenance, and the rejected ones with the reason.
 
       trajudge accept --decision selections/0a1b2c3d --run runs/new --out accepted
-      trajudge accept --judge heuristic --threshold 1 --run runs/new --format trl-messages
+      trajudge accept --judge heuristic --threshold 1 --run runs/new --format hf
 
-    A decision holds for the agents whose runs were labelled for it. For others draw a sample of
-    the accepted runs (first call), label it in order, and test after every label (second call):
+    For agents whose runs were not labelled for a decision draw a sample of the accepted runs (first
+    call), label it in its order, and test the labels, as often as more of them come (second call):
 
-      trajudge accept --decision selections/0a1b2c3d --run runs/new --recertify again
-      trajudge accept --recertify again --annotations trajudge:labels.jsonl
-
-    The sample takes tasks in random order, one accepted run of each. The test reads labels in that
-    order, up to the first run without one; once the target is shown, or shown to be missed, it
-    writes decision.json for these agents alone. It may be repeated as labels come: the error is at
-    most 1 - confidence, however often it is repeated.
+      trajudge accept --decision selections/0a1b2c3d --run runs/new --recertify DIR
+      trajudge accept --recertify DIR --annotations trajudge:labels.jsonl
     """
 
     epilog: ClassVar[str] = (
@@ -82,7 +75,7 @@ class AcceptConfig(LabelConfig):
     )
     first: ClassVar = (
         *("decision", "run", "data", "judge", "threshold", "out", "recertify", "annotations"),
-        *("format", "per", "per_task", "with_screenshots"),
+        *("format", "per"),
     )
     sections: ClassVar[Mapping[str, str]] = {
         "annotations": "certifying a decision again, by labels of a sample",
