@@ -55,13 +55,13 @@ class TrainingConfig(Settings):
 
 class AcceptConfig(LabelConfig):
     """Apply a choice of judge and threshold: write the accepted trajectories as conversations for
-    fine-tuning, with their provenance, and the rejected ones with the reason.
+    fine-tuning, and the rejected ones with the reason.
 
       trajudge accept --decision selections/0a1b2c3d --run runs/new --out accepted
       trajudge accept --judge heuristic --threshold 1 --run runs/new --format hf
 
-    For agents whose runs were not labelled for a decision draw a sample of the accepted runs (first
-    call), label it in its order, and test the labels, as often as more of them come (second call):
+    For agents that a decision was not made on draw a sample, label it in its order, and test it, as
+    often as labels come:
 
       trajudge accept --decision selections/0a1b2c3d --run runs/new --recertify DIR
       trajudge accept --recertify DIR --annotations trajudge:labels.jsonl
