@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import accept, select
+from tests.commands import accept, perturb, select
 from tests.environments.cases import sound
 from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
@@ -23,7 +23,6 @@ from trajudge.annotations.model import Annotation
 from trajudge.environments.model.case import write_cases
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
-from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -173,7 +172,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
-    ("judges",),
+    *(("judges", name) for name in GROUPS["judges"].commands),
     ("data", "fetch"),
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped

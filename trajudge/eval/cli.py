@@ -37,7 +37,11 @@ class CommandGroup(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
+    "judge": Command(
+        "eval.judge:run",
+        "judge trajectories and score the judge against experts",
+        "eval.runs.settings:RunRequest",
+    ),
     "score": Command(
         "eval.rescoring:report",
         "score judges: tables, plots, significance tests, errors",
@@ -57,10 +61,26 @@ COMMANDS: Mapping[str, Command] = {
     "leaderboard": Command(
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
-    "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
-    "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
-    "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
-    "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
+    "inspect": Command(
+        "app.inspect:inspect",
+        "look at runs and trajectories in a browser",
+        "app.settings:InspectConfig",
+    ),
+    "robust": Command(
+        "robustness.robust:measure",
+        "measure what verdicts survive: claims, attacks",
+        "robustness.settings:RobustConfig",
+    ),
+    "report": Command(
+        "app.report:report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.settings:ReportConfig",
+    ),
+    "serve": Command(
+        "rewards.serve:run",
+        "serve a judge's rewards to trainers over HTTP",
+        "rewards.settings:RewardServerConfig",
+    ),
 }
 GROUPS: Mapping[str, CommandGroup] = {
     "judges": CommandGroup(
@@ -87,7 +107,11 @@ GROUPS: Mapping[str, CommandGroup] = {
         "expert labels: drawn, collected, compared",
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
-            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
+            "serve": Command(
+                "app.inspect:label",
+                "label in a browser; so does  trajudge label QUEUE",
+                "app.settings:LabelServeConfig",
+            ),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
             "export": Command("eval.labelling.commands.export", "write the labels as files"),
@@ -169,10 +193,26 @@ GROUPS: Mapping[str, CommandGroup] = {
     "proxy": CommandGroup(
         "faults and efficiency between an agent and the web",
         {
-            "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
-            "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
-            "plan": Command("proxy.plan", "show what a fault plan does in a task"),
-            "results": Command("eval.resilience.__main__", "compare runs with and without faults"),
+            "run": Command(
+                "proxy.commands:run",
+                "run an agent behind the proxy and show what it cost",
+                "proxy.settings:AgentRunConfig",
+            ),
+            "serve": Command(
+                "proxy.commands:serve",
+                "run the proxy alone, for agents started elsewhere",
+                "proxy.settings:ServeConfig",
+            ),
+            "plan": Command(
+                "proxy.commands:plan",
+                "show what a fault plan does in a task",
+                "proxy.settings:ShowPlanConfig",
+            ),
+            "results": Command(
+                "eval.resilience.tables:report",
+                "compare runs with and without faults",
+                "eval.resilience.settings:ResilienceConfig",
+            ),
         },
     ),
     "data": CommandGroup(
@@ -182,7 +222,11 @@ GROUPS: Mapping[str, CommandGroup] = {
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),
-            "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
+            "perturb": Command(
+                "robustness.perturb:perturb",
+                "write trajectories changed in known ways",
+                "robustness.settings:PerturbConfig",
+            ),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),
