@@ -263,7 +263,7 @@ def test_accepted_and_rejected_runs_of_a_task_are_capped_apart(
     assert set(counts.values()) == {1}
     assert max(Counter(task for task, _ in counts).values()) == 2
     with pytest.raises(SystemExit):
-        accept("--help")
+        accept("--help-all")
     assert "at most N accepted and N rejected runs of a task" in capsys.readouterr().out
 
 

@@ -84,7 +84,7 @@ class AcceptConfig(LabelConfig):
     }
 
     recertify: Annotated[
-        Path | None, Option("sample of accepted runs: drawn, or with --annotations tested", "DIR")
+        Path | None, Option("draw a sample to label, or test it by --annotations", "DIR")
     ] = None
     agent: Annotated[
         tuple[str, ...],
