@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from trajudge.annotations import Annotation, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.process import question_of
 from trajudge.eval.store.inputs import MEMORY, find_source
 from trajudge.eval.store.manifest import recorded_samples, recorded_versions

@@ -17,12 +17,12 @@ from pydantic import BaseModel, JsonValue
 
 from trajudge.annotations import (
     Labels,
-    agentrewardbench,
     open_annotations,
     open_labels,
     primary_labels,
 )
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.scoring.observations import trained_on, without_training
 from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
