@@ -22,7 +22,6 @@ from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import benchmark_name, percent, rate_cell
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring import compute
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.observations import Observations, one_per_trajectory
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -260,7 +259,7 @@ def at_equal_recall(
     accepts no success, for a recall of 0 is reached by accepting nothing."""
     keys = list(observed.reference.index)
     known = [keys[place] in scores for place in observed.index.tolist()]
-    both = observed.where(np.array(known, dtype=bool))
+    both = observed.at(np.array(known, dtype=bool))
     accepted = both.predictions == 1
     weights = np.ones(len(both)) if both.weights is None else both.weights
     successes = weights * both.labels
@@ -320,7 +319,7 @@ def with_baselines(
         rewards={},
         missing=report.missing,
         by_agent=any(s.agent != "all" for s in report.scores),
-        bootstrap=Bootstrap(resamples=0),
+        compared=None,
     ).scores
     return report.model_copy(
         update={
@@ -592,7 +591,7 @@ def print_transfer(
         source.labels,
         rewards={},
         missing=missing,
-        bootstrap=Bootstrap(resamples=0),
+        compared=None,
     )
     mine = tuple(s for s in report.scores if not s.baseline)
     report = report.model_copy(update={"scores": mine, "remarks": found.remarks})

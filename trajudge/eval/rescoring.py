@@ -12,21 +12,20 @@ from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.reporting.sentences import goal_notes
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
+from trajudge.eval.scoring.compute import by_judge, score
 from trajudge.eval.scoring.observations import (
     Observations,
+    Predictions,
+    ReferenceLabels,
     included,
-    observe,
-    one_per_trajectory,
     without_training,
 )
 from trajudge.eval.scoring.records import Label, Missing, ScoreReport
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.store.inputs import open_recorded
-from trajudge.eval.store.labels import refuse_conflicts
+from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.table import keys_of_judgments
+from trajudge.eval.store.table import columns_of, keys_of_judgments
 from trajudge.eval.store.task_goals import task_units
 from trajudge.util.commands import OK, saved_behind_output
 from trajudge.util.errors import UserError
@@ -118,8 +117,7 @@ def _score_source(source: Source, config: ScoreConfig) -> ScoreReport:
         rewards=source.rewards,
         missing=missing_of(config, source.protocols),
         by_agent=config.by == "agent",
-        bootstrap=Bootstrap(config.resamples, config.seed),
-        compare_by_benchmark=config.compare == "benchmark",
+        compared=config.compare if config.resamples else None,
         training=source.training,
     )
     if asked_question(source, config) == "process":
@@ -192,17 +190,15 @@ def recorded_data(source: Source, config: ScoreConfig) -> list[str]:
 def observed_verdicts(
     source: Source, missing: Missing, question: Label = "success"
 ) -> dict[str, Observations]:
-    """Collect what each judge said."""
-    held_out = without_training(source.judgments, source.training)
+    """Observe each judge's verdicts, judges by name."""
+    columns = columns_of(without_training(source.judgments, source.training))
+    labels, rewards = LabelColumns.of(source.labels), RewardColumns.of(source.rewards)
+    reference = ReferenceLabels.of(columns.keys, labels, rewards)
     return {
-        judge: observe(
-            one_per_trajectory(j for j in held_out if j.judge == judge),
-            question,
-            source.labels,
-            source.rewards,
-            missing,
+        judge: Predictions.of(columns.at(mine), reference, reference.judged[mine]).observe(
+            question, missing
         )
-        for judge in sorted({j.judge for j in held_out})
+        for judge, mine in by_judge(columns)
     }
 
 
@@ -365,7 +361,7 @@ def _plots(folder: Path, source: Source, scores: ScoreReport) -> None:
         rewards=source.rewards,
         missing=scores.missing,
         by_agent=True,
-        bootstrap=Bootstrap(resamples=0),
+        compared=None,
         training=source.training,
     )
     observed = observed_verdicts(source, scores.missing)

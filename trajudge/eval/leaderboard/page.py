@@ -21,7 +21,7 @@ from trajudge.eval.reporting.sentences import (
     rate_cell,
     unit_of,
 )
-from trajudge.eval.scoring.records import OVERALL, Rate
+from trajudge.eval.scoring.records import OVERALL
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder, write_bytes
 from trajudge.util.tables import Table, first_screen, fitted, screen_width
@@ -79,7 +79,7 @@ def kappa_text(row: BoardRow) -> str:
     return coefficient_cell(row.score, "kappa")
 
 
-_RATES: tuple[Rate, ...] = ("precision", "recall", "f1", "kappa")
+_RATES: tuple[str, ...] = ("precision", "recall", "f1", "kappa")
 
 COLUMNS = (
     *("suite", "question", "benchmark", "judge"),

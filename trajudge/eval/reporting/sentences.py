@@ -26,9 +26,7 @@ from trajudge.eval.scoring.records import (
     Limits,
     PaidBeside,
     Ranking,
-    Rate,
     Score,
-    ScoreRate,
     ScoreReport,
     UnfinishedRun,
     UsageTotals,
@@ -94,7 +92,7 @@ def design_effect_cell(score: Score) -> str:
     return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
-def rate_cell(score: Score, rate: Rate | ScoreRate) -> str:
+def rate_cell(score: Score, rate: str) -> str:
     """Write a rate with its interval, where it has one, in percent."""
     return with_limits(getattr(score, rate), score.intervals.get(rate))
 
@@ -116,7 +114,7 @@ def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
 
 
-def coefficient_cell(score: Score, rate: Rate | ScoreRate) -> str:
+def coefficient_cell(score: Score, rate: str) -> str:
     """Write a coefficient, which is no share, with its interval."""
     value, limits = getattr(score, rate), score.intervals.get(rate)
     if value is None:
@@ -736,8 +734,8 @@ def _without_interval(scores: ScoreReport) -> list[str]:
     if not any(map(is_labelled, scores.scores)):
         return []
     lines = _reasons(scores, shown_benchmarks(scores))
-    if not scores.resamples:
-        return [*lines, "no resamples: judges are not compared"]
+    if not scores.compared:
+        return [*lines, "judges are not compared"]
     return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
 
 

@@ -46,9 +46,7 @@ from trajudge.eval.scoring.records import (
     McNemarResult,
     MetricDifference,
     Ranking,
-    Rate,
     Score,
-    ScoreRate,
     ScoreReport,
     SuccessRate,
     UsageTotals,
@@ -565,7 +563,7 @@ def _mark(yes: bool) -> str:
 
 _TABLES_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
 
-_MORE: dict[Rate, str] = {
+_MORE: dict[str, str] = {
     "accuracy": "accuracy",
     "npv": "NPV",
     "tnr": "TNR",
@@ -573,14 +571,14 @@ _MORE: dict[Rate, str] = {
     "mcc": "MCC",
 }
 
-_ERRORS: dict[Rate, str] = {
+_ERRORS: dict[str, str] = {
     "balanced_accuracy": "balanced accuracy",
     "fpr": "FPR",
     "fnr": "FNR",
     "over_accept_share": "over-accepts among errors",
 }
 
-_OF_SCORES: dict[ScoreRate, str] = {
+_OF_SCORES: dict[str, str] = {
     "roc_auc": "ROC-AUC",
     "average_precision": "average precision",
     "brier": "Brier",
@@ -689,10 +687,10 @@ def _score_row(score: Score) -> tuple[str, ...]:
 
 
 def _baseline_row(
-    score: Score, paired: Mapping[tuple[str, str, Rate], MetricDifference]
+    score: Score, paired: Mapping[tuple[str, str, str], MetricDifference]
 ) -> tuple[str, ...]:
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
-    metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
+    metrics: tuple[str, ...] = ("precision", "recall", "f1")
     precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in metrics)
     points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+z.1f}"
     return (

@@ -33,7 +33,7 @@ from trajudge.eval.runs.outputs import (
 )
 from trajudge.eval.runs.plan import PlannedRun
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.scoring.compute import paid_beside
+from trajudge.eval.scoring.usage import paid_beside
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
