@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.eval.leaderboard.folders import write_run
 from tests.screens import one_screen
-from trajudge.eval.score import main
 from trajudge.eval.sources import combine, judge_names, read_run
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.run_folder import JUDGMENTS
@@ -95,7 +95,7 @@ def test_judges_are_compared_benchmark_by_benchmark_where_asked(
             label = "Successful" if right else "Unsuccessful"
             rows.append(f"A,{benchmark},{benchmark}.{task},agent,{label},No,Unsure,No")
     (tmp_path / "annotations.csv").write_text("\n".join(rows) + "\n")
-    words = ["--judgments", str(tmp_path), "--no-index", "--resamples", "50", "--json"]
+    words = ["--judgments", str(tmp_path), "--no-index", "--json"]
     found = []
     for more in ([], ["--compare", "benchmark"]):
         assert main([*words, *more]) == 0
