@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import failed, key, label, said
+from tests.eval.stats.reference import confusion_columns, confusion_statistic
 from trajudge.annotations import Annotation
 from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import Score
 from trajudge.judges.model import Judgment, Status
-from trajudge.stats.comparison import confusion_columns, confusion_statistic
 from trajudge.stats.intervals import cluster_bootstrap, sum_clusters, wilson
 from trajudge.trajectories.model import TrajectoryKey
 

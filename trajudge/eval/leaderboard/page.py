@@ -15,7 +15,6 @@ from trajudge.eval.leaderboard.board import METHOD, Board, BoardRow, BoardSuite,
 from trajudge.eval.reporting.sentences import (
     UNDEFINED,
     benchmark_name,
-    coefficient_cell,
     percent,
     precision_cell,
     rate_cell,
@@ -76,7 +75,7 @@ def coverage_text(row: BoardRow) -> str:
 
 def kappa_text(row: BoardRow) -> str:
     """Write Cohen's kappa with its interval."""
-    return coefficient_cell(row.score, "kappa")
+    return rate_cell(row.score, "kappa")
 
 
 _RATES: tuple[str, ...] = ("precision", "recall", "f1", "kappa")

@@ -11,6 +11,7 @@ from itertools import chain
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.annotations.published import SUFFIX
+from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -92,9 +93,14 @@ def design_effect_cell(score: Score) -> str:
     return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
-def rate_cell(score: Score, rate: str) -> str:
-    """Write a rate with its interval, where it has one, in percent."""
-    return with_limits(getattr(score, rate), score.intervals.get(rate))
+def rate_cell(score: Score, name: str) -> str:
+    """Write a metric with its interval, where it has one: in percent, or a coefficient as it is."""
+    value, limits = score.rates[name], score.intervals.get(name)
+    if METRICS[name].in_percent:
+        return with_limits(value, limits)
+    if value is None:
+        return UNDEFINED
+    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
 
 
 def with_limits(value: float | None, limits: Limits | None) -> str:
@@ -112,14 +118,6 @@ def unit_of(*cells: str) -> str:
 
 def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
-
-
-def coefficient_cell(score: Score, rate: str) -> str:
-    """Write a coefficient, which is no share, with its interval."""
-    value, limits = getattr(score, rate), score.intervals.get(rate)
-    if value is None:
-        return UNDEFINED
-    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
 
 
 def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
@@ -531,22 +529,6 @@ FEW_POSITIVES = 20
 
 DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
 
-_METRICS = {
-    "f1": "F1",
-    "npv": "NPV",
-    "tnr": "TNR",
-    "kappa": "κ",
-    "mcc": "MCC",
-    "balanced_accuracy": "balanced accuracy",
-    "fpr": "FPR",
-    "fnr": "FNR",
-    "over_accept_share": "over-accept share",
-    "roc_auc": "ROC-AUC",
-    "average_precision": "average precision",
-    "brier": "Brier",
-    "calibration_error": "calibration error",
-}
-
 SHOWN = 4  # warnings or names of one kind
 
 FAILED = {
@@ -772,7 +754,7 @@ def _reasons(scores: ScoreReport, shown: set[str]) -> list[str]:
         place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
         name = f"rule-based beside {s.judge}" if s.baseline else s.judge
         for reason in dict.fromkeys(s.no_interval.values()):
-            names = tuple(_METRICS.get(r, r) for r, why in s.no_interval.items() if why == reason)
+            names = tuple(METRICS[r].title for r, why in s.no_interval.items() if why == reason)
             cells.setdefault((place, reason, names), []).append(name)
     lines = [
         f"{place}: no interval of {', '.join(names)} for {', '.join(judges)}: {reason}"

@@ -5,8 +5,7 @@ AgentRewardBench's Tables 1, 2, 3, 6, 7 and 8.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from trajudge.eval.reporting.sentences import (
     NO_LABELS,
@@ -14,7 +13,6 @@ from trajudge.eval.reporting.sentences import (
     agent_name,
     baseline_rows,
     benchmark_name,
-    coefficient_cell,
     design_effect_cell,
     estimated_rate_tables,
     is_labelled,
@@ -30,6 +28,8 @@ from trajudge.eval.reporting.sentences import (
     signed_cell,
     with_limits,
 )
+from trajudge.eval.scoring.comparison import COMPARED
+from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -89,8 +89,6 @@ _BENCHMARK_ROWS, _RANKING_LINES, _MOST_NAMES = 8, 2, 6
 
 _REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
 
-_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
-
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
     """Differences with intervals for every pair, and the judges in order with their ties.
@@ -107,7 +105,7 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
             if (d.benchmark, d.label, d.metric) == (*place, ranking.metric)
             and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
         ]
-        title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
+        title = f"Difference in {METRICS[ranking.metric].title}{_where(*place)}"
         sections += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
     for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
         rows = [
@@ -258,7 +256,7 @@ def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
     return (
         LABEL_TITLES[ranking.label],
         benchmark_name(ranking.benchmark),
-        _METRICS[ranking.metric],
+        METRICS[ranking.metric].title,
         ranking.order(),
         ranking.tied() or "none",
     )
@@ -408,9 +406,7 @@ _LABELS: tuple[Label, ...] = ("success", "side_effect", "repetition")  # what th
 
 _LABEL_HEAD = tuple(f"{LABEL_TITLES[label].lower()} {rate}" for label in _LABELS for rate in _RATES)
 
-Sides = Literal["expert", "judge_rate", "rule_based"]
-
-_SIDES: dict[Sides, str] = {
+_SIDES = {
     "expert": "by expert",
     "judge_rate": "by judge",
     "rule_based": "by rule",
@@ -539,7 +535,7 @@ def _cells(score: Score) -> tuple[str, ...]:
     return precision_cell(score), percent(score.recall), percent(score.f1)
 
 
-def _rate(rate: SuccessRate | None, side: Sides) -> str:
+def _rate(rate: SuccessRate | None, side: str) -> str:
     if rate is None:
         return UNDEFINED
     return with_limits(getattr(rate, side), rate.intervals.get(side))
@@ -562,28 +558,6 @@ def _mark(yes: bool) -> str:
 
 
 _TABLES_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
-
-_MORE: dict[str, str] = {
-    "accuracy": "accuracy",
-    "npv": "NPV",
-    "tnr": "TNR",
-    "kappa": "κ",
-    "mcc": "MCC",
-}
-
-_ERRORS: dict[str, str] = {
-    "balanced_accuracy": "balanced accuracy",
-    "fpr": "FPR",
-    "fnr": "FNR",
-    "over_accept_share": "over-accepts among errors",
-}
-
-_OF_SCORES: dict[str, str] = {
-    "roc_auc": "ROC-AUC",
-    "average_precision": "average precision",
-    "brier": "Brier",
-    "calibration_error": "calibration error",
-}
 
 _COVERAGE_HEAD = (
     *("benchmark", "judge", "judged", "status", "shortened"),
@@ -612,7 +586,7 @@ def tables(scores: ScoreReport) -> list[Table]:
             rows += [s for s in scores.baselines if s.label == label and s.benchmark in shown]
             title = scores.titled(LABEL_TITLES[label])
             sections.append(_label_table(title, rows, by_agent, differences))
-            sections += _more(title, rows)
+            sections += _metric_tables(title, rows)
     sections += fault_tables(scores.faults)
     sections += equal_recall_tables(scores.equal_recall)
     sections += estimated_rate_tables(scores)
@@ -690,8 +664,7 @@ def _baseline_row(
     score: Score, paired: Mapping[tuple[str, str, str], MetricDifference]
 ) -> tuple[str, ...]:
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
-    metrics: tuple[str, ...] = ("precision", "recall", "f1")
-    precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in metrics)
+    precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in COMPARED)
     points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+z.1f}"
     return (
         benchmark_name(score.benchmark),
@@ -704,41 +677,26 @@ def _baseline_row(
     )
 
 
-def _more(title: str, rows: list[Score]) -> list[Table]:
+def _metric_tables(title: str, rows: list[Score]) -> list[Table]:
     """Make tables of the other metrics, overall: of verdicts, of errors, and of scores."""
     last = rows[-1].benchmark
     whole = [s for s in rows if s.benchmark == last and s.agent == ALL_AGENTS]
-    cells = [
-        (
-            *_score_row(s)[:2],
-            rate_cell(s, "recall"),
-            *(rate_cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
-            *(coefficient_cell(s, rate) for rate in ("kappa", "mcc")),
-            design_effect_cell(s),
-        )
-        for s in whole
-    ]
-    head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
-    further = [Table(f"{title}, further metrics [95 %]", head, cells)]
-    wrong = [
-        (
-            *_score_row(s)[:2],
-            *(rate_cell(s, rate) for rate in _ERRORS),
-            str(s.counts.fp + s.counts.fn),
-        )
-        for s in whole
-    ]
-    head = ("benchmark", "judge", *_ERRORS.values(), "errors")
-    further.append(Table(f"{title}, errors [95 %]", head, wrong))
-    scored = [
-        (*_score_row(s)[:2], *(coefficient_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
-        for s in whole
-        if s.scored
-    ]
-    if scored:
-        head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
-        further.append(Table(f"{title}, scores [95 %]", head, scored))
-    return further
+    beside: dict[str, tuple[str, str, Callable[[Score], str]]] = {
+        "further": ("further metrics", "design effect of precision", design_effect_cell),
+        "errors": ("errors", "errors", lambda s: str(s.counts.fp + s.counts.fn)),
+        "scores": ("scores", "n", lambda s: str(s.scored)),
+    }
+    made: list[Table] = []
+    for kind, (name, column, cell) in beside.items():
+        metrics = [metric for metric in METRICS.values() if metric.table == kind]
+        shown = [s for s in whole if s.scored] if kind == "scores" else whole
+        cells = [
+            (*_score_row(s)[:2], *(rate_cell(s, metric.name) for metric in metrics), cell(s))
+            for s in shown
+        ]
+        head = ("benchmark", "judge", *(metric.title for metric in metrics), column)
+        made += [Table(f"{title}, {name} [95 %]", head, cells)] if cells else []
+    return made
 
 
 def _coverage_row(coverage: Coverage) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ from trajudge.eval.scoring.records import (
     Missing,
     Ranking,
 )
-from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar, mcnemar_by_task
+from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
 from trajudge.stats.intervals import Bools, clustered_differences, verdict_columns
 
 COMPARED = ("precision", "recall", "f1")
@@ -254,15 +254,14 @@ def on_the_same(first: Observations, second: Observations) -> tuple[Observations
 
 def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     """Count over the same trajectories, in one order, whether the two judges were right."""
-    test, p = mcnemar(first.right, second.right), None
-    if test.only_first + test.only_second and not first.reference.is_weighted:
-        tasks = TaskRuns.of(first.task, first.benchmark)
-        p = mcnemar_by_task(first.right, second.right, tasks)
+    right, others, p = first.right, second.right, None
+    if (right != others).any() and not first.reference.is_weighted:
+        p = mcnemar_by_task(right, others, TaskRuns.of(first.task, first.benchmark))
     return PairedCounts(
-        both_right=int((first.right & second.right).sum()),
-        only_first=test.only_first,
-        only_second=test.only_second,
-        both_wrong=int((~first.right & ~second.right).sum()),
+        both_right=int((right & others).sum()),
+        only_first=int((right & ~others).sum()),
+        only_second=int((others & ~right).sum()),
+        both_wrong=int((~right & ~others).sum()),
         p=p,
         failed_first=int((~first.answered).sum()),
         failed_second=int((~second.answered).sum()),
@@ -275,8 +274,10 @@ def _mcnemar_results(pairs: Sequence[Pair], benchmark: str, label: Label) -> lis
     tests: list[dict[str, Any]] = []
     for pair in pairs:
         right, others = pair.one.right, pair.other.right
-        counts = mcnemar(right, others)
-        test = {"only_first_right": counts.only_first, "only_second_right": counts.only_second}
+        test = {
+            "only_first_right": int((right & ~others).sum()),
+            "only_second_right": int((others & ~right).sum()),
+        }
         if not len(pair.one):
             tests.append({**test, "p": 1.0})
             continue

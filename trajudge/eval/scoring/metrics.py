@@ -204,7 +204,7 @@ METRICS: dict[str, Metric] = {
         ),
         Metric("fpr", "FPR", "errors", (FP,), (FP, TN)),
         Metric("fnr", "FNR", "errors", (FN,), (TP, FN)),
-        Metric("over_accept_share", "over-accepts among errors", "errors", (FP,), (FP, FN)),
+        Metric("over_accept_share", "over-accept share", "errors", (FP,), (FP, FN)),
         # In the order of stats.intervals.clustered_scores.
         Metric("roc_auc", "ROC-AUC", "scores", in_percent=False),
         Metric("average_precision", "average precision", "scores", in_percent=False),
