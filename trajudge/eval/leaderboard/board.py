@@ -614,7 +614,7 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
         [judgment for row in rows.values() for judgment in row.judgments],
         labels,
         rewards=rewards,
-        compare_by_benchmark=True,
+        compared="benchmark",
         training={name: row.trained_on for name, row in rows.items() if row.trained_on},
     )
     versions = {name: row.versions for name, row in rows.items()}
