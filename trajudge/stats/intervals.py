@@ -161,14 +161,12 @@ def one_thread() -> AbstractContextManager[object]:
     return limited
 
 
-Method = Callable[[ArrayLike, ArrayLike, float], Interval]
-
 NO_TRIALS = "no trials: a proportion of nothing is undefined"
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Score interval of Wilson (1927): equation 1 of section 4.2. Good from one trial on."""
-    _, n, p = _proportion(successes, trials)
+    n, p = _proportion(successes, trials)
     low, high = wilson_limits(p, n, normal_quantile(confidence))
     return _interval(p, low, high, confidence)
 
@@ -185,13 +183,6 @@ def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Fl
     return np.minimum(low, rate), np.maximum(high, rate)
 
 
-def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Textbook normal interval, kept for comparison: zero width at 0 and at n successes."""
-    _, n, p = _proportion(successes, trials)
-    half = normal_quantile(confidence) * np.sqrt(p * (1 - p) / n)
-    return _interval(p, p - half, p + half, confidence)
-
-
 def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
     """Compute the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, each of which
     errs with probability ``tail``; rate and trials of broadcastable shape."""
@@ -204,48 +195,17 @@ def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Flo
 
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Exact interval of Clopper and Pearson (1934): never below nominal, hence wide."""
-    k, n, p = _proportion(successes, trials)
-    return _beta_interval(k, n, p, low=(0, 1), high=(1, 0), confidence=confidence)
+    n, p = _proportion(successes, trials)
+    low, high = exact_limits(p, n, check_confidence(confidence))
+    return _interval(p, low, high, confidence)
 
 
-def jeffreys(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Equal-tailed posterior interval under Beta(1/2, 1/2), closed at 0 and n (Brown 2001)."""
-    k, n, p = _proportion(successes, trials)
-    return _beta_interval(k, n, p, low=(0.5, 0.5), high=(0.5, 0.5), confidence=confidence)
-
-
-METHODS: dict[str, Method] = {
-    "wilson": wilson,
-    "wald": wald,
-    "clopper-pearson": clopper_pearson,
-    "jeffreys": jeffreys,
-}
-
-
-def _proportion(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats, Floats]:
+def _proportion(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:
     k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     if not np.all((k >= 0) & (k <= n)):
         raise ValueError("successes must lie between 0 and trials")
     n = np.where(n > 0, n, np.nan)
-    return k, n, k / n
-
-
-def _beta_interval(
-    k: Floats,
-    n: Floats,
-    p: Floats,
-    *,
-    low: tuple[float, float],
-    high: tuple[float, float],
-    confidence: float,
-) -> Interval:
-    """Beta quantiles with the pseudo-counts (successes, failures) given for each end."""
-    tail = check_confidence(confidence)
-    failures = n - k
-    with np.errstate(invalid="ignore"):
-        lows = scipy.special.betaincinv(k + low[0], failures + low[1], tail)
-        highs = scipy.special.betaincinv(k + high[0], failures + high[1], 1 - tail)
-    return _interval(p, np.where(k == 0, 0, lows), np.where(k == n, 1, highs), confidence)
+    return n, k / n
 
 
 def _interval(p: Floats, low: Floats, high: Floats, confidence: float) -> Interval:
@@ -652,7 +612,7 @@ def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
         rate = h.sum(axis=-1) / np.maximum(n.sum(axis=-1), 1e-12)
         p = ((rate * some + 0.5) / (some + 1))[:, None]
         top = math.ceil(n.max(initial=0.0))
-        successes, failures, tried = (_exceeding(part, top) for part in (h, n - h, n))
+        successes, failures, tried = _exceeding(h, top), _exceeding(n - h, top), _exceeding(n, top)
         before = np.arange(top)
         for k, rho in enumerate(_CORRELATIONS.tolist()):
             base, added = 1 - rho, rho * before
@@ -669,10 +629,8 @@ def _exceeding(sizes: Floats, top: int) -> Floats:
     whole = np.floor(np.maximum(sizes, 0) + 1e-9).astype(np.int64)
     at = (whole + np.arange(len(sizes))[:, None] * (top + 1)).ravel()
     size = len(sizes) * (top + 1)
-    ends, parts = (
-        np.bincount(at, weights, size).reshape(-1, top + 1)
-        for weights in (None, (np.maximum(sizes - whole, 0)).ravel())
-    )
+    ends = np.bincount(at, None, size).reshape(-1, top + 1)
+    parts = np.bincount(at, np.maximum(sizes - whole, 0).ravel(), size).reshape(-1, top + 1)
     beyond = np.cumsum(ends[:, ::-1], axis=-1)[:, ::-1]
     return np.asarray(beyond[:, 1:] + parts[:, :top])
 
