@@ -35,7 +35,7 @@ from trajudge.eval.scoring.records import (
 from trajudge.eval.store.task_goals import TaskGoals, shared_goals, shared_sentence, task_units
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Record
-from trajudge.util.tables import Table
+from trajudge.util.tables import Columns, Table, table_of
 from trajudge.util.terminal import count_of, listed, one_line
 
 UNDEFINED = "–"
@@ -484,18 +484,26 @@ def _shown(score: Score) -> str:
     return f"{percent(score.precision)}{ends}"
 
 
-_TITLE = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
-
-_HEAD = (
-    *("benchmark", "agent", "judge", "estimate [95 %]", "labels alone [95 %]", "judge alone"),
-    *("labelled", "unlabelled", "effective labels"),
-)
+_ESTIMATES: Columns[EstimatedRate] = {
+    "benchmark": lambda r: benchmark_name(r.benchmark),
+    "agent": lambda r: agent_name(r.agent),
+    "judge": lambda r: r.judge,
+    "estimate [95 %]": lambda r: with_limits(r.estimate, r.intervals.get("estimate")),
+    "labels alone [95 %]": lambda r: with_limits(r.expert_only, r.intervals.get("expert_only")),
+    "judge alone": lambda r: percent(r.judge_only),
+    "labelled": lambda r: str(r.labelled),
+    "unlabelled": lambda r: str(r.unlabelled),
+    "effective labels": lambda r: (
+        UNDEFINED if r.effective_labels is None else f"{r.effective_labels:.0f}"
+    ),
+}
 
 
 def estimated_rate_tables(scores: ScoreReport) -> list[Table]:
     """Lay out the estimates; no table where every run is labelled, or none."""
-    rows = [_row(rate) for rate in scores.estimated_rates]
-    return [Table(_TITLE, _HEAD, rows, names=3)] if rows else []
+    title = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
+    rates = scores.estimated_rates
+    return [table_of(title, _ESTIMATES, rates, names=3)] if rates else []
 
 
 def without_estimate(scores: ScoreReport) -> list[str]:
@@ -508,21 +516,6 @@ def without_estimate(scores: ScoreReport) -> list[str]:
         f"Success rates, {place}: no estimate by {', '.join(judges)}: {note}"
         for (place, note), judges in missing.items()
     ]
-
-
-def _row(rate: EstimatedRate) -> tuple[str, ...]:
-    effective = rate.effective_labels
-    return (
-        benchmark_name(rate.benchmark),
-        agent_name(rate.agent),
-        rate.judge,
-        with_limits(rate.estimate, rate.intervals.get("estimate")),
-        with_limits(rate.expert_only, rate.intervals.get("expert_only")),
-        percent(rate.judge_only),
-        str(rate.labelled),
-        str(rate.unlabelled),
-        UNDEFINED if effective is None else f"{effective:.0f}",
-    )
 
 
 FEW_POSITIVES = 20
