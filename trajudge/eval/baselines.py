@@ -39,7 +39,7 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.errors import UserError
-from trajudge.util.tables import Table, cut_columns, folded, screen_width
+from trajudge.util.tables import Columns, Table, cut_columns, folded, screen_width, table_of
 from trajudge.util.terminal import LINES, count_of
 
 ALWAYS_FAIL, CLAIM, TFIDF, TELEMETRY = BASELINES = (
@@ -476,7 +476,16 @@ def _f1(truth: Bools, accepted: Bools) -> float:
     return 0.0 if np.isnan(value) else value
 
 
-_HEAD = ("left out", "method", "precision [95 %]", "recall", "F1", "bal. acc.", "n", "positives")
+_TRANSFER: Columns[Score] = {
+    "left out": lambda s: benchmark_name(s.benchmark),
+    "method": lambda s: s.judge,
+    "precision [95 %]": lambda s: rate_cell(s, "precision"),
+    "recall": lambda s: percent(s.recall),
+    "F1": lambda s: rate_cell(s, "f1"),
+    "bal. acc.": lambda s: rate_cell(s, "balanced_accuracy"),
+    "n": lambda s: str(s.n),
+    "positives": lambda s: str(s.positives),
+}
 
 
 def transfer_scores(
@@ -500,23 +509,11 @@ def transfer_scores(
 def transfer_table(report: ScoreReport, question: Label) -> Table:
     """Make the table, benchmarks in their order and overall last, methods by name."""
     rows = [
-        (
-            benchmark_name(s.benchmark),
-            s.judge,
-            rate_cell(s, "precision"),
-            percent(s.recall),
-            rate_cell(s, "f1"),
-            rate_cell(s, "balanced_accuracy"),
-            str(s.n),
-            str(s.positives),
-        )
-        for s in report.scores
-        if s.label == question and s.agent == ALL_AGENTS and not s.baseline
+        s for s in report.scores if s.label == question and s.agent == ALL_AGENTS and not s.baseline
     ]
-    order = {name: place for place, name in enumerate(dict.fromkeys(row[0] for row in rows))}
-    overall = benchmark_name(OVERALL)
-    rows.sort(key=lambda row: (row[0] == overall, order[row[0]], row[1]))
-    return Table("Leave one benchmark out [95 %]", _HEAD, rows)
+    order = {name: place for place, name in enumerate(dict.fromkeys(s.benchmark for s in rows))}
+    rows.sort(key=lambda s: (s.benchmark == OVERALL, order[s.benchmark], s.judge))
+    return table_of("Leave one benchmark out [95 %]", _TRANSFER, rows)
 
 
 def transfer_screen(report: ScoreReport, question: Label) -> str:
@@ -533,7 +530,7 @@ def transfer_screen(report: ScoreReport, question: Label) -> str:
     rest = "Every method saw no label of the benchmark it is scored on; all intervals: --full"
     below = [line for text in [*report.remarks, rest] for line in folded(text, width)]
     lines = cut_columns(
-        *(_HEAD, named, width, LINES - 1 - min(len(below), 8)),
+        *(tuple(_TRANSFER), named, width, LINES - 1 - min(len(below), 8)),
         names=2,
         more=lambda left: f"and {count_of(left, 'more row')}: --full",
     )

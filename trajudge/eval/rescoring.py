@@ -66,7 +66,7 @@ def report(config: ScoreConfig) -> int:
                 return _transfer(source, config)
             scores = score_source(source, config)
             if config.baselines != "off" and not config.table:
-                scores = beside_baselines(scores, source, config)
+                scores = add_baselines(scores, source, config)
             with saved_behind_output() as save:
                 if config.submission:
                     from trajudge.eval.submission import write_submission  # noqa: PLC0415
@@ -120,7 +120,7 @@ def read_sources(config: ScoreConfig) -> Source:
     return combined
 
 
-def warn_of_strangers(source: Source, annotations: str) -> None:
+def warn_of_unmatched_labels(source: Source, annotations: str) -> None:
     """Say where none of the labels that the user names belongs to a trajectory that was judged."""
     if not any(key in source.labels for key in keys_of_judgments(source.judgments)):
         said = strangers_said(annotations, source.labels, source.judgments[0].key)
@@ -173,7 +173,7 @@ def score_source(source: Source, config: ScoreConfig) -> ScoreReport:
     return scores.model_copy(update=update)
 
 
-def beside_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
+def add_baselines(scores: ScoreReport, source: Source, config: ScoreConfig) -> ScoreReport:
     """Add the trivial baselines where there are labels. Raises UserError for trajectories that
     cannot be read where they are asked for; else a note says so."""
     question = asked_question(source, config)
