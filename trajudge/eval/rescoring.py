@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from trajudge.annotations import frame_of, open_labels, parse_labels
-from trajudge.annotations.policies import policy_note
+from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import (
