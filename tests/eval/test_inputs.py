@@ -118,7 +118,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("judge", "--judge", "simplified", "--model", "gpt-4o", *SAMPLED, "--dry-run"),
     ("score", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("score", "{0}/runs/heuristic", "--mismatches", "wrong.jsonl"),
-    ("score", "--judgments", "{0}/published", "--resamples", "20"),
+    ("score", "--judgments", "{0}/published"),
     ("select", "{0}/runs/heuristic", "--target-precision", "0.1"),
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),

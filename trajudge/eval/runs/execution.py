@@ -13,8 +13,9 @@ from trajudge.eval.runs.plan import RunPlan, labels_of_runs
 from trajudge.eval.runs.ray import ray_sessions
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.eval.scoring.compute import paid_in_all, score
+from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.usage import paid_in_all
 from trajudge.eval.sources import known_rewards, names_apart
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, RunDollars, in_all, spent_in
 from trajudge.eval.store.table import read_run_judgments

@@ -15,7 +15,6 @@ from trajudge.eval.reporting.tables import plain
 from trajudge.eval.runs.jobs import LoadReport
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
 from trajudge.eval.sources import policy_name, recorded_policies
 from trajudge.eval.store.export import ExportSettings, export
@@ -46,7 +45,7 @@ def write_results(
     missing = missing_policy(plan.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     scored = partial(score, judgments, plan.labels, rewards=rewards, missing=missing)
-    again = partial(scored, training=plan.training, bootstrap=Bootstrap(0))
+    again = partial(scored, training=plan.training, compared=None)
     notes = goal_notes(scores, read_goals(plan.folder), again)
     scores = scores.model_copy(update={"beside": beside, "remarks": (*scores.remarks, *notes)})
     if (judged := len(judgments)) < plan.total:

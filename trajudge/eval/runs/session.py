@@ -33,8 +33,8 @@ from trajudge.eval.runs.outputs import (
 )
 from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.scoring.compute import paid_beside
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.usage import paid_beside
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
