@@ -14,11 +14,13 @@ def command(name: str) -> Run:
     return lambda words: main([*name.split(), *words])
 
 
+accept = command("accept")
 judges = command("judges")
 perturb = command("data perturb")
 report = command("report")
 robust = command("robust")
 score = command("score")
+select = command("select")
 serve = command("serve")
 rules_evaluate = command("rules evaluate")
 rules_lint = command("rules lint")

@@ -31,8 +31,6 @@ TABLE = {
 WRITES_A_FILE = {"trajudge report"}
 # Where the options of a command stand whose module does not make its parser under that name.
 ELSEWHERE = {
-    "eval.accept": ("eval.acceptance.options", "accept_parser"),
-    "eval.recertify": ("eval.acceptance.options", "recertify_parser"),
 }
 
 
