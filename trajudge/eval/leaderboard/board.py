@@ -293,7 +293,7 @@ def _data_set(folder: Path) -> Iterator[BoardEntry]:
     if (folder / "annotations.csv").is_file():
         yield from _agentrewardbench(folder)
         return
-    kind = next((kind for kind in published.SOURCES if loader(kind).detect(folder)), None)
+    kind = next((kind for kind in published.verdict_kinds() if loader(kind).detect(folder)), None)
     if kind is not None:
         yield from _verdicts(f"{kind}:{folder}", folder.name)
 
