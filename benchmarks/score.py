@@ -10,8 +10,7 @@ the chat messages that no scorer needs), then scores them several times in one r
   file whole with ``json.load``, a row a label in a pandas table, and scikit-learn's precision,
   recall, F1, accuracy and confusion matrix (for NPV and TNR) of every cell: judge, benchmark or
   all, agent or all, label.
-- ours: ``eval.sources`` and ``eval.scoring.compute``, reading every file or from the index
-  beside them (written by a run before), without and with the bootstrap's intervals.
+- ours: ``eval.sources`` and ``eval.scoring.compute``, without and with the bootstrap's intervals.
 
 All give the same counts, which is checked. Best of several runs, files in the page cache; with
 ``--from-disk`` every run begins with its files evicted from it, as on the first day.
@@ -193,10 +192,10 @@ def reconstruction(root: Path, labels: Labels) -> Counted:
     return cells
 
 
-def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> ScoreReport:
+def ours(root: Path, labels: Labels, resamples: int) -> ScoreReport:
     """The command's work between its options and its tables."""
     with collection_paused():
-        source = read_published_folder(root, with_labels=False, with_index=with_index)
+        source = read_published_folder(root, with_labels=False)
         return score(
             source.judgments,
             labels,
@@ -243,18 +242,15 @@ def check(scores: ScoreReport, cells: Counted) -> None:
 def measure(
     root: Path, labels: Labels, peers: Mapping[str, Work], timed: Callable[..., Timing]
 ) -> list[tuple[str, Timing]]:
-    """A row for every peer, then for every way of ours; ``timed`` runs and times one."""
+    """A row for every peer, then for ours; ``timed`` runs and times one."""
     rows = [(name, timed(partial(work, root, labels))) for name, work in peers.items()]
-    for with_index in (False, True):
-        where = "index" if with_index else "files"
-        read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
-        read()  # writes the index
-        rows.append((f"ours, {where}: reading", timed(read)))
-        for resamples in (0, 2000):
-            timing = timed(partial(ours, root, labels, resamples, with_index))
-            rows.append((f"ours, {where}: {resamples} resamples", timing))
-            for _, theirs in rows[: len(peers)]:
-                check(timing.found, theirs.found)
+    read = partial(read_published_folder, root, with_labels=False)
+    rows.append(("ours: reading", timed(read)))
+    for resamples in (0, 2000):
+        timing = timed(partial(ours, root, labels, resamples))
+        rows.append((f"ours: {resamples} resamples", timing))
+        for _, theirs in rows[: len(peers)]:
+            check(timing.found, theirs.found)
     return rows
 
 

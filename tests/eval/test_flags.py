@@ -88,7 +88,6 @@ MEANINGS = {
     "--models": "FILE str",  # the user's entries on models
     "--missing": "choice str",  # what a failed judgment counts as
     "--no-images": "switch",
-    "--no-index": "switch",
     "--out": "DIR Path",  # a folder that is written
     "--plots": "DIR Path",
     "--port": "N port",

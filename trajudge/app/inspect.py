@@ -59,7 +59,7 @@ def main(options: argparse.Namespace) -> int:
     if options.queues is not None:
         check_queues(options.queues)
     queues = options.queues or Path("queues")
-    workspace = open_workspace(options.runs, data, annotations, queues, search=options.search)
+    workspace = open_workspace(options.runs, data, annotations, queues)
     serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
     return OK
 

@@ -40,11 +40,6 @@ def scored_options(group: Any) -> None:
     """Add the options that say what is scored, and how, to a group of them."""
     add = OptionAdder(group)
     add.folder("--judgments", "judgments in AgentRewardBench's published layout")
-    add.switch(
-        "--no-index",
-        "read every file of --judgments; without it what is needed of them is kept in the "
-        "user's cache and only changed files are read again",
-    )
     add.labels(
         "expert labels (default: those of the run; for --judgments the installed "
         "package agent-reward-bench)",

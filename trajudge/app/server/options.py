@@ -19,9 +19,6 @@ def shown_options(parser: Any) -> None:
         "--queues",
         "where queues to label are written that are made from ticked rows (default: queues)",
     )
-    add.switch(
-        "--search", "search the whole reasoning of runs with more than 100,000 judgments, too"
-    )
 
 
 def server_options(group: Any) -> None:

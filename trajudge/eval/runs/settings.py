@@ -146,7 +146,6 @@ class ScoreConfig(LabelConfig):
 
     runs: tuple[Path, ...] = ()
     judgments: Path | None = None
-    no_index: bool = False
     split: Split = "all"
     task_id: TaskId = "recorded"
     question: Literal["success", "process"] | None = None

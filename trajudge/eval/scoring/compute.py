@@ -57,7 +57,6 @@ from trajudge.eval.store.table import (
     KeyColumns,
     columns_of,
     distinct,
-    let_go,
     request_number,
 )
 from trajudge.judges.model import USAGE_FIELDS, Judgment, Usage
@@ -409,8 +408,6 @@ def score(
             _judged(name, columns, mine, reference, left_out.get(name, ()))
             for name, mine in by_judge(columns)
         ]
-        del columns
-        let_go(judgments)
         rows = _Rows([], [], [], [], {})
         for judge in judges:
             rows.add(judge, missing, by_agent)

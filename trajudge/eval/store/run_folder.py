@@ -15,6 +15,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import datetime
 from hashlib import sha256
 from io import FileIO
@@ -38,10 +39,9 @@ from trajudge.eval.store.labels import (
 )
 from trajudge.eval.store.table import (
     PAYMENTS,
-    JudgmentColumns,
+    JudgmentTable,
     KeyColumns,
-    RunJudgments,
-    SavedColumns,
+    OpenedFile,
     bad_line,
     last_of_each,
     places_among,
@@ -508,7 +508,7 @@ class JudgmentJournal:
             self._files = {name: _open_to_append(folder / name) for name in (JUDGMENTS, CALLS)}
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror})") from error
-        self._lines: RunJudgments | None = self._read()
+        self._lines: JudgmentTable | None = self._read()
 
     def __enter__(self) -> JudgmentJournal:
         return self
@@ -518,12 +518,12 @@ class JudgmentJournal:
             for file in self._files.values():
                 files.callback(file.close)
 
-    def judgments(self) -> RunJudgments:
+    def judgments(self) -> JudgmentTable:
         """Return the judgments so far, the last of each trajectory and sample, in the order of
         their lines, with the seconds of their calls in all sessions."""
         if self._lines is None:
             self._lines = self._read()
-        return self._lines.at(last_of_each(self._lines.columns))
+        return self._lines.at(last_of_each(self._lines))
 
     def add(self, judgment: Judgment) -> None:
         """Write one judgment; it has left this process when this returns. Raises UserError on a
@@ -535,42 +535,42 @@ class JudgmentJournal:
             _append(self._files[JUDGMENTS], line)
             _append(self._files[CALLS], b"".join(ledger_lines(judgment)))
 
-    def finish(self, keys: KeyColumns) -> RunJudgments:
+    def finish(self, keys: KeyColumns) -> JudgmentTable:
         """Rewrite ``judgments.jsonl`` in the order of ``keys`` (then by sample), and return the
         judgments with the seconds of their calls.
 
         Raises UserError on a full disk; the file then stays as it was.
         """
-        is_new = self._lines is None
         judgments = self.judgments()
-        order = _order(judgments.columns, keys, self._folder)
-        path, ledger = self._folder / JUDGMENTS, self._folder / CALLS
+        order = _order(judgments, keys, self._folder)
+        path = self._folder / JUDGMENTS
         if len(judgments) < self._count() or (np.diff(order) < 0).any():
-            judgments = judgments.at(order)
-            write_lines(path, judgments.lines())
-            judgments, is_new = judgments.in_file(path), True
-        if is_new:
-            SavedColumns(path, ledger, written_here=True).keep(judgments.columns)
+            file, judgments = OpenedFile(path), judgments.at(order)
+            lines = zip(judgments.offset.tolist(), judgments.length.tolist(), strict=True)
+            write_lines(path, (file.line(*line) for line in lines))
+            ends = np.cumsum(judgments.length, dtype=np.int64)
+            rewritten = (OpenedFile(path),)
+            judgments = replace(judgments, offset=ends - judgments.length, sources=rewritten)
         return judgments
 
-    def _read(self) -> RunJudgments:
+    def _read(self) -> JudgmentTable:
         return read_run_judgments(self._folder / JUDGMENTS, self._folder / CALLS)
 
     def _count(self) -> int:
         return 0 if self._lines is None else len(self._lines)
 
 
-def _order(columns: JudgmentColumns, keys: KeyColumns, folder: Path) -> Ints:
+def _order(judgments: JudgmentTable, keys: KeyColumns, folder: Path) -> Ints:
     """Return the rows in the order of ``keys``, then by sample. Raises UserError for a judgment of
     another trajectory."""
-    mine = places_among(columns.keys, keys)
+    mine = places_among(judgments.keys, keys)
     if (mine < 0).any():
-        other = columns.keys.key(int(np.argmin(mine)))
+        other = judgments.keys.key(int(np.argmin(mine)))
         raise UserError(
             f"{folder}: holds a judgment of {other}, which the data no longer has: choose another "
             "--out"
         )
-    return np.lexsort((columns.sample, mine))
+    return np.lexsort((judgments.sample, mine))
 
 
 def _append(file: FileIO, content: bytes) -> None:

@@ -82,10 +82,8 @@ def test_a_line_is_taken_only_as_validation_takes_it(
         records = primary_labels(store.load(path))
         assert dict(taken) == records
         equal(taken.columns, LabelColumns.of(records))
-        write_labels(path.parent, records.values())
-        written = path.read_bytes()
         write_labels(path.parent, taken)
-        assert path.read_bytes() == written, "the lines are not those of the records"
+        assert primary_labels(store.load(path)) == records
 
 
 @pytest.mark.parametrize(
@@ -102,16 +100,16 @@ def test_a_line_is_taken_only_as_validation_takes_it(
     ],
     ids=["left out", "not canonical", "escaped"],
 )
-def test_a_line_that_is_written_otherwise_is_written_anew(tmp_path: Path, line: str) -> None:
+def test_a_line_that_is_written_otherwise_is_kept(tmp_path: Path, line: str) -> None:
     first = store.annotation_line(label(1, None))
     path = tmp_path / "given.jsonl"
     path.write_bytes(store.header_line() + line.encode() + b"\n" + first)
     labels = read_label_columns(path)
     assert labels is not None
     write_labels(tmp_path, labels)
-    written = (tmp_path / LABELS).read_bytes()
-    write_labels(tmp_path, store.load(path))
-    assert (tmp_path / LABELS).read_bytes() == written
+    assert sorted(store.load(tmp_path / LABELS), key=lambda one: one.key.order) == sorted(
+        store.load(path), key=lambda one: one.key.order
+    )
 
 
 def test_labels_of_some_keys_keep_their_order_and_their_splits(tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_a_file_becomes_a_judgment(tmp_path: Path) -> None:
     put(tmp_path, "webarena.1.json", answered("Status: success"))
     for folder in (tmp_path, tmp_path / "judgments"):
         (item,) = read_published(folder)
-        assert item.judgment.key == key(1)
+        assert item.key == key(1)
         assert (item.judgment.judge, item.judge_model_name) == ("judge-x", "model-x")
         assert (item.judgment.success, item.official_reward) == (True, 0.25)
         usage = item.judgment.calls[0].usage
@@ -156,7 +156,7 @@ def test_what_is_exported_is_read_back(tmp_path: Path) -> None:
     judgments = [full, failed(2, Status.REFUSED), said(3, False)]
     assert export(tmp_path, judgments, [run(1), run(2), run(3), run(4)], SETTINGS) == 3
     items = read(tmp_path)
-    back = items["webarena.1"].judgment
+    back = items["webarena.1"].judgment.judgment()
     same = ("key", "judge", "status", "success", "side_effect", "repetition", "optimality")
     assert [getattr(back, name) for name in same] == [getattr(full, name) for name in same]
     assert back.calls[0].usage == full.calls[0].usage
@@ -230,9 +230,7 @@ def test_agent_reward_benchs_own_parser_reads_the_export(tmp_path: Path) -> None
 @pytest.mark.parametrize(("judge", "stored"), [("webjudge-7b", 779), ("webjudge-gpt-4o", 78)])
 def test_every_stored_test_verdict_is_the_published_one(arb: Path, judge: str, stored: int) -> None:
     texts = {
-        item.judgment.key: item.judgment
-        for item in read_published(arb)
-        if item.judgment.judge == judge
+        item.key: item.judgment for item in read_published(arb) if item.judgment.judge == judge
     }
     labels = primary_labels(open_annotations(f"agentrewardbench:{arb}"))
     results = json.loads((arb / "published" / judge / "results.json").read_text())["webjudge"]
@@ -263,7 +261,7 @@ def test_every_stored_text_holds_a_verdict_and_duplicates_count_once(arb: Path) 
     items = list(read_published(arb))
     assert len(list((arb / "judgments").rglob("*.json"))) == 1037
     assert {item.judgment.status for item in items} == {Status.OK}
-    assert len({item.judgment.key for item in items}) == 926
+    assert len({item.key for item in items}) == 926
     assert {item.judge_model_name for item in items} == {"webjudge-7B", "gpt-4o-2024-11-20"}
 
 
