@@ -6,10 +6,10 @@
 A synthetic run (seeded; ten judges, N / 10 trajectories of ``--steps`` steps, each with a
 screenshot in a sparse file) is read once by the reader of the other commands, once by pydantic line
 by line, and once into the table of the pages, all in this process, CPU and wall time. Then the
-command serves it in a process of its own, and each kind of page is asked for over loopback, one request after the
-other: the first after the start, and the median and 95th percentile of ``--requests``. Memory is
-the peak that the kernel tells of the server. Goals 1 and 2 of the application; ``review_goals``
-prints the others.
+command serves it in a process of its own, and each kind of page is asked for over loopback, one
+request after the other: the first after the start, and the median and 95th percentile of
+``--requests``. Memory is the peak that the kernel tells of the server. Goals 1 and 2 of the
+application; ``review_goals`` prints the others.
 """
 
 from __future__ import annotations

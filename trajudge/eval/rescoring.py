@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from trajudge.annotations.model import SampleFrame
 from trajudge.eval.process import about_process, fault_scores, question_of
 from trajudge.eval.reporting.sentences import goal_notes
-from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -22,6 +21,7 @@ from trajudge.eval.scoring.observations import (
     without_training,
 )
 from trajudge.eval.scoring.records import Label, Missing, ScoreReport
+from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts
@@ -229,13 +229,8 @@ def report(config: ScoreConfig) -> int:
 
 
 def _report(config: ScoreConfig) -> int:
-    if (config.csv or config.json_output) and (config.table or config.format != "table"):
-        raise UserError("--csv and --json print every figure: leave out --table and --format")
-    if (config.csv or config.json_output) and config.calibration and not config.calibration_out:
-        raise UserError(
-            "--csv and --json hold no calibration: leave out --calibration, or write it to a file "
-            "with --calibration-out FILE"
-        )
+    if not config.runs and config.judgments is None:
+        raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
     source = read_sources(config)
     with task_units(source.goals, config.task_id):
         return _report_of(source, config)

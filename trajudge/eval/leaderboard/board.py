@@ -19,7 +19,6 @@ import orjson
 from pydantic import Field
 
 from trajudge.annotations import (
-    LabelConfig,
     agentrewardbench,
     open_labels,
     primary_labels,
@@ -32,7 +31,6 @@ from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.check_run import check_run
 from trajudge.eval.imported import to_judgments
 from trajudge.eval.reporting.sentences import warnings_of
-from trajudge.eval.runs.settings import Split
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import WEIGHTED, judge_usage, score
 from trajudge.eval.scoring.records import (
@@ -45,6 +43,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.eval.settings import LabelConfig, Split
 from trajudge.eval.sources import Source, are_parts, read_run
 from trajudge.eval.store.inputs import find_source
 from trajudge.eval.store.manifest import configuration_of
