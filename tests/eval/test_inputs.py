@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.environments.cases import sound
-from tests.eval.data.published.test_index import ANNOTATIONS, put
+from tests.eval.data.published_files import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task
@@ -174,7 +174,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
-    ("judges",),
+    *(("judges", name) for name in GROUPS["judges"].commands),
     ("data", "fetch"),
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import score
+from tests.commands import command, score
 from tests.llm_server import LlmServer
 from trajudge.eval.accept import main as accept
 from trajudge.eval.judge import main as judge
-from trajudge.eval.reparse import main as reparse
 from trajudge.eval.select.__main__ import main as select
 from trajudge.eval.select.output import read_decision
 from trajudge.eval.store.run_folder import read_judgments
@@ -24,6 +23,8 @@ VERSIONS = sorted(path.name for path in RECORDED.iterdir() if path.is_dir())
 MODELS = ["aer-c-agentrewardbench", "insta", "logprob-axtree", "nnetnav", "rubric-screenshot"]
 MODELS += ["aer-v-agentrewardbench", "simplified-axtree", "webjudge-general", "webvoyager"]
 POINTS = ("n", "precision", "recall", "f1", "accuracy", "kappa", "mcc")
+
+reparse = command("run reparse")
 
 
 @pytest.fixture(params=VERSIONS)

@@ -49,9 +49,17 @@ COMMANDS: Mapping[str, Command] = {
     "leaderboard": Command(
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
-    "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
+    "inspect": Command(
+        "app.inspect:inspect_runs",
+        "look at runs and trajectories in a browser",
+        "app.server.settings:InspectConfig",
+    ),
     "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
-    "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
+    "report": Command(
+        "app.reports.write:write_report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.reports.settings:ReportConfig",
+    ),
     "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
 }
 GROUPS: Mapping[str, CommandGroup] = {
@@ -79,7 +87,11 @@ GROUPS: Mapping[str, CommandGroup] = {
         "expert labels: drawn, collected, compared",
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
-            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
+            "serve": Command(
+                "app.inspect:serve_queue",
+                "label in a browser; so does  trajudge label QUEUE",
+                "app.server.settings:ServeQueueConfig",
+            ),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
             "export": Command("eval.labelling.commands.export", "write the labels as files"),
@@ -132,7 +144,11 @@ GROUPS: Mapping[str, CommandGroup] = {
         {
             "fetch": Command("trajectories.hub.fetch", "download the needed parts of a benchmark"),
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
-            "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
+            "verdicts": Command(
+                "eval.imported:import_verdicts",
+                "import published verdicts as runs",
+                "eval.store.settings:ImportConfig",
+            ),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),
             "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
@@ -142,12 +158,20 @@ GROUPS: Mapping[str, CommandGroup] = {
         "recorded runs and their annotations",
         {
             "check": Command("eval.check_command", "say whether runs may be compared"),
-            "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
+            "reparse": Command(
+                "eval.analysis.reparse:reparse",
+                "parse recorded replies again, without a call",
+                "eval.store.settings:ReparseConfig",
+            ),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(
                 "eval.runs.batch_command", "show, cancel or collect submitted batches"
             ),
-            "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
+            "telemetry": Command(
+                "eval.analysis.train_telemetry:train_telemetry",
+                "train the judge that reads a run's numbers",
+                "eval.store.settings:TelemetryConfig",
+            ),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),

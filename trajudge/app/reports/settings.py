@@ -3,31 +3,77 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trajudge.eval.settings import ScoreConfig
-from trajudge.trajectories.model import Record
+from trajudge.util.settings import Only, Option, Output, Positive, Settings
 
 Redaction = Literal["goals", "urls", "answers"]
 REDACTIONS: tuple[Redaction, ...] = ("goals", "urls", "answers")
 
 
-class ReportConfig(Record):
-    """``score`` is what is scored, and how. ``show`` trajectories are shown at most, with a
-    screenshot each unless ``no_images``; the file ``out`` stays below ``max_size`` megabytes (10^6
-    bytes), the screenshots of a ``folder`` are files of their own. ``redact`` names what is left
-    out."""
+class ReportConfig(Settings):
+    """Write one HTML file about runs: the judges' precision with intervals, figures, comparisons,
+    and the trajectories that they got wrong, each with goal, answer, pictures and every verdict. It
+    opens from the disk, without scripts and without a network.
 
-    score: ScoreConfig
-    out: Path = Path("report.html")
-    folder: Path | None = None
-    show: int = Field(default=100, ge=0)
-    no_images: bool = False
-    redact: tuple[Redaction, ...] = ()
-    max_size: float = Field(default=8.0, gt=0)
+      trajudge report runs/*
+      trajudge report --judgments DIR --split test --out report.html
+    """
+
+    first: ClassVar = (
+        *("out", "folder", "judgments", "annotations", "split", "data", "show", "no_images"),
+        *("redact", "max_size"),
+    )
+    sections: ClassVar[Mapping[str, str]] = {"score": "what is scored", "out": "the file"}
+
+    score: Annotated[
+        ScoreConfig,
+        Only(
+            *("runs", "judgments", "annotations", "labels_by", "split", "task_id", "question"),
+            *("missing", "protocol", "training_set", "baselines", "data"),
+        ),
+    ] = ScoreConfig()
+    out: Annotated[Path, Output("the file to write", "FILE")] = Path("report.html")
+    folder: Annotated[
+        Path | None,
+        Output(
+            "write DIR/index.html with every picture as a file in DIR/img, instead of one file",
+            "DIR",
+        ),
+    ] = None
+    show: Annotated[
+        int,
+        Field(ge=0),
+        Option(
+            "trajectories with wrong verdicts that are shown, those that most judges wrongly "
+            "accept first",
+            "N",
+        ),
+    ] = 100
+    no_images: Annotated[bool, Option("leave the pictures out")] = False
+    redact: Annotated[
+        tuple[Redaction, ...],
+        Option(
+            "leave out goals, urls or answers, and with any of them the pictures; with goals or "
+            "answers also what judges wrote, which repeats them",
+            "WHAT,...",
+        ),
+    ] = ()
+    max_size: Annotated[
+        Positive, Option("pictures are left out until the file is this small", "MB")
+    ] = 8.0
+
+    @field_validator("redact", mode="before")
+    @classmethod
+    def _parts(cls, given: Any) -> Any:
+        if not isinstance(given, tuple):
+            return given
+        return tuple(part.strip() for each in given for part in str(each).split(","))
 
     @model_validator(mode="after")
     def _one_place(self) -> Self:

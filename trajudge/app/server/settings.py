@@ -4,26 +4,106 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, ClassVar
 
-from trajudge.trajectories.model import Record
+from pydantic import Field
+
+from trajudge.eval.settings import LabelsBy, Runs
 from trajudge.util.errors import UserError
 from trajudge.util.machine import is_loopback, own_addresses, own_names
+from trajudge.util.settings import Argument, Option, Settings
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 
 
-class ServerConfig(Record):
-    """``port`` 0 is any free one. ``no_token``: whoever reaches the application may use it.
-    ``allow_host`` are further names under which it is asked for, such as a proxy's. ``keys`` is a
-    file of ``app.server.keys``."""
+class ServerConfig(Settings):
+    """Where the application listens, and who may reach it."""
 
-    host: str = "127.0.0.1"
-    port: int = 0
-    no_token: bool = False
-    allow_host: tuple[str, ...] = ()
-    keys: Path | None = None
+    port: Annotated[
+        int, Field(ge=0, le=65_535), Option("port to listen on (default: any free)", "N")
+    ] = 0
+    host: Annotated[
+        str,
+        Option("address to listen on (this machine alone; 0.0.0.0: all addresses)", "ADDRESS"),
+    ] = "127.0.0.1"
+    no_token: Annotated[
+        bool, Option("ask for no token (only with an address that others cannot reach)")
+    ] = False
+    keys: Annotated[Path | None, Option("TOML file that gives pages other keys", "FILE")] = None
+    allow_host: Annotated[
+        tuple[str, ...],
+        Option(
+            "answer requests for this host name, too (of a proxy in front, or a name that this "
+            "machine does not know); may be repeated",
+            "NAME",
+        ),
+    ] = ()
+
+
+class InspectConfig(Settings):
+    """Look at runs in a browser: what judges scored, every judgment in a table that filters and
+    sorts, and the trajectories behind them. Pages are served on this machine alone, to whoever has
+    the address that is printed, which holds a token; the runs are not changed.
+
+      trajudge inspect runs/*
+      trajudge inspect RUN --data agentrewardbench:PATH --port 8000
+    """
+
+    sections: ClassVar[Mapping[str, str]] = {"server": "where it listens"}
+
+    runs: Runs = ()
+    data: Annotated[
+        tuple[str, ...],
+        Option("trajectories (default: those of the runs); may be repeated", "KIND:PATH"),
+    ] = ()
+    annotations: Annotated[
+        str | None, Option("expert labels (default: those of the runs)", "KIND:PATH")
+    ] = None
+    labels_by: Annotated[
+        LabelsBy | None,
+        Option(
+            "primary, majority, unanimous or any: of several annotators' labels (default: refuse "
+            "those that differ)",
+            "POLICY",
+        ),
+    ] = None
+    queues: Annotated[
+        Path,
+        Option("where queues to label are written that are made from ticked rows", "DIR"),
+    ] = Path("queues")
+    server: ServerConfig = ServerConfig()
+
+
+class ServeQueueConfig(Settings):
+    """Label the trajectories of a queue in a browser: the evidence and a form beside it, without
+    any verdict. Whoever opens the address that is printed chooses their name; with --auth each
+    person signs in with a token of their own, which  trajudge label people  printed.
+
+      trajudge label QUEUE
+      trajudge label serve QUEUE --auth --host 0.0.0.0
+      trajudge label serve QUEUE --data agentrewardbench:PATH --port 8000
+    """
+
+    sections: ClassVar[Mapping[str, str]] = {"auth": "where it listens"}
+
+    queue: Annotated[Path, Argument("QUEUE", "folder of a queue")]
+    data: Annotated[
+        tuple[str, ...],
+        Option(
+            "trajectories (default: those that the queue was built with); may be repeated",
+            "KIND:PATH",
+        ),
+    ] = ()
+    tasks: Annotated[
+        Path | None, Option("the task file, for the audit's text of rules", "FILE")
+    ] = None
+    auth: Annotated[
+        bool,
+        Option("ask each person for their own token, which trajudge label people printed"),
+    ] = False
+    server: ServerConfig = ServerConfig()
 
 
 def check_server(config: ServerConfig) -> None:

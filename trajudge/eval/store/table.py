@@ -13,11 +13,12 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from hashlib import sha256
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeVar, overload
+from typing import Annotated, Any, ClassVar, NamedTuple, Protocol, Self, TypeVar, overload
 from unicodedata import combining, normalize
 
 import msgspec
@@ -27,7 +28,7 @@ from pydantic import ValidationError
 
 from trajudge.eval.rungs import furthest_rung
 from trajudge.judges.methods.composed import SECOND_ASKED
-from trajudge.judges.model import USAGE_FIELDS, Call, Judgment, Status
+from trajudge.judges.model import USAGE_FIELDS, Judgment, Status
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, canonical_task_id
 from trajudge.trajectories.store import KeyFields
@@ -48,7 +49,7 @@ VERDICTS = ("success", "side_effect", "repetition", "process")
 
 PAYMENTS = "payments.jsonl"
 
-_BATCH = 4096  # rows that are turned into Python's own numbers, or from them, at a time
+_BATCH = 1024  # rows that are turned into Python's own numbers, or from them, at a time
 
 
 class KeyLike(Protocol):
@@ -269,20 +270,21 @@ def marked(size: int, places: Ints | Codes) -> Bools:
     return chosen
 
 
+NO_REQUEST = -1
+
+"""Of a call whose request is not known, as of published judgments."""
+
 _HEX_DIGITS = 15  # a signed column of 64 bits holds them
 
 
 def request_number(request: str) -> int:
     """Return a number of 60 bits that stands for a request, the same in every process."""
+    if not request:
+        return NO_REQUEST
     try:
         return int(request[:_HEX_DIGITS], 16)
     except ValueError:  # written by hand, for the engine's are hexadecimal
         return int(sha256(request.encode("utf-8", "replace")).hexdigest()[:_HEX_DIGITS], 16)
-
-
-NO_REQUEST = request_number("")
-
-"""Of a call whose request is not known, as of published judgments."""
 
 
 class UsageFields(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -386,7 +388,9 @@ class CallColumns:
 
 
 class JudgmentSource(Protocol):
-    """What gives the records of a table."""
+    """What gives the records of a table; ``is_fresh``: each anew, which nobody else holds."""
+
+    is_fresh: ClassVar[bool]
 
     def judgment(self, offset: int, length: int) -> Judgment:
         """Return the record at this offset. Raises UserError where it was changed."""
@@ -397,6 +401,7 @@ class JudgmentSource(Protocol):
 class _InMemory:
     """Records, or fields, by their number."""
 
+    is_fresh: ClassVar = False
     judgments: Sequence[Judgment | JudgmentFields]
 
     def judgment(self, offset: int, _: int) -> Judgment:
@@ -487,24 +492,23 @@ class JudgmentTable(Sequence[Judgment]):
         of its calls."""
         source = self.sources[self.source[row]]
         judgment = source.judgment(int(self.offset[row]), int(self.length[row]))
-        changes: dict[str, Any] = {}
-        if judgment.judge != (judge := self.judges[self.judge[row]]):
-            changes["judge"] = judge
-        if judgment.calls:
-            first = int(np.searchsorted(self.calls.judgment, row))
-            mine = slice(first, first + len(judgment.calls))
-            took = self.calls.seconds[mine].tolist(), self.calls.cached[mine].tolist()
-            calls = tuple(map(_timed, judgment.calls, *took))
-            if calls != judgment.calls:
-                changes["calls"] = calls
-        copied: Judgment = judgment.model_copy(update=changes) if changes else judgment
-        return copied
+        judge = self.judges[self.judge[row]]
+        first = self._first_call[row]
+        mine = slice(first, first + len(judgment.calls))
+        times = self.calls.seconds[mine].tolist(), self.calls.cached[mine].tolist()
+        if source.is_fresh:
+            vars(judgment)["judge"] = judge
+            for call, seconds, cached in zip(judgment.calls, *times, strict=True):
+                vars(call).update(seconds=seconds, cached=cached)
+            return judgment
+        if judgment.judge == judge:
+            return judgment
+        renamed: Judgment = judgment.model_copy(update={"judge": judge})
+        return renamed
 
-
-def _timed(call: Call, seconds: float, cached: bool) -> Call:
-    if (call.seconds, call.cached) == (seconds, cached):
-        return call
-    return call.model_copy(update={"seconds": seconds, "cached": cached})
+    @cached_property
+    def _first_call(self) -> Ints:
+        return np.searchsorted(self.calls.judgment, np.arange(len(self)))
 
 
 def _row_columns(columns: CallColumns | JudgmentTable) -> dict[str, NDArray[Any]]:
@@ -706,6 +710,8 @@ R = TypeVar("R", bound=Record)
 
 class OpenedFile:
     """A file of records that stays readable as it is when another takes its name."""
+
+    is_fresh: ClassVar = True
 
     def __init__(self, path: Path) -> None:
         """Open it. Raises UserError if it cannot be read."""

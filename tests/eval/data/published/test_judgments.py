@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,11 @@ from tests.eval.cases import call, failed, key, said
 from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.eval.store.export import ExportSettings, export
-from trajudge.eval.store.published import PublishedJudgment, read_published
+from trajudge.eval.store.published import (
+    PublishedJudgment,
+    read_published,
+    read_published_folder,
+)
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
@@ -141,6 +146,32 @@ def run(task: object, raw: str | None = None) -> Trajectory:
     return Trajectory(
         key=place, raw_task_id=raw or place.task_id, goal="Buy it\n", official_reward=1.0
     )
+
+
+def test_a_link_out_of_the_folder_and_a_pipe_are_not_read(tmp_path: Path) -> None:
+    put(tmp_path / "data", "webarena.1.json", answered("Status: success"))
+    put(tmp_path / "data", "webarena.3.json", answered("Status: success"))
+    folder = tmp_path / "data" / "judgments" / "webarena" / "agent" / "judge-x"
+    (folder / "webarena.1.json").rename(tmp_path / "outside.json")
+    (folder / "webarena.1.json").symlink_to(tmp_path / "outside.json")
+    (folder / "webarena.4.json").symlink_to(folder / "webarena.3.json")
+    os.mkfifo(folder / "webarena.2.json")
+    items = read(tmp_path / "data")
+    assert "leads out of the data folder" in items["webarena.1"].judgment.detail
+    assert [item.judgment.status for item in items.values()] == [
+        *(Status.SKIPPED, Status.SKIPPED, Status.OK, Status.OK)
+    ]
+
+
+def test_the_folder_is_one_table_whose_records_are_made_on_demand(tmp_path: Path) -> None:
+    for task in range(3):
+        put(tmp_path, f"webarena.{task}.json", answered("Status: success" if task else "no idea"))
+    source = read_published_folder(tmp_path, with_labels=False)
+    assert [one.judgment.judgment() for one in read_published(tmp_path)] == [*source.judgments]
+    assert [judgment.key for judgment in source.judgments] == [*source.judgments.keys]
+    assert [judgment.success for judgment in source.judgments] == [None, True, True]
+    assert source.rewards == dict.fromkeys(source.judgments.keys, 0.25)
+    assert source.models == {"judge-x": "model-x"}
 
 
 def test_what_is_exported_is_read_back(tmp_path: Path) -> None:
