@@ -11,7 +11,6 @@ from tests.commands import score as main
 from tests.eval.test_recorded import RECORDED, VERSIONS
 from trajudge import compare, read_run, score
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.store.manifest import recorded_versions
 from trajudge.judges.cards import versions_of
 
 OLD = RECORDED / VERSIONS[0] / "runs" / "webjudge-general"
@@ -28,21 +27,14 @@ def in_version(folder: Path, version: int) -> Path:
     return folder
 
 
-def test_a_run_without_a_version_is_of_the_first() -> None:
-    manifest = json.loads((OLD / "manifest.json").read_bytes())
-    assert "judge_versions" not in manifest
-    assert recorded_versions(manifest) == {"webjudge": 1}
-    assert recorded_versions({"card": {}}) == {}
-
-
 def test_mixed_versions_are_told_by_the_command_and_from_python(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new = in_version(tmp_path / "new", 2)
-    assert main([str(OLD), str(new)]) == 0
+    old, new = in_version(tmp_path / "old", 1), in_version(tmp_path / "new", 2)
+    assert main([str(old), str(new)]) == 0
     shown = capsys.readouterr().out
     assert "warning: judge webjudge is compared in several versions (version 1 in " in shown
-    judgments = [read_run(OLD), read_run(new)]
+    judgments = [read_run(old), read_run(new)]
     [warning] = compare(judgments).warnings
     assert "webjudge" in warning
     assert warning in score(judgments).remarks
@@ -50,10 +42,10 @@ def test_mixed_versions_are_told_by_the_command_and_from_python(
 
 
 def test_one_version_is_no_mixture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    again = in_version(tmp_path / "again", 1)
-    assert main([str(OLD), str(again)]) == 0
+    once, again = in_version(tmp_path / "once", 1), in_version(tmp_path / "again", 1)
+    assert main([str(once), str(again)]) == 0
     assert "several versions" not in capsys.readouterr().out
-    assert compare([read_run(OLD), read_run(again)]).warnings == ()
+    assert compare([read_run(once), read_run(again)]).warnings == ()
 
 
 def test_the_versions_of_a_panel_are_those_of_its_members() -> None:

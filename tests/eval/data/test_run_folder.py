@@ -105,8 +105,6 @@ def test_a_line_is_what_pydantic_writes_without_what_tells_of_the_execution(
         }
     )
     left_out: dict[str, Any] = {"calls": {"__all__": {"seconds", "cached"}}, "record": True}
-    left_out |= dict.fromkeys(("failure_step", "failure_type"), True)
-    left_out |= {"process": True} if process is None else {}
     assert judgment_line(made) == made.model_dump_json(exclude=left_out).encode() + b"\n"
 
 
@@ -151,13 +149,3 @@ def test_a_folder_that_is_no_run_is_a_mistake(tmp_path: Path) -> None:
         (tmp_path / MANIFEST).write_text(content)
         with pytest.raises(UserError, match="give the folder of a run"):
             read_manifest(tmp_path)
-
-
-def test_a_judgment_without_a_process_has_the_line_of_before() -> None:
-    line = judgment_line(said(1, True))
-    assert b"process" not in line
-    assert b"failure_" not in line
-    told = said(1, True, process=False, failure_step=2, failure_type="stale")
-    assert judgment_line(told).endswith(
-        b'"process":false,"failure_step":2,"failure_type":"stale"}\n'
-    )

@@ -22,7 +22,6 @@ from trajudge.eval.store.run_folder import (
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.engine.cache import SentCall, SentCalls
 from trajudge.judges.models.prices import RecordedPrice
-from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
@@ -103,9 +102,6 @@ class RunManifest(Record):
     ``goals`` is the SHA-256 of the file of ``--goals``, None where the data had its own.
     ``judge_versions`` are the versions on the cards of the judge and of its members, by name.
     ``published``: the judge was run by others, who published its verdicts; nothing was asked here.
-
-    A field that is new since the first release is declared with ``trajectories.added.added``:
-    folders recorded before it stay the same run, under the same name.
     """
 
     judge: str
@@ -121,21 +117,20 @@ class RunManifest(Record):
     revision: str | None = None
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
-    windows: dict[str, ContextWindow] = added(default_factory=dict)
-    prices: dict[str, RecordedPrice] = added(default_factory=dict)
+    windows: dict[str, ContextWindow] = Field(default_factory=dict)
+    prices: dict[str, RecordedPrice] = Field(default_factory=dict)
     protocol: str = "default"
     version: str
-    sent: list[dict[str, JsonValue]] = added(default_factory=list)
-    training_keys: list[str] = added(default_factory=list)
-    loader_digest: str | None = added(default=None)
-    goals: str | None = added(default=None)
-    judge_versions: dict[str, int] = added(default_factory=dict)
-    published: bool = added(False)
+    sent: list[dict[str, JsonValue]] = Field(default_factory=list)
+    training_keys: list[str] = Field(default_factory=list)
+    loader_digest: str | None = None
+    goals: str | None = None
+    judge_versions: dict[str, int] = Field(default_factory=dict)
+    published: bool = False
 
 
 # What may differ between two sessions of the same run: how it is scored, and by which release.
-# Windows are compared by themselves: what an earlier release did not record is no difference, and
-# no judge changes its version without its prompts.
+# Windows are compared by themselves, and no judge changes its version without its prompts.
 _FREE = {"protocol", "version", "card", "revision", "sent", "windows", "prices", "judge_versions"}
 
 # Settings that may differ between two parts of what one judge judged: the data, and the release.
@@ -163,12 +158,8 @@ def code_version() -> str:
 
 
 def recorded_versions(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Return the versions of the judges of a recorded run, by name; before versions were recorded,
-    every judge was of its first. A user's judge has none."""
-    if versions := manifest.get("judge_versions"):
-        return dict(versions)
-    card = manifest.get("card") or {}
-    return {str(card["name"]): int(card.get("version", 1))} if card.get("name") else {}
+    """Return the versions of the judges of a recorded run, by name; a user's judge has none."""
+    return dict(manifest.get("judge_versions") or {})
 
 
 def configuration_of(manifest: Mapping[str, Any]) -> str:
@@ -211,22 +202,19 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
     """Select the settings that two sessions of one run must share."""
-    content = stable_dump(manifest)
-    return {name: value for name, value in content.items() if name not in _FREE}
+    return manifest.model_dump(mode="json", exclude=_FREE)
 
 
 def check_same_run(
     where: str, earlier: dict[str, Any], manifest: RunManifest, folder: Path | None = None
 ) -> None:
-    """Compare as both are read today: a field that the earlier one lacks has its default. Raises
-    UserError naming ``where`` the earlier one stands and the first difference; ``folder`` holds
-    what could not be read then, where there is one."""
+    """Raise UserError where the settings differ, naming ``where`` the earlier ones stand and the
+    first difference; ``folder`` holds what could not be read then, where there is one."""
     _check_windows(where, earlier.get("windows"), manifest)
     now = _settings(manifest)
     before = {name: value for name, value in earlier.items() if name not in _FREE}
     for name in (*now, *(before.keys() - now.keys())):
-        default = _default(name)
-        old, new = before.get(name, default), now.get(name, default)
+        old, new = before.get(name), now.get(name)
         if name == "selection":
             _check_trajectories(where, old, new, folder)
         if old != new:
@@ -262,15 +250,6 @@ def _check_windows(where: str, earlier: object, manifest: RunManifest) -> None:
                 f"window of {model}, which is {window.tokens:,} tokens now: go on with  "
                 f"--context {tokens}  or choose another --out"
             )
-
-
-def _default(name: str) -> object:
-    field = RunManifest.model_fields.get(name)
-    return (
-        None
-        if field is None or field.is_required()
-        else field.get_default(call_default_factory=True)
-    )
 
 
 def _short(value: object) -> str:
