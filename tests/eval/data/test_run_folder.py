@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     MANIFEST,
     REWARDS,
-    OfficialReward,
     copy_run,
     judgment_line,
     read_judgments,
@@ -58,9 +58,9 @@ def test_rewards_are_written_as_their_records_are(
     folder = tmp_path_factory.mktemp("run")
     write_rewards(folder, rewards)
     ordered = sorted(rewards.items(), key=lambda entry: entry[0].order)
-    records = [OfficialReward(key=key, official_reward=reward) for key, reward in ordered]
-    written = "".join(f"{record.model_dump_json()}\n" for record in records)
-    assert (folder / REWARDS).read_bytes() == written.encode()
+    lines = [*map(orjson.loads, (folder / REWARDS).read_bytes().splitlines())]
+    assert lines == [{"key": vars(key), "official_reward": reward} for key, reward in ordered]
+    assert read_rewards(folder) == rewards
 
 
 def test_a_copied_run_is_scored_and_reported_as_the_run_is(tmp_path: Path) -> None:
@@ -136,9 +136,7 @@ def test_a_reward_that_is_no_finite_number_is_named(tmp_path: Path, written: str
     write_rewards(tmp_path, {key(1): 0.5})
     path = tmp_path / "rewards.jsonl"
     path.write_text(path.read_text().replace("0.5", written))
-    with pytest.raises(
-        UserError, match=r"rewards\.jsonl, line 1: official_reward is (-?inf|nan|1000)"
-    ):
+    with pytest.raises(UserError, match=r"rewards\.jsonl, line 1: .*mend the line"):
         read_rewards(tmp_path)
 
 

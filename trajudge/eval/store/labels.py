@@ -317,9 +317,6 @@ _LABEL_DECODER = msgspec.json.Decoder(LabelFields)
 _REWARD_DECODER = msgspec.json.Decoder(RewardFields)
 
 
-T = TypeVar("T", LabelFields, RewardFields)
-
-
 def read_label_columns(path: Path) -> RunLabels | None:
     """Read the primary labels of a file in trajudge's own format; None where only reading the
     records settles what it holds: another header, two primary labels of a trajectory, one that was
@@ -333,7 +330,7 @@ def read_label_columns(path: Path) -> RunLabels | None:
         if header is None or not store.is_header(header.content):
             return None
         end = header.offset + len(header.content)
-        for line, label in _decoded(path, lines, _LABEL_DECODER, end):
+        for line, label in _decoded(path, lines, end):
             if label.role is Role.ADJUDICATED:
                 return None
             if label.role is not Role.PRIMARY:
@@ -352,42 +349,45 @@ def read_label_columns(path: Path) -> RunLabels | None:
         return None
     codes = column_of(verdicts).reshape(-1, len(VERDICTS)).T
     columns = LabelColumns(keys.build(), codes, column_of(inclusion), column_of(split))
-    if _has_repeats(columns.keys):
+    if len(distinct(columns.keys)[0]) < len(columns.keys):
         return None
     return RunLabels(columns, file, column_of(offset), column_of(length), are_all=are_all)
 
 
-def read_reward_columns(path: Path) -> RunRewards | None:
-    """Read the official rewards of a run; None as ``read_label_columns``."""
+def read_reward_columns(path: Path) -> RunRewards:
+    """Read the official rewards of a run; the last counts where a trajectory has several. Raises
+    UserError for a line that cannot be read."""
     keys, rewards = KeyColumnsBuilder(), array("d")
-    try:
-        for _, reward in _decoded(path, whole_lines(path), _REWARD_DECODER):
-            keys.add(reward.key)
-            value = reward.official_reward
-            rewards.append(np.nan if value is None else value)
-    except (ValueError, UserError):
-        return None
+    for line in whole_lines(path):
+        try:
+            reward = _REWARD_DECODER.decode(line.content)
+        except msgspec.MsgspecError as error:
+            raise UserError(f"{path}, line {line.number}: {error}: mend the line") from error
+        keys.add(reward.key)
+        value = reward.official_reward
+        rewards.append(np.nan if value is None else value)
     columns = RewardColumns(keys.build(), column_of(rewards))
-    return None if _has_repeats(columns.keys) else RunRewards(columns)
+    _, place = distinct(columns.keys)
+    last = len(place) - 1 - np.unique(place[::-1], return_index=True)[1]
+    if len(last) < len(place):
+        rows = np.sort(last)
+        columns = RewardColumns(columns.keys.at(rows), columns.reward[rows])
+    return RunRewards(columns)
 
 
 def _decoded(
-    path: Path, lines: Iterable[JournalLine], decoder: msgspec.json.Decoder[T], end: int = 0
-) -> Iterator[tuple[JournalLine, T]]:
+    path: Path, lines: Iterable[JournalLine], end: int
+) -> Iterator[tuple[JournalLine, LabelFields]]:
     """Yield the lines with their fields. Raises ValueError for one that the decoder does not take,
     and where the file does not end with a whole line."""
     for line in lines:
-        fields = decoder.decode(line.content)
+        fields = _LABEL_DECODER.decode(line.content)
         if fields.key.attempt < 0:
             raise ValueError("the attempt is negative")
         end = line.offset + len(line.content)
         yield line, fields
     if end != path.stat().st_size:
         raise ValueError("the last line is not whole")
-
-
-def _has_repeats(keys: KeyColumns) -> bool:
-    return len(distinct(keys)[0]) < len(keys)
 
 
 def refuse_conflicts(labels: Iterable[tuple[str, Labels]]) -> None:

@@ -24,7 +24,6 @@ from trajudge.eval.store.labels import (
     StoredAnnotations,
     labels_of,
     read_label_columns,
-    read_reward_columns,
     splits_of,
 )
 from trajudge.eval.store.run_folder import (
@@ -138,9 +137,11 @@ def test_other_files_are_left_to_the_reader_of_records(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="version 9"):
         read_labels(tmp_path)
     (tmp_path / REWARDS).write_bytes(b"{}\n")
-    assert read_reward_columns(tmp_path / REWARDS) is None
-    with pytest.raises(UserError, match="line 1: key is missing"):
+    with pytest.raises(UserError, match=r"line 1: .*missing required field `key`"):
         read_rewards(tmp_path)
+    lines = [{"key": vars(key(1)), "official_reward": reward} for reward in (0.0, None, 1.0)]
+    (tmp_path / REWARDS).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    assert dict(read_rewards(tmp_path)) == {key(1): 1.0}
 
 
 def test_only_primary_labels_count_and_a_missing_one_is_missing(tmp_path: Path) -> None:
