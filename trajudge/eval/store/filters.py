@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -345,8 +346,9 @@ _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _named(name: str, names: Callable[[JudgmentView], Sequence[str]], codes: Column) -> Parse:
-    """Make the field of names that ``codes`` index; a star stands for anything."""
+def _named(name: str, names: str, codes: str) -> Parse:
+    """Make the field of the view's ``names`` that its ``codes`` index; a star stands for
+    anything."""
 
     def parse(operator: str, value: str) -> Test:
         _only_colon(name, operator, value)
@@ -358,13 +360,9 @@ def _named(name: str, names: Callable[[JudgmentView], Sequence[str]], codes: Col
     return parse
 
 
-def _with_name(
-    view: JudgmentView,
-    names: Callable[[JudgmentView], Sequence[str]],
-    codes: Column,
-    fits: Callable[[str], object],
-) -> Bools:
-    return np.array([bool(fits(each)) for each in names(view)], dtype=bool)[codes(view)]
+def _with_name(view: JudgmentView, names: str, codes: str, fits: Callable[[str], object]) -> Bools:
+    fitting = np.array([bool(fits(each)) for each in attrgetter(names)(view)], dtype=bool)
+    return np.asarray(fitting[attrgetter(codes)(view)])
 
 
 def _chosen(name: str, tests: Mapping[str, Test]) -> Parse:
@@ -380,17 +378,19 @@ def _chosen(name: str, tests: Mapping[str, Test]) -> Parse:
     return parse
 
 
-def _number(name: str, column: Column) -> Parse:
+def _number(name: str, column: Column | str) -> Parse:
+    values: Column = attrgetter(column) if isinstance(column, str) else column
+
     def parse(operator: str, value: str) -> Test:
         ends = _RANGE.fullmatch(value) if operator == ":" else None
         if ends is None:
             compare, number = _COMPARE[operator], _read(name, value)
-            return lambda view: np.asarray(compare(column(view), number))
+            return lambda view: np.asarray(compare(values(view), number))
         low, high = (_read(name, ends[end]) if ends[end] else None for end in ("low", "high"))
         if low is None and high is None:
             raise FilterError(value, f"{name}:{value}: name an end, as in {name}:0.4..0.6.")
         least, most = -math.inf if low is None else low, math.inf if high is None else high
-        return lambda view: (column(view) >= least) & (column(view) <= most)
+        return lambda view: (values(view) >= least) & (values(view) <= most)
 
     return parse
 
@@ -410,69 +410,59 @@ def _only_colon(name: str, operator: str, value: str) -> None:
         raise FilterError(value, f"{name} is not compared by size: write {name}:{value}.")
 
 
-def _truth(name: str, column: Column, **more: int) -> Parse:
+def _truth(name: str, column: str, **more: int) -> Parse:
     codes = {"yes": 1, "no": 0, "none": UNKNOWN, **more}
     return _chosen(name, {word: _is(column, code) for word, code in codes.items()})
 
 
-def _is(column: Column, code: int) -> Test:
-    return lambda view: np.asarray(column(view) == code)
+def _is(column: str, code: int) -> Test:
+    return lambda view: np.asarray(attrgetter(column)(view) == code)
 
+
+_STATUS = {str(status): _is("judgments.status", code) for code, status in enumerate(STATUSES)}
 
 _WRONG: dict[str, Test] = {
-    "fp": lambda view: view.wrong == 1,
-    "fn": lambda view: view.wrong == 2,
+    **{"fp": _is("wrong", 1), "fn": _is("wrong", 2)},
     "any": lambda view: view.wrong > 0,
 }
+
+_SPLIT = {str(split): _is("split", code) for code, split in enumerate(SPLITS) if split}
 
 _FLAGS: dict[str, Test] = {
     "elided": lambda view: view.judgments.rung > 0,
     "repaired": lambda view: view.judgments.repaired,
 }
 
-_STATUS = {str(s): _is(lambda view: view.judgments.status, n) for n, s in enumerate(STATUSES)}
+_NAMES = {
+    "judge": ("judgments.judges", "judgments.judge"),
+    "benchmark": ("keys.benchmarks", "keys.benchmark"),
+    "agent": ("keys.agents", "keys.agent"),
+    "task": ("keys.tasks", "keys.task"),
+}
 
-_SPLIT = {str(s): _is(lambda view: view.split, n) for n, s in enumerate(SPLITS) if s}
+
+def _disagree(view: JudgmentView) -> NDArray[Any]:
+    """Return how many judges are in the minority, (T,)."""
+    return np.asarray(view.votes[:2].min(axis=0))
+
 
 FIELDS: Mapping[str, FilterField] = {
-    "judge": FilterField(
-        False,
-        _named("judge", lambda view: view.judgments.judges, lambda view: view.judgments.judge),
-        "judge:simplified*",
-    ),
+    "judge": FilterField(False, _named("judge", *_NAMES["judge"]), "judge:simplified*"),
     "status": FilterField(False, _chosen("status", _STATUS), "status:refused"),
-    "success": FilterField(False, _truth("success", lambda view: view.success), "success:yes"),
-    "expert": FilterField(
-        True, _truth("expert", lambda view: view.expert, unsure=UNSURE), "expert:unsure"
-    ),
-    "rule": FilterField(True, _truth("rule", lambda view: view.rule), "rule:no"),
+    "success": FilterField(False, _truth("success", "success"), "success:yes"),
+    "expert": FilterField(True, _truth("expert", "expert", unsure=UNSURE), "expert:unsure"),
+    "rule": FilterField(True, _truth("rule", "rule"), "rule:no"),
     "wrong": FilterField(False, _chosen("wrong", _WRONG), "wrong:fp"),
-    "disagree": FilterField(
-        True, _number("disagree", lambda view: view.votes[:2].min(axis=0)), "disagree>=2"
-    ),
-    "score": FilterField(
-        False, _number("score", lambda view: view.judgments.score), "score:0.4..0.6"
-    ),
-    "benchmark": FilterField(
-        True,
-        _named("benchmark", lambda view: view.keys.benchmarks, lambda view: view.keys.benchmark),
-        "benchmark:webarena",
-    ),
-    "agent": FilterField(
-        True,
-        _named("agent", lambda view: view.keys.agents, lambda view: view.keys.agent),
-        "agent:GenericAgent*",
-    ),
-    "task": FilterField(
-        True,
-        _named("task", lambda view: view.keys.tasks, lambda view: view.keys.task),
-        "task:webarena.1*",
-    ),
-    "steps": FilterField(True, _number("steps", lambda view: view.steps), "steps>30"),
-    "cost": FilterField(False, _number("cost", lambda view: view.cost), "cost>0.05"),
-    "tokens": FilterField(False, _number("tokens", lambda view: view.tokens), "tokens>10000"),
-    "seconds": FilterField(False, _number("seconds", lambda view: view.seconds), "seconds>60"),
-    "sample": FilterField(False, _number("sample", lambda view: view.judgments.sample), "sample:0"),
+    "disagree": FilterField(True, _number("disagree", _disagree), "disagree>=2"),
+    "score": FilterField(False, _number("score", "judgments.score"), "score:0.4..0.6"),
+    "benchmark": FilterField(True, _named("benchmark", *_NAMES["benchmark"]), "benchmark:webarena"),
+    "agent": FilterField(True, _named("agent", *_NAMES["agent"]), "agent:GenericAgent*"),
+    "task": FilterField(True, _named("task", *_NAMES["task"]), "task:webarena.1*"),
+    "steps": FilterField(True, _number("steps", "steps"), "steps>30"),
+    "cost": FilterField(False, _number("cost", "cost"), "cost>0.05"),
+    "tokens": FilterField(False, _number("tokens", "tokens"), "tokens>10000"),
+    "seconds": FilterField(False, _number("seconds", "seconds"), "seconds>60"),
+    "sample": FilterField(False, _number("sample", "judgments.sample"), "sample:0"),
     "split": FilterField(True, _chosen("split", _SPLIT), "split:test"),
     "flag": FilterField(False, _chosen("flag", _FLAGS), "flag:elided"),
 }
@@ -480,22 +470,16 @@ FIELDS: Mapping[str, FilterField] = {
 
 def _free_text(view: JudgmentView, text: str) -> Bools:
     """Look for a text in names, reasoning, goals and answers, (N,)."""
-    wanted, keys = searchable(text), view.keys
+    wanted = searchable(text)
 
-    def holds(name: str) -> bool:
-        return wanted in searchable(name)
+    def found(name: str) -> Bools:
+        return _with_name(view, *_NAMES[name], lambda each: wanted in searchable(each))
 
-    of_trajectory = [
-        _with_name(view, lambda _: keys.benchmarks, lambda _: keys.benchmark, holds),
-        _with_name(view, lambda _: keys.agents, lambda _: keys.agent, holds),
-        _with_name(view, lambda _: keys.tasks, lambda _: keys.task, holds),
-        *(told.rows_with(text) for told in view.told),
-    ]
-    table = view.judgments
+    of_trajectory = [found(name) for name in ("benchmark", "agent", "task")]
+    of_trajectory += [told.rows_with(text) for told in view.told]
+    reasoning = np.concatenate([texts.rows_with(text) for texts in view.texts])
     return np.asarray(
-        np.logical_or.reduce(of_trajectory)[view.trajectory]
-        | _with_name(view, lambda _: table.judges, lambda _: table.judge, holds)
-        | np.concatenate([texts.rows_with(text) for texts in view.texts])
+        np.logical_or.reduce(of_trajectory)[view.trajectory] | found("judge") | reasoning
     )
 
 

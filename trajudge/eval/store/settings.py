@@ -46,7 +46,7 @@ class ImportConfig(Settings):
     @property
     def policies(self) -> dict[str, str]:
         """The policies that are not the default: each verdict counts as it was published."""
-        chosen = {"aborted": self.aborted, "over_budget": self.over_budget}
+        chosen: dict[str, str] = {"aborted": self.aborted, "over_budget": self.over_budget}
         return chosen if set(chosen.values()) != {"keep"} else {}
 
 

@@ -490,8 +490,8 @@ class JudgmentTable(Sequence[Judgment]):
     def _record(self, row: int) -> Judgment:
         """Return the record of a row, with the judge's name of the table and what the ledger tells
         of its calls."""
-        source = self.sources[self.source[row]]
-        judgment = source.judgment(int(self.offset[row]), int(self.length[row]))
+        source = self.sources[int(self.source[row])]
+        judgment: Judgment = source.judgment(int(self.offset[row]), int(self.length[row]))
         judge = self.judges[self.judge[row]]
         first = self._first_call[row]
         mine = slice(first, first + len(judgment.calls))
