@@ -23,7 +23,8 @@ from trajudge.eval.leaderboard.board import read_published_data
 from trajudge.eval.select.measures.scores import judged_score
 from trajudge.eval.store.published import read_published_folder
 from trajudge.judges.model import Judgment
-from trajudge.rewards.shaping import RewardShaping, shaped
+from trajudge.rewards.settings import RewardShaping
+from trajudge.rewards.shaping import shaped
 from trajudge.stats.calibration import FittedMap, closer_sigmoid, fit_calibration
 from trajudge.stats.intervals import Bools, Floats, Ints
 

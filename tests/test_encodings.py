@@ -27,12 +27,12 @@ from trajudge.eval.labelling.building import read_guidelines
 from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
-from trajudge.judges.methods.browser_use import GroundTruths
-from trajudge.judges.methods.telemetry_judge import read_model
-from trajudge.judges.models.own import OwnModels
+from trajudge.judges.methods.browser_use import read_ground_truths
+from trajudge.judges.methods.telemetry import read_model
+from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.proxy.plans.plan import read_plan
-from trajudge.rewards.from_options import read_token
+from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift.canaries import read_canaries
 from trajudge.robustness.facts import read_by_key
 from trajudge.robustness.measures.report import read_variants
@@ -41,7 +41,7 @@ from trajudge.rules.har import read_recording
 from trajudge.rules.webarena.files import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
-from trajudge.trajectories.loaders import KINDS, detect_kind, open_source
+from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.validation import read_record
@@ -91,7 +91,7 @@ READERS = [
     Reader("calibration.json", lambda file: read_calibration(file, "judge")),
     Reader("telemetry.json", read_model),
     Reader("record.json", lambda file: read_record(file, Words), '{"words": "Käse"}'),
-    Reader("truths.json", lambda file: GroundTruths(file).content, '{"t": "Käse"}'),
+    Reader("truths.json", read_ground_truths, '{"t": "Käse"}'),
     Reader("rubrics.json", lambda file: make_judge("universal-verifier", {"rubrics": str(file)})),
     Reader("models.toml", _models, "[models.m]\ncontext = 9\n"),
     Reader("prices.toml", lambda file: OwnModels(None, str(file))),
@@ -181,12 +181,6 @@ FORMATS: dict[str, Callable[[Path], Path]] = {
         folder / "run.json", {"messages": conversations.anthropic()}
     ),
 }
-# Pickles and tables of Parquet hold their runs.
-BINARY = {"browsergym", "cuaverifierbench"}
-
-
-def test_every_format_of_text_is_tried() -> None:
-    assert FORMATS.keys() == KINDS.keys() - BINARY
 
 
 def _texts(path: Path) -> Iterator[Path]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import perturb
 from tests.environments.cases import sound
 from tests.eval.data.published_files import ANNOTATIONS, put
 from tests.eval.test_hard_subset import write_attempts
@@ -24,7 +25,6 @@ from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
 from trajudge.eval.select.__main__ import main as select
-from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey

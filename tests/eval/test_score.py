@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import command
+from tests.commands import report
 from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
@@ -126,7 +126,7 @@ def test_the_labels_of_the_sample_are_named_as_its_runs_are(
     write_labels(run, [])
     assert overall(capsys, run, "--annotations", "sample") == scored != overall(capsys, run)
     page = tmp_path / "page.html"
-    assert command("report")([str(run), "--annotations", "sample", "--out", str(page)]) == 0
+    assert report([str(run), "--annotations", "sample", "--out", str(page)]) == 0
     assert page.is_file()
 
 

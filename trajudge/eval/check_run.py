@@ -13,9 +13,10 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-from trajudge.annotations import Annotation, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.process import question_of
 from trajudge.eval.store.inputs import MEMORY, find_source
 from trajudge.eval.store.manifest import recorded_samples, recorded_versions
@@ -30,9 +31,9 @@ from trajudge.eval.store.run_folder import (
     unreadable_said,
 )
 from trajudge.judges.calls.handle import guesses, recorded_windows
-from trajudge.judges.cards import versions_of
 from trajudge.judges.model import Judge, Judgment, Status
-from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge, training_hashes
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, versions_of
+from trajudge.judges.training import key_hash, training_hashes
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import card_of_kind

@@ -37,7 +37,11 @@ class CommandGroup(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
+    "judge": Command(
+        "eval.judge:run",
+        "judge trajectories and score the judge against experts",
+        "eval.runs.settings:RunRequest",
+    ),
     "score": Command(
         "eval.rescoring:report",
         "score judges: tables, plots, significance tests, errors",
@@ -50,17 +54,25 @@ COMMANDS: Mapping[str, Command] = {
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
     ),
     "inspect": Command(
-        "app.inspect:inspect_runs",
+        "app.inspect:inspect",
         "look at runs and trajectories in a browser",
-        "app.server.settings:InspectConfig",
+        "app.settings:InspectConfig",
     ),
-    "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
+    "robust": Command(
+        "robustness.robust:measure",
+        "measure what verdicts survive: claims, attacks",
+        "robustness.settings:RobustConfig",
+    ),
     "report": Command(
-        "app.reports.write:write_report",
+        "app.report:report",
         "write one HTML file: scores, figures, wrong verdicts",
-        "app.reports.settings:ReportConfig",
+        "app.settings:ReportConfig",
     ),
-    "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
+    "serve": Command(
+        "rewards.serve:run",
+        "serve a judge's rewards to trainers over HTTP",
+        "rewards.settings:RewardServerConfig",
+    ),
 }
 GROUPS: Mapping[str, CommandGroup] = {
     "judges": CommandGroup(
@@ -88,9 +100,9 @@ GROUPS: Mapping[str, CommandGroup] = {
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
             "serve": Command(
-                "app.inspect:serve_queue",
+                "app.inspect:label",
                 "label in a browser; so does  trajudge label QUEUE",
-                "app.server.settings:ServeQueueConfig",
+                "app.settings:LabelServeConfig",
             ),
             "people": Command("eval.labelling.commands.who", "list or add annotators"),
             "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
@@ -118,39 +130,111 @@ GROUPS: Mapping[str, CommandGroup] = {
     "env": CommandGroup(
         "web applications with known ground truth",
         {
-            "generate": Command("environments.generate", "generate checked tasks"),
-            "validate": Command("environments.validate", "solve generated tasks in Chromium"),
-            "record": Command("environments.record", "record scripted agents or a model"),
-            "verify": Command("environments.verify_again", "verify recorded runs again"),
-            "results": Command("environments.results", "success by level, dimension and axis"),
-            "rules": Command("environments.rules", "false accepts and rejects of rules"),
-            "replay": Command("environments.replay", "success rate of blind replay"),
-            "equivalence": Command("environments.equivalence", "blind replay against pass@k"),
-            "prism": Command("environments.prism.__main__", "check the five PRISM principles"),
-            "export": Command("environments.export", "write static copies of tasks, for sharing"),
+            "generate": Command(
+                "environments.commands:generate",
+                "generate checked tasks",
+                "environments.settings:GenerateConfig",
+            ),
+            "validate": Command(
+                "environments.commands:validate",
+                "solve generated tasks in Chromium",
+                "environments.settings:ValidateConfig",
+            ),
+            "record": Command(
+                "environments.commands:record",
+                "record scripted agents or a model",
+                "environments.settings:RecordConfig",
+            ),
+            "verify": Command(
+                "environments.commands:verify",
+                "verify recorded runs again",
+                "environments.settings:VerifyConfig",
+            ),
+            "results": Command(
+                "environments.commands:results",
+                "success by level, dimension and axis",
+                "environments.settings:ResultsConfig",
+            ),
+            "rules": Command(
+                "environments.commands:rules",
+                "false accepts and rejects of rules",
+                "environments.settings:RulesConfig",
+            ),
+            "replay": Command(
+                "environments.commands:replay",
+                "success rate of blind replay",
+                "environments.settings:ReplayConfig",
+            ),
+            "equivalence": Command(
+                "environments.commands:equivalence",
+                "blind replay against pass@k",
+                "environments.settings:EquivalenceConfig",
+            ),
+            "prism": Command(
+                "environments.commands:prism",
+                "check the five PRISM principles",
+                "environments.settings:PrismConfig",
+            ),
+            "export": Command(
+                "environments.commands:export",
+                "write static copies of tasks, for sharing",
+                "environments.settings:ExportConfig",
+            ),
         },
     ),
     "proxy": CommandGroup(
         "faults and efficiency between an agent and the web",
         {
-            "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
-            "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
-            "plan": Command("proxy.plan", "show what a fault plan does in a task"),
-            "results": Command("eval.resilience.__main__", "compare runs with and without faults"),
+            "run": Command(
+                "proxy.commands:run",
+                "run an agent behind the proxy and show what it cost",
+                "proxy.settings:AgentRunConfig",
+            ),
+            "serve": Command(
+                "proxy.commands:serve",
+                "run the proxy alone, for agents started elsewhere",
+                "proxy.settings:ServeConfig",
+            ),
+            "plan": Command(
+                "proxy.commands:plan",
+                "show what a fault plan does in a task",
+                "proxy.settings:ShowPlanConfig",
+            ),
+            "results": Command(
+                "eval.resilience.tables:report",
+                "compare runs with and without faults",
+                "eval.resilience.settings:ResilienceConfig",
+            ),
         },
     ),
     "data": CommandGroup(
         "benchmarks and their tasks",
         {
-            "fetch": Command("trajectories.hub.fetch", "download the needed parts of a benchmark"),
-            "convert": Command("trajectories.convert", "write trajectories in our own format"),
+            "fetch": Command(
+                "trajectories.data_commands:fetch",
+                "download the needed parts of a benchmark",
+                "trajectories.settings:FetchConfig",
+            ),
+            "convert": Command(
+                "trajectories.data_commands:convert",
+                "write trajectories in our own format",
+                "trajectories.settings:ConvertConfig",
+            ),
             "verdicts": Command(
                 "eval.imported:import_verdicts",
                 "import published verdicts as runs",
                 "eval.store.settings:ImportConfig",
             ),
-            "sources": Command("trajectories.sources_command", "show known data sets: licences"),
-            "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
+            "sources": Command(
+                "trajectories.data_commands:show_sources",
+                "show known data sets: licences",
+                "trajectories.settings:SourcesConfig",
+            ),
+            "perturb": Command(
+                "robustness.perturb:perturb",
+                "write trajectories changed in known ways",
+                "robustness.settings:PerturbConfig",
+            ),
             "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),

@@ -10,11 +10,12 @@ import pytest
 
 from tests.annotations.labelling.queues import answers, item, queue
 from tests.annotations.labelling.test_store import disputed
-from trajudge.annotations import agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.labelling.adjudication import adjudicate
 from trajudge.annotations.labelling.records import QueueItem, ReadingId
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import Role
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.annotations.store import annotation_line
 from trajudge.eval.cli import main
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from trajudge.eval.analysis.held_out import FeatureTable, HeldOutResult, evaluate, rendered
-from trajudge.judges.methods.telemetry_judge import FEATURES
+from trajudge.judges.methods.telemetry import FEATURES
 
 RUNS = 60
 

@@ -20,7 +20,7 @@ from trajudge.eval.leaderboard.board import (
 )
 from trajudge.eval.store.run_folder import read_manifest, write_manifest
 from trajudge.judges.model import Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 from trajudge.util.errors import UserError
 
 TASKS = range(40)

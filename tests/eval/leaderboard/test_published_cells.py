@@ -87,7 +87,7 @@ def test_the_published_arrays_name_the_trajectories_of_the_published_replies(
     arb: Path,
 ) -> None:
     """A verdict by its place in the array is the verdict in the reply's file of that name."""
-    from trajudge.annotations import agentrewardbench
+    from trajudge.annotations.sources import agentrewardbench
 
     annotations = agentrewardbench.load(arb)
     test = {a.raw_task_id for a in annotations if a.split == "test"}
@@ -111,7 +111,7 @@ def test_the_published_arrays_name_the_trajectories_of_the_published_replies(
 
 @pytest.mark.real_data
 def test_arrays_of_other_annotations_are_refused(arb: Path, tmp_path: Path) -> None:
-    from trajudge.annotations import agentrewardbench
+    from trajudge.annotations.sources import agentrewardbench
 
     annotations = agentrewardbench.load(arb)
     first = next(a for a in annotations if a.split == "test" and a.success is not None)

@@ -22,7 +22,7 @@ from trajudge.eval.scoring.records import Missing
 from trajudge.eval.store.filters import JudgmentView
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.table import UNKNOWN, VERDICTS, last_of_each, places_among
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 from trajudge.stats.intervals import Ints
 from trajudge.util.terminal import count_of
 

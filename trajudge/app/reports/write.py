@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import sys
-
 from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
-from trajudge.app.reports.settings import ReportConfig
-from trajudge.util.commands import OK
+from trajudge.app.settings import ReportConfig
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, make_folder, save_bytes
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import first_screen, fitted, screen_width
 
 
-def write_report(config: ReportConfig) -> int:
-    """Write the report and print its first lines. Raises UserError for what cannot be read, scored
-    or written; an earlier file then stays."""
-    if not config.score.runs and config.score.judgments is None:
-        raise UserError("nothing to report: give the folder of a run, or --judgments DIR")
+def write_report(config: ReportConfig) -> str:
+    """Write the report and return the screen's lines. Raises UserError for what cannot be read,
+    scored or written; an earlier file then stays."""
     if not config.folder:
         check_file(config.out, "--out")
     with collection_paused():
@@ -34,7 +29,7 @@ def write_report(config: ReportConfig) -> int:
     except OSError as error:
         raise UserError(f"{page}: cannot be written ({error.strerror})") from error
     width = screen_width()
-    screen = first_screen(
+    return first_screen(
         fitted(content.finding, width),
         [],
         _written(content, document, config),
@@ -42,8 +37,6 @@ def write_report(config: ReportConfig) -> int:
         rest=f"Everything else: {page}",
         more=str(page),
     )
-    sys.stdout.write(screen)
-    return OK
 
 
 def _written(content: Content, document: Document, config: ReportConfig) -> list[str]:

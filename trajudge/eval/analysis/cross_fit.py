@@ -19,8 +19,8 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     writing,
 )
-from trajudge.judges.methods.telemetry_training import fit, folds_of
 from trajudge.judges.model import Judgment, Status
+from trajudge.judges.telemetry_training import fit, folds_of
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
 

@@ -16,8 +16,8 @@ from trajudge.eval.reporting.sentences import benchmark_name, percent, with_limi
 from trajudge.eval.scoring.records import Limits
 from trajudge.eval.store.inputs import find_source, open_spec
 from trajudge.eval.store.labels import refuse_unequal
-from trajudge.judges.methods.telemetry_judge import ended_by_environment, features
-from trajudge.judges.methods.telemetry_training import fit, folds_of
+from trajudge.judges.methods.telemetry import ended_by_environment, features
+from trajudge.judges.telemetry_training import fit, folds_of
 from trajudge.stats.intervals import rates_by_cluster
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory

@@ -10,9 +10,9 @@ import numpy as np
 from trajudge.eval.analysis.cross_fit import write_cross_fitted
 from trajudge.eval.analysis.held_out import FeatureTable, evaluate, read_labelled, rendered
 from trajudge.eval.store.settings import TelemetryConfig
-from trajudge.judges.methods.telemetry_judge import FEATURES, TelemetryModel
-from trajudge.judges.methods.telemetry_training import fit
-from trajudge.judges.registry import key_hash
+from trajudge.judges.methods.telemetry import FEATURES, TelemetryModel
+from trajudge.judges.telemetry_training import fit
+from trajudge.judges.training import key_hash
 from trajudge.util.commands import OK, saved_behind_output
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes

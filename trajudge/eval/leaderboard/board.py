@@ -19,7 +19,6 @@ import orjson
 from pydantic import Field
 
 from trajudge.annotations import (
-    agentrewardbench,
     open_labels,
     primary_labels,
     published,
@@ -27,6 +26,7 @@ from trajudge.annotations import (
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
 from trajudge.annotations.model import Annotation, Labels
 from trajudge.annotations.published import SUFFIX, open_verdicts
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.check_run import check_run
 from trajudge.eval.imported import to_judgments

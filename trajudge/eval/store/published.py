@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import Labels, open_annotations, primary_labels
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.sources import Source
 from trajudge.eval.store.table import CallFields, JudgmentFields, UsageFields, in_memory
 from trajudge.judges.model import Status

@@ -20,7 +20,6 @@ from trajudge.eval.store.labels import (
     LabelColumns,
     RewardColumns,
     RunLabels,
-    RunRewards,
     StoredAnnotations,
     labels_of,
     read_label_columns,
@@ -37,8 +36,6 @@ from trajudge.eval.store.run_folder import (
 from trajudge.eval.store.table import KeyColumns
 from trajudge.util.errors import UserError
 
-RECORDED = Path(__file__).parents[3] / "recorded"
-
 
 def equal(one: LabelColumns | RewardColumns, other: LabelColumns | RewardColumns) -> None:
     assert type(one) is type(other)
@@ -46,22 +43,6 @@ def equal(one: LabelColumns | RewardColumns, other: LabelColumns | RewardColumns
     for name in ("verdicts", "reward"):
         if hasattr(one, name):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-
-
-@pytest.mark.parametrize(
-    "file", sorted(RECORDED.glob(f"*/runs/*/{LABELS}")), ids=lambda file: file.parent.name
-)
-def test_recorded_labels_and_rewards_are_those_of_the_records(file: Path) -> None:
-    labels, records = read_labels(file.parent), primary_labels(store.load(file))
-    assert isinstance(labels, RunLabels)
-    assert dict(labels) == records
-    equal(LabelColumns.of(labels), LabelColumns.of(records))
-    rewards = read_rewards(file.parent)
-    assert isinstance(rewards, RunRewards)
-    lines = map(orjson.loads, (file.parent / REWARDS).read_bytes().splitlines())
-    plain = {tuple(line["key"].values()): line["official_reward"] for line in lines}
-    assert {(k.benchmark, k.agent, k.task_id, k.attempt): r for k, r in rewards.items()} == plain
-    equal(RewardColumns.of(rewards), RewardColumns.of(dict(rewards)))
 
 
 VALUES = st.none() | st.booleans() | st.integers(-1, 5) | st.sampled_from([0.5, "dev", "true", "4"])

@@ -38,11 +38,11 @@ def parser() -> argparse.ArgumentParser:
 @command(parser)
 def main(options: argparse.Namespace) -> int:
     """Write what the command line names and return the exit code."""
-    from trajudge.annotations import agentrewardbench  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415
     from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
     from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
     from trajudge.annotations.model import Role  # noqa: PLC0415
+    from trajudge.annotations.sources import agentrewardbench  # noqa: PLC0415 - --help needs none of these
     from trajudge.util.errors import UserError  # noqa: PLC0415
 
     store = LabelStore(options.queue)
