@@ -366,7 +366,7 @@ class CallColumns:
 
     stages: tuple[str, ...]
     judgment: Ints
-    stage: Codes
+    stage: Ints
     cost: Floats
     seconds: Floats
     usage: Ints
@@ -533,7 +533,7 @@ def concatenate(parts: Sequence[JudgmentTable]) -> JudgmentTable:
         calls = replace(
             part.calls,
             judgment=part.calls.judgment + start,
-            stage=_renumbered(part.calls.stages, stages)[part.calls.stage],
+            stage=_renumbered(part.calls.stages, stages)[part.calls.stage].astype(np.int64),
         )
         judge = _renumbered(part.judges, judges)[part.judge]
         moved.append(replace(part, judge=judge, calls=calls, source=part.source + np.int16(source)))
@@ -582,7 +582,7 @@ _KINDS = {
 }
 
 _CALL_KINDS = {
-    **{"judgment": "i8", "stage": "i4", "cost": "f8", "seconds": "f8"},
+    **{"judgment": "i8", "stage": "i8", "cost": "f8", "seconds": "f8"},
     **{"request": "i8", "cached": "?"},
 }
 
@@ -863,7 +863,9 @@ def _paid(payments: Path) -> Ints:
     return np.array([*map(request_number, paid)], dtype=np.int64)
 
 
-JudgmentColumns = RunJudgments = JudgmentTable
+# Names that callers in rooms under work still use.
+JudgmentColumns = JudgmentTable
+RunJudgments = JudgmentTable
 
 columns_of = JudgmentTable.of
 
