@@ -20,7 +20,7 @@ from trajudge.annotations.model import Labels
 from trajudge.annotations.published import SUFFIX
 from trajudge.eval.analysis.calibration import ENOUGH, ENOUGH_OF_A_CLASS
 from trajudge.eval.leaderboard.board import read_published_data
-from trajudge.eval.select.measures.scores import judged_score
+from trajudge.eval.select.scores import judged_score
 from trajudge.eval.store.published import read_published_folder
 from trajudge.judges.model import Judgment
 from trajudge.rewards.settings import RewardShaping

@@ -10,7 +10,8 @@ the chat messages that no scorer needs), then scores them several times in one r
   file whole with ``json.load``, a row a label in a pandas table, and scikit-learn's precision,
   recall, F1, accuracy and confusion matrix (for NPV and TNR) of every cell: judge, benchmark or
   all, agent or all, label.
-- ours: ``eval.sources`` and ``eval.scoring.compute``, without and with the bootstrap's intervals.
+- ours: ``eval.sources`` and ``eval.scoring.compute``, reading every file or from the index
+  beside them (written by a run before), without and with the bootstrap's intervals.
 
 All give the same counts, which is checked. Best of several runs, files in the page cache; with
 ``--from-disk`` every run begins with its files evicted from it, as on the first day.
@@ -33,8 +34,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import Annotation, Labels
+from trajudge.eval.scoring.comparison import Compared
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.store.published import read_published_folder
 from trajudge.trajectories.model import TrajectoryKey
@@ -192,7 +193,7 @@ def reconstruction(root: Path, labels: Labels) -> Counted:
     return cells
 
 
-def ours(root: Path, labels: Labels, resamples: int) -> ScoreReport:
+def ours(root: Path, labels: Labels, compared: Compared | None) -> ScoreReport:
     """The command's work between its options and its tables."""
     with collection_paused():
         source = read_published_folder(root, with_labels=False)
@@ -201,7 +202,7 @@ def ours(root: Path, labels: Labels, resamples: int) -> ScoreReport:
             labels,
             rewards=source.rewards,
             by_agent=True,
-            bootstrap=Bootstrap(resamples),
+            compared=compared,
         )
 
 
@@ -242,13 +243,13 @@ def check(scores: ScoreReport, cells: Counted) -> None:
 def measure(
     root: Path, labels: Labels, peers: Mapping[str, Work], timed: Callable[..., Timing]
 ) -> list[tuple[str, Timing]]:
-    """A row for every peer, then for ours; ``timed`` runs and times one."""
+    """A row for every peer, then for every way of ours; ``timed`` runs and times one."""
     rows = [(name, timed(partial(work, root, labels))) for name, work in peers.items()]
     read = partial(read_published_folder, root, with_labels=False)
     rows.append(("ours: reading", timed(read)))
-    for resamples in (0, 2000):
-        timing = timed(partial(ours, root, labels, resamples))
-        rows.append((f"ours: {resamples} resamples", timing))
+    for compared in (None, "overall"):
+        timing = timed(partial(ours, root, labels, compared))
+        rows.append((f"ours: compared {compared}", timing))
         for _, theirs in rows[: len(peers)]:
             check(timing.found, theirs.found)
     return rows

@@ -18,7 +18,7 @@ from trajudge.annotations import open_annotations
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
-from trajudge.eval.acceptance.held_out import read_held_out
+from trajudge.eval.accept.accept import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.analysis.hard_subset import read_attempts
 from trajudge.eval.audit.audit import read_facets, read_rule_texts

@@ -47,8 +47,16 @@ COMMANDS: Mapping[str, Command] = {
         "score judges: tables, plots, significance tests, errors",
         "eval.settings:ScoreConfig",
     ),
-    "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
-    "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
+    "select": Command(
+        "eval.select.decide:run",
+        "choose the judge and threshold for filtering",
+        "eval.select.settings:SelectConfig",
+    ),
+    "accept": Command(
+        "eval.accept.accept:run",
+        "write the trajectories that a judge accepts, as training data",
+        "eval.accept.settings:AcceptConfig",
+    ),
     "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
     "leaderboard": Command(
         "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
@@ -247,9 +255,10 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "parse recorded replies again, without a call",
                 "eval.store.settings:ReparseConfig",
             ),
-            "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(
-                "eval.runs.batch_command", "show, cancel or collect submitted batches"
+                "eval.runs.batches:carry_out",
+                "show, cancel or collect submitted batches",
+                "eval.runs.settings:BatchAction",
             ),
             "telemetry": Command(
                 "eval.analysis.train_telemetry:train_telemetry",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.settings import Argument, Only, Option, Output, Seed, Settings
@@ -125,14 +125,9 @@ class ScoreConfig(LabelConfig):
     ] = False
     by: Annotated[Literal["agent"] | None, Option("agent: also agent by agent")] = None
     compare: Annotated[
-        Literal["overall", "benchmark"],
+        Literal["overall", "benchmark", "none"],
         Option("judges against each other over all benchmarks, or also benchmark by benchmark"),
     ] = "overall"
-    resamples: Annotated[
-        int,
-        Field(ge=0),
-        Option("0: judges are not compared; other numbers change nothing today"),
-    ] = 2_000
     seed: Annotated[
         Seed, Option("of the baselines' folds; no interval depends on it (default: 0)")
     ] = 0

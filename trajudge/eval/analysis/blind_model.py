@@ -96,7 +96,7 @@ async def predict(tasks: TaskSet, handle: ModelHandle) -> CostEstimate:
             finally:
                 calls += ask.calls
     finally:
-        await cache.close()
+        cache.close()
     return priced(len(tasks.tasks), calls, set())
 
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from trajudge.eval.labelling.frame import Frame, read_frame
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.eval.select.inputs import check_planned, read_inputs
-from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
+from trajudge.eval.select.evidence import check_planned, read_inputs
 from trajudge.eval.select.plan import SelectionPlan
+from trajudge.eval.select.scores import accepts, judge_scores, rule_scores
 from trajudge.eval.sources import Source
 from trajudge.stats.intervals import Bools
 from trajudge.util.errors import UserError

@@ -31,17 +31,17 @@ from trajudge.eval.check_run import check_run
 from trajudge.eval.imported import to_judgments
 from trajudge.eval.reporting.sentences import warnings_of
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.scoring.compute import WEIGHTED, judge_usage, score
+from trajudge.eval.scoring.compute import WEIGHTED, score
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
     OVERALL,
     RULE_BASED,
     Comparison,
-    Rate,
     Score,
     ScoreReport,
 )
+from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.settings import LabelConfig, Split
 from trajudge.eval.sources import Source, are_parts, read_run
 from trajudge.eval.store.inputs import find_source
@@ -445,7 +445,7 @@ Question = Literal["success", "fault"]
 
 QUESTIONS: dict[Question, str] = {"success": "success", "fault": "fault in the process"}
 
-RANKED: tuple[Rate, ...] = ("precision", "f1")
+RANKED: tuple[str, ...] = ("precision", "f1")
 
 
 class RankRange(Record):
@@ -469,7 +469,7 @@ class BoardRow(Record):
     score: Score
     labelled: int
     cost: float | None
-    ranks: dict[Rate, RankRange] = Field(default_factory=dict)
+    ranks: dict[str, RankRange] = Field(default_factory=dict)
     common: int | None = None
 
     @property
@@ -529,7 +529,7 @@ METHOD = (
 
 
 def rank_ranges(
-    comparison: Comparison, benchmark: str, metric: Rate, judges: Collection[str]
+    comparison: Comparison, benchmark: str, metric: str, judges: Collection[str]
 ) -> dict[str, RankRange]:
     """Rank ``judges``, those whose metric is defined, by their differences in success."""
     better, worse = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0)
@@ -614,7 +614,7 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
         [judgment for row in rows.values() for judgment in row.judgments],
         labels,
         rewards=rewards,
-        compare_by_benchmark=True,
+        compared="benchmark",
         training={name: row.trained_on for name, row in rows.items() if row.trained_on},
     )
     versions = {name: row.versions for name, row in rows.items()}

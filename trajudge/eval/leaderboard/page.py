@@ -15,13 +15,12 @@ from trajudge.eval.leaderboard.board import METHOD, Board, BoardRow, BoardSuite,
 from trajudge.eval.reporting.sentences import (
     UNDEFINED,
     benchmark_name,
-    coefficient_cell,
     percent,
     precision_cell,
     rate_cell,
     unit_of,
 )
-from trajudge.eval.scoring.records import OVERALL, Rate
+from trajudge.eval.scoring.records import OVERALL
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder, write_bytes
 from trajudge.util.tables import Table, first_screen, fitted, screen_width
@@ -76,10 +75,10 @@ def coverage_text(row: BoardRow) -> str:
 
 def kappa_text(row: BoardRow) -> str:
     """Write Cohen's kappa with its interval."""
-    return coefficient_cell(row.score, "kappa")
+    return rate_cell(row.score, "kappa")
 
 
-_RATES: tuple[Rate, ...] = ("precision", "recall", "f1", "kappa")
+_RATES: tuple[str, ...] = ("precision", "recall", "f1", "kappa")
 
 COLUMNS = (
     *("suite", "question", "benchmark", "judge"),
