@@ -51,7 +51,6 @@ from trajudge.eval.store.table import (
     KeyColumns,
     columns_of,
     distinct,
-    let_go,
 )
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import (
@@ -114,7 +113,6 @@ def score(
             for name, mine in by_judge(columns)
         ]
         del columns
-        let_go(judgments)
         cells = [cell for judge in judges for cell in judge.cells(missing, by_agent)]
         of_success = [cell for cell in cells if cell.label == "success"]
         detailed = [cell for cell in cells if by_agent or cell.group.agent == ALL_AGENTS]
