@@ -256,7 +256,11 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "write trajectories in our own format",
                 "trajectories.settings:ConvertConfig",
             ),
-            "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
+            "verdicts": Command(
+                "eval.imported:import_verdicts",
+                "import published verdicts as runs",
+                "eval.store.settings:ImportConfig",
+            ),
             "sources": Command(
                 "trajectories.data_commands:show_sources",
                 "show known data sets: licences",
@@ -274,13 +278,21 @@ GROUPS: Mapping[str, CommandGroup] = {
         "recorded runs and their annotations",
         {
             "check": Command("eval.check_command", "say whether runs may be compared"),
-            "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
+            "reparse": Command(
+                "eval.analysis.reparse:reparse",
+                "parse recorded replies again, without a call",
+                "eval.store.settings:ReparseConfig",
+            ),
             "batch": Command(
                 "eval.runs.batches:carry_out",
                 "show, cancel or collect submitted batches",
                 "eval.runs.settings:BatchAction",
             ),
-            "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
+            "telemetry": Command(
+                "eval.analysis.train_telemetry:train_telemetry",
+                "train the judge that reads a run's numbers",
+                "eval.store.settings:TelemetryConfig",
+            ),
             "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),
