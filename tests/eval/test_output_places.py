@@ -98,8 +98,8 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     out = tmp_path / "a-file" / "run"
     (tmp_path / "config.yaml").write_text(f"out: {out}\n")
     words = ["judge", "--judge", "heuristic", "--data", "sample", "--limit", "1", "--dry-run"]
-    for named in (["--out", str(out)], ["--config", str(tmp_path / "config.yaml")]):
-        assert main([*words, *named]) == 0
+    for place in (["--out", str(out)], ["--config", str(tmp_path / "config.yaml")]):
+        assert main([*words, *place]) == 0
         assert "judgments     1" in capsys.readouterr().out
     assert main([*words[:-1], "--config", str(tmp_path / "config.yaml")]) == 2
     assert f"config.yaml: --out {out}: " in capsys.readouterr().err
