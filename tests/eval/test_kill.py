@@ -18,6 +18,7 @@ from tests.forked import Forked, start
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until
+from trajudge.judges.engine import Cache
 
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2
@@ -51,7 +52,8 @@ class Command:
 
 
 def kept(cache: Path) -> int:
-    """The answers in the cache."""
+    """The answers in the cache, once what a killed process had received is taken in."""
+    Cache(cache).close()
     with sqlite3.connect(cache) as connection:
         (count,) = connection.execute("SELECT count(*) FROM answers").fetchone()
         return int(count)
