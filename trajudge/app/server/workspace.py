@@ -44,8 +44,8 @@ SEARCHED = 500_000_000
 
 READING = "Goals and steps of the trajectories are still being read."
 
-# A run that is being judged changes all the time: where reading it takes so many seconds or more, it
-# takes at most this share of the time.
+# A run that is being judged changes all the time: where reading it takes so many seconds or more,
+# it takes at most this share of the time.
 _LONG, _SHARE = 0.5, 0.1
 
 _FILES = (JUDGMENTS, CALLS, LABELS, REWARDS)
