@@ -125,14 +125,42 @@ GROUPS: Mapping[str, CommandGroup] = {
     "rules": CommandGroup(
         "rule-based evaluators of WebArena and WebArena Verified",
         {
-            "evaluate": Command("rules.evaluate", "evaluate recorded runs by the rules"),
-            "lint": Command("rules.audit.lint", "find weaknesses of task specifications"),
-            "mutate": Command("rules.audit.mutate", "measure false accepts and false rejects"),
-            "blind": Command("rules.audit.blind", "score agents that never see a page"),
+            "evaluate": Command(
+                "rules.commands:evaluate",
+                "evaluate recorded runs by the rules",
+                "rules.settings:EvaluateConfig",
+            ),
+            "lint": Command(
+                "rules.commands:lint",
+                "find weaknesses of task specifications",
+                "rules.settings:LintConfig",
+            ),
+            "mutate": Command(
+                "rules.commands:mutate",
+                "measure false accepts and false rejects",
+                "rules.settings:MutateConfig",
+            ),
+            "blind": Command(
+                "rules.commands:blind",
+                "score agents that never see a page",
+                "rules.settings:BlindConfig",
+            ),
             "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
-            "trim": Command("rules.verified.trim", "make traces small, evaluated as before"),
-            "probe": Command("rules.verified.probe", "record a site's state before or after a run"),
-            "locators": Command("rules.locators", "read page checks in stored HTML"),
+            "trim": Command(
+                "rules.commands:trim",
+                "make traces small, evaluated as before",
+                "rules.settings:TrimConfig",
+            ),
+            "probe": Command(
+                "rules.commands:probe",
+                "record a site's state before or after a run",
+                "rules.settings:ProbeConfig",
+            ),
+            "locators": Command(
+                "rules.commands:locators",
+                "read page checks in stored HTML",
+                "rules.settings:LocatorsConfig",
+            ),
         },
     ),
     "env": CommandGroup(
