@@ -44,8 +44,9 @@ SEARCHED = 500_000_000
 
 READING = "Goals and steps of the trajectories are still being read."
 
-# A run that is being judged changes all the time: reading it takes at most this share of the time.
-_SHARE = 0.1
+# A run that is being judged changes all the time: where reading it takes so many seconds or more,
+# it takes at most this share of the time.
+_LONG, _SHARE = 0.5, 0.1
 
 _FILES = (JUDGMENTS, CALLS, LABELS, REWARDS)
 
@@ -99,7 +100,8 @@ class OpenedRun:
                 view = self._view = read_view(self.folder, self._annotations, **longest)
                 self._identity, self._described = identity, None
                 ended = time.monotonic()
-                self._next = ended + (ended - begun) * (1 / _SHARE - 1)
+                took = ended - begun
+                self._next = ended + (took * (1 / _SHARE - 1) if took >= _LONG else 0.0)
             if self._described is None:
                 self._described = view.described(self._descriptions)
             return self._described
