@@ -27,6 +27,7 @@ def parser() -> argparse.ArgumentParser:
         default="agentrewardbench",
     )
     add.choice("--split", ("dev", "test", "all"), "of the annotations", default="all")
+    add.task_id()
     add_format(options, "table")
     add.switch("--json", "print JSON instead of the table")
     return options
@@ -36,19 +37,27 @@ def parser() -> argparse.ArgumentParser:
 def main(options: argparse.Namespace) -> int:
     """Measure what the command line names and return the exit code."""
     from trajudge.annotations import open_annotations  # noqa: PLC0415 - --help needs none of these
-    from trajudge.eval.analysis.agreement import agreement_tables, label_agreements  # noqa: PLC0415
+    from trajudge.eval.analysis.agreement import (  # noqa: PLC0415
+        agreement_tables,
+        goals_beside,
+        measure_agreement,
+    )
     from trajudge.util.errors import UserError  # noqa: PLC0415
     from trajudge.util.tables import render  # noqa: PLC0415
+    from trajudge.util.terminal import one_line  # noqa: PLC0415
 
     annotations = open_annotations(options.annotations)
     if options.split != "all":
         annotations = [a for a in annotations if a.split == options.split]
-    found = label_agreements(annotations)
+    goals = goals_beside(options.annotations)
+    found, note = measure_agreement(annotations, goals, options.task_id)
     if not found:
         raise UserError(
             f"--annotations {options.annotations} (split {options.split}): no trajectory has two "
             "annotations: agreement needs a second opinion"
         )
+    if note:
+        sys.stderr.write(one_line(note) + "\n")
     if options.json:
         import msgspec  # noqa: PLC0415
 

@@ -8,11 +8,13 @@ from typing import Literal
 import numpy as np
 from pydantic import Field
 
+from trajudge.annotations import parse_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Role, opinions_by_trajectory
 from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
 from trajudge.eval.store.labels import weights_of
+from trajudge.eval.store.task_goals import TaskGoals, TaskId, goal_note, read_goals, task_units
 from trajudge.stats.agreement import Scale, annotator_agreement
 from trajudge.stats.intervals import Interval
 from trajudge.trajectories.model import Record, TrajectoryKey
@@ -73,6 +75,35 @@ def label_agreements(annotations: Iterable[Annotation]) -> list[LabelAgreement]:
         for group in (*(ordered if len(ordered) > 1 else ()), OVERALL)
         if repeated
     ]
+
+
+def measure_agreement(
+    annotations: Sequence[Annotation], goals: TaskGoals, task_id: TaskId
+) -> tuple[list[LabelAgreement], str]:
+    """Measure agreement with the tasks that ``task_id`` (``--task-id``) asks for, and the warning
+    that task ids share goals, "" without one. Raises UserError as ``label_agreements``, and for
+    "goal" where no goal is known."""
+    with task_units(goals, task_id):
+        agreements = label_agreements(annotations)
+    if task_id == "goal" or not agreements:
+        return agreements, ""
+
+    def success() -> tuple[str, str, int] | None:
+        overall = [a for a in label_agreements(annotations) if a.benchmark == OVERALL]
+        if not overall or overall[0].raw is None:
+            return None
+        return "agreement on success", _cell(overall[0], "raw"), overall[0].tasks
+
+    return agreements, goal_note(goals, success)
+
+
+def goals_beside(spec: str) -> TaskGoals:
+    """Read the goals (``goals.jsonl``) in the folder of an ``--annotations`` value: that of a run,
+    or of a queue's export. Empty without them. Raises UserError for goals that cannot be read."""
+    path = parse_labels(spec).path
+    if path is None:
+        return {}
+    return read_goals(path if path.is_dir() else path.parent)
 
 
 def _in_order(opinions: Sequence[Annotation]) -> list[Annotation]:

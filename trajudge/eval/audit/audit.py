@@ -26,7 +26,7 @@ from trajudge.eval.sources import Source, combine, read_runs
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts, weights_of
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.task_goals import shared_goals, shared_sentence, task_units
+from trajudge.eval.store.task_goals import goal_note, task_units
 from trajudge.judges.model import Judgment
 from trajudge.stats.comparison import holm
 from trajudge.stats.intervals import (
@@ -654,7 +654,8 @@ _RANKING_HEAD = ("benchmark", "evaluator", "agent", "n", "expert [95 %]", "evalu
 class Audit(Record):
     """Everything that the audit found; ``rule`` names the evaluator that is audited, ``unfinished``
     the runs that lack judgments, ``weighted`` whether labels were drawn with unequal
-    probabilities; ``shared_goals`` says which task ids have one goal."""
+    probabilities; ``shared_goals`` warns of task ids with one goal, with the precision's interval
+    by task id and by goal."""
 
     rule: str
     n: int
@@ -740,7 +741,7 @@ def _counts(audit: Audit) -> list[str]:
         count = sum(case.suspect == kind for case in audit.cases)
         lines.append(f"{count} trajectories on which all others disagree with {name}")
     if audit.shared_goals:
-        lines.append(f"warning: {audit.shared_goals}: count goals with --task-id goal")
+        lines.append(audit.shared_goals)
     if audit.weighted:
         lines.append(WEIGHTED)
     if audit.without_verdict:
@@ -841,6 +842,12 @@ def _audit(config: AuditConfig, source: Source, task_folder: Path | None) -> Aud
     facets = read_facets(task_folder, config.templates)
     opinions = _by_key(judges, without=config.evaluator)
     cases = find_cases(keys, expert, rule, opinions, source.rewards)
+
+    def precision() -> tuple[str, str, int]:
+        tasks = {(benchmark_of(key), family_of(key)) for key in keys}
+        shown = _shown(rate(keys, expert, rule, weights)).rsplit(" ", 1)[0]
+        return f"{rule_name}: precision", shown, len(tasks)
+
     evaluators = {rule_name: rule, **{name: _verdicts(js) for name, js in judges.items()}}
     return Audit(
         rule=rule_name,
@@ -851,13 +858,8 @@ def _audit(config: AuditConfig, source: Source, task_folder: Path | None) -> Aud
         cases=tuple(_evidence(cases, _data(config.data, source))),
         unfinished=tuple(source.unfinished),
         weighted=weights is not None,
-        shared_goals=_shared(config, source),
+        shared_goals="" if config.task_id == "goal" else goal_note(source.goals, precision),
     )
-
-
-def _shared(config: AuditConfig, source: Source) -> str:
-    """Say which task ids have one goal, where they count as several tasks."""
-    return "" if config.task_id == "goal" else shared_sentence(shared_goals(source.goals))
 
 
 def _named_labels(config: AuditConfig) -> str:

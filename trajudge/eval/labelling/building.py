@@ -28,6 +28,7 @@ from trajudge.eval.sources import Source, combine, read_runs
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.queries import FilterError, parse_filter
 from trajudge.eval.store.run_index import RunIndex, undescribed
+from trajudge.eval.store.task_goals import save_goals
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -164,6 +165,9 @@ def write_queue(plan: QueuePlan, config: BuildConfig) -> int:
     try:
         create_queue(config.out, settings, items)
         write_frame(config.out, plan.frame)
+        tasks = {(key.benchmark, key.task_id) for key in plan.frame.keys}
+        goals = plan.source.goals
+        save_goals(config.out, {task: goal for task, goal in goals.items() if task in tasks})
         guidelines = config.out / GUIDELINES
         if text is not None:
             guidelines.write_text(text, encoding="utf-8")

@@ -16,6 +16,7 @@ from trajudge.eval.store.queries import Filter
 from trajudge.eval.store.run_folder import JUDGMENTS, read_labels
 from trajudge.eval.store.run_index import RunIndex
 from trajudge.eval.store.table import OpenedFile
+from trajudge.eval.store.task_goals import read_goals
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -76,4 +77,4 @@ def _source(index: RunIndex, keys: Iterable[TrajectoryKey]) -> Source:
                 rewards[key] = reward
     labels = read_labels(index.folder)
     known = {key: labels[key] for key in rewards if key in labels}
-    return Source(str(index.folder), judgments, rewards, known)
+    return Source(str(index.folder), judgments, rewards, known, goals=read_goals(index.folder))

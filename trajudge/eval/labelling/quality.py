@@ -13,7 +13,8 @@ from trajudge.annotations.labelling.people import people
 from trajudge.annotations.labelling.records import QUESTIONS, QueueItem
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import Annotation
-from trajudge.eval.analysis.agreement import LabelAgreement, label_agreements
+from trajudge.eval.analysis.agreement import LabelAgreement, measure_agreement
+from trajudge.eval.store.task_goals import read_goals
 from trajudge.trajectories.model import TrajectoryKey
 
 _PAUSE = 30 * 60 * 1000
@@ -63,12 +64,13 @@ class AnnotatorRecord(NamedTuple):
 
 
 class QueueQuality(NamedTuple):
-    """All of it, as it stands now."""
+    """All of it, as it stands now; ``note`` warns of task ids with one goal."""
 
     agreements: list[LabelAgreement]
     confusion: SuccessConfusion
     pairs: list[AnnotatorPair]
     people: list[AnnotatorRecord]
+    note: str = ""
 
 
 def queue_quality(store: LabelStore) -> QueueQuality:
@@ -78,11 +80,13 @@ def queue_quality(store: LabelStore) -> QueueQuality:
     gold = {item.key for item in items.values() if item.gold is not None}
     annotations = [each for each in queue_annotations(store) if each.key not in gold]
     everything = readings(store.reading())
+    agreements, note = measure_agreement(annotations, read_goals(store.folder), "recorded")
     return QueueQuality(
-        label_agreements(annotations),
+        agreements,
         _confusion(annotations),
         _pairs(annotations),
         _people(store, items, everything),
+        note,
     )
 
 

@@ -55,6 +55,7 @@ def parser() -> argparse.ArgumentParser:
         "of the annotations that have splits (default: test)",
         default="test",
     )
+    add.task_id()
     add.output_folder("--out", "default: board/", default=Path("board"))
     return made
 

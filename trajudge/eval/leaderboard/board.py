@@ -12,6 +12,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -31,10 +32,11 @@ from trajudge.annotations.published import SUFFIX, open_verdicts
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.check_run import check_run
 from trajudge.eval.imported import to_judgments
-from trajudge.eval.reporting.sentences import warnings_of
+from trajudge.eval.reporting.sentences import goal_notes, warnings_of
 from trajudge.eval.runs.settings import Split
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import WEIGHTED, judge_usage, score
+from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -51,6 +53,7 @@ from trajudge.eval.store.manifest import configuration_of
 from trajudge.eval.store.published import judgments_folder, read_published_folder
 from trajudge.eval.store.run_folder import read_manifest
 from trajudge.eval.store.table import KeyColumns, columns_of
+from trajudge.eval.store.task_goals import TaskGoals, TaskId, task_units
 from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.registry import make_judge, needs_of
@@ -439,6 +442,7 @@ class LeaderboardConfig(LabelConfig):
     published: Path | None = None
     data: tuple[str, ...] = ()
     split: Split = "test"
+    task_id: TaskId = "recorded"
     out: Path = Path("board")
 
 
@@ -567,15 +571,22 @@ Rewards = dict[TrajectoryKey, float | None]
 
 
 def build_board(
-    entries: Sequence[BoardEntry], *, split: str = "test", left_out: Iterable[str] = ()
+    entries: Sequence[BoardEntry],
+    *,
+    split: str = "test",
+    task_id: TaskId = "recorded",
+    left_out: Iterable[str] = (),
 ) -> Board:
     """Score all entries. Of annotations with splits only those of ``split`` count ("all": every
-    one). Raises UserError where nothing can be scored."""
-    built = [
-        (suite, question, _suite(suite, question, split))
-        for question in QUESTIONS
-        for suite in suites_of(asked(entries, question))
-    ]
+    one). Raises UserError where nothing can be scored, and for ``task_id`` "goal" where no goal is
+    known."""
+    goals = {task: goal for entry in entries for task, goal in entry.source.goals.items()}
+    with task_units(goals, task_id):
+        built = [
+            (suite, question, _suite(suite, question, split, {} if task_id == "goal" else goals))
+            for question in QUESTIONS
+            for suite in suites_of(asked(entries, question))
+        ]
     suites = [scored for _, _, scored in built if scored]
     if not suites:
         raise UserError(
@@ -599,7 +610,9 @@ def _not_scored(suite: EntrySuite, question: Question) -> str:
     )
 
 
-def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | None:
+def _suite(
+    suite: EntrySuite, question: Question, split: str, goals: TaskGoals
+) -> BoardSuite | None:
     labels, conflicts = _labels(suite.entries)
     labels = _of_split(labels, split)
     labelled = {key for key, label in labels.items() if label.success is not None}
@@ -611,13 +624,16 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
     rows = {name: row for name, row in rows.items() if row.judgments}
     if not rows or not labelled:
         return None
-    report = score(
+    scored = partial(
+        score,
         [judgment for row in rows.values() for judgment in row.judgments],
         labels,
         rewards=rewards,
-        compare_by_benchmark=True,
         training={name: row.trained_on for name, row in rows.items() if row.trained_on},
     )
+    report = scored(compare_by_benchmark=True)
+    judged = {key.benchmark for key in labelled}
+    goals = {task: goal for task, goal in goals.items() if task[0] in judged}
     versions = {name: row.versions for name, row in rows.items()}
     return BoardSuite(
         name=suite.name,
@@ -629,6 +645,7 @@ def _suite(suite: EntrySuite, question: Question, split: str) -> BoardSuite | No
             *conflicts,
             *mixed_versions(versions),
             *_warnings(report, question),
+            *goal_notes(report, goals, lambda: scored(bootstrap=Bootstrap(resamples=0))),
         ),
     )
 
@@ -818,7 +835,9 @@ def gather_board(config: LeaderboardConfig) -> Board:
         source = Source("annotations", [], {}, labels)
         entries.append(BoardEntry(source, "annotations", free=True, trusted=True))
     entries += read_runs(kept)
-    return build_board(entries, split=config.split, left_out=left_out.values())
+    return build_board(
+        entries, split=config.split, task_id=config.task_id, left_out=left_out.values()
+    )
 
 
 def _errors(runs: Sequence[Path]) -> dict[Path, str]:

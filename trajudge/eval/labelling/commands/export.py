@@ -11,8 +11,8 @@ from trajudge.util.commands import OK, OptionAdder, command
 
 _DESCRIPTION = """\
 Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations reads, with
-the inclusion probability and the stratum of each), its log (events.jsonl) and its items
-(items.jsonl).
+the inclusion probability and the stratum of each), its log (events.jsonl), its items (items.jsonl)
+and which tasks share a goal (goals.jsonl).
 
   trajudge label export QUEUE --out labels
   trajudge label export QUEUE --out labels --layout agentrewardbench
@@ -43,6 +43,8 @@ def main(options: argparse.Namespace) -> int:
     from trajudge.annotations.labelling.records import QUESTIONS  # noqa: PLC0415
     from trajudge.annotations.labelling.transfer import export_queue, queue_annotations  # noqa: PLC0415
     from trajudge.annotations.model import Role  # noqa: PLC0415
+    from trajudge.eval.store.task_goals import FILE as GOALS  # noqa: PLC0415
+    from trajudge.eval.store.task_goals import read_goals, save_goals  # noqa: PLC0415
     from trajudge.util.errors import UserError  # noqa: PLC0415
 
     store = LabelStore(options.queue)
@@ -58,6 +60,9 @@ def main(options: argparse.Namespace) -> int:
         labels = queue_annotations(store, options.stage)
         opinions = [label for label in labels if label.role is not Role.ADJUDICATED]
         agentrewardbench.write_annotations(files[-1], opinions)
+    if goals := read_goals(options.queue):
+        save_goals(options.out, goals)
+        files.append(options.out / GOALS)
     store.close()
     sys.stdout.write("".join(f"wrote {file}\n" for file in files))
     return OK
