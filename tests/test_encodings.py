@@ -20,7 +20,6 @@ from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.acceptance.held_out import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
-from trajudge.eval.analysis.hard_subset import read_attempts
 from trajudge.eval.audit.audit import read_facets, read_rule_texts
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.building import read_guidelines
@@ -99,7 +98,6 @@ READERS = [
     Reader("token", read_token, "0123456789abcdef"),
     Reader("outcomes.csv", OutcomeFile.read, "task,arm,success\nt,a,1\n"),
     Reader("outcomes.jsonl", OutcomeFile.read),
-    Reader("attempts.csv", lambda file: read_attempts(file, 30)),
     Reader("held-out.txt", read_held_out, "shop/t\n"),
     Reader("guidelines.md", read_guidelines, "Über\n"),
     Reader("tasks.json", read_rule_texts, TASKS),

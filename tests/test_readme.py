@@ -24,7 +24,6 @@ from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.eval.select.test_recertify import strangers
 from tests.eval.test_accept import lines
-from tests.eval.test_hard_subset import write_attempts
 from tests.llm_server import LlmServer
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
@@ -192,13 +191,6 @@ def test_a_decision_is_applied_and_certified_again_as_written() -> None:
         assert run(written(start).replace("selections/...", "selections/mine")) == 0, start
     assert len(lines(Path("accepted/accepted.jsonl"))) == 180
     assert lines(Path("again/sample.jsonl"))
-
-
-@pytest.mark.usefixtures("own_folder")
-def test_a_hard_subset_is_selected_as_written(capsys: pytest.CaptureFixture[str]) -> None:
-    write_attempts(Path("attempts.csv"))
-    assert run(written("trajudge data hard-subset")) == 0
-    assert "of 60 tasks" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -14,7 +14,6 @@ from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.environments.stages.settings import GenerateConfig
 from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.eval.analysis.hard_subset import HardSubsetConfig
 from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.runs.settings import ScoreConfig
@@ -56,7 +55,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 
 SEEDED = [
-    *(SampleConfig, TrainingConfig, HardSubsetConfig, TelemetryConfig, BuildConfig, ScoreConfig),
+    *(SampleConfig, TrainingConfig, TelemetryConfig, BuildConfig, ScoreConfig),
     *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, RobustConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]

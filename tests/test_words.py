@@ -65,7 +65,7 @@ VAGUE = frozenset(
 )
 NAMED = (
     *("annotations", "environments", "eval/acceptance", "eval/analysis", "eval/audit"),
-    *("eval/labelling", "eval/leaderboard"),
+    "eval/labelling",
     *("eval/reporting", "eval/scoring", "eval/select", "judges/methods", "prompts", "stats"),
     "trajectories",
 )

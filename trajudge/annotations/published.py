@@ -18,6 +18,7 @@ from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 
 SOURCES = {
+    "agentrewardbench": "trajudge.annotations.agentrewardbench_results",
     "browser-use-answers": "trajudge.annotations.answers",
     "cuaverifierbench": "trajudge.annotations.cuaverifierbench",
     "browser-use": "trajudge.annotations.browser_use",

@@ -33,13 +33,10 @@ class CommandGroup(NamedTuple):
 
 COMMANDS: Mapping[str, Command] = {
     "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
-    "score": Command("eval.score", "score judges: tables, plots, significance tests, errors"),
+    "score": Command("eval.score", "score judges: tables, ranks, checks, plots, errors"),
     "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
     "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
     "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
-    "leaderboard": Command(
-        "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
-    ),
     "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
     "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
@@ -69,7 +66,6 @@ GROUPS: Mapping[str, CommandGroup] = {
             "lint": Command("rules.audit.lint", "find weaknesses of task specifications"),
             "mutate": Command("rules.audit.mutate", "measure false accepts and false rejects"),
             "blind": Command("rules.audit.blind", "score agents that never see a page"),
-            "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
             "trim": Command("rules.verified.trim", "make traces small, evaluated as before"),
             "probe": Command("rules.verified.probe", "record a site's state before or after a run"),
             "locators": Command("rules.locators", "read page checks in stored HTML"),
@@ -107,13 +103,11 @@ GROUPS: Mapping[str, CommandGroup] = {
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),
             "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
-            "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),
     "run": CommandGroup(
         "recorded runs and their annotations",
         {
-            "check": Command("eval.check_command", "say whether runs may be compared"),
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
             "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(

@@ -8,8 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.annotations.model import SampleFrame
+from trajudge.eval.checks import left_out_runs, print_checks
 from trajudge.eval.process import about_process, fault_scores, question_of
-from trajudge.eval.reporting.sentences import goal_notes
+from trajudge.eval.ranks import (
+    rank_judges,
+    ranks_csv,
+    ranks_json,
+    ranks_screen,
+    with_rule_based,
+    write_page,
+)
+from trajudge.eval.reporting.sentences import goal_notes, unscored
 from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import score
@@ -28,8 +37,9 @@ from trajudge.eval.store.labels import refuse_conflicts
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.table import keys_of_judgments
 from trajudge.eval.store.task_goals import task_units
-from trajudge.util.commands import OK, saved_behind_output
+from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import Table
 from trajudge.util.terminal import count_of, one_line
@@ -242,9 +252,44 @@ def _report(config: ScoreConfig) -> int:
             "--csv and --json hold no calibration: leave out --calibration, or write it to a file "
             "with --calibration-out FILE"
         )
+    if config.checks:
+        if not config.runs:
+            raise UserError("--checks: give the folder of a run")
+        may = print_checks(config.runs, config.annotations, as_json=config.json_output)
+        return OK if may else FAILURES
+    if config.ranks or config.html:
+        return _rank(config)
     source = read_sources(config)
     with task_units(source.goals, config.task_id):
         return _report_of(source, config)
+
+
+def _rank(config: ScoreConfig) -> int:
+    """Rank the judges of the runs that may be compared; the exit code is 1 where one may not."""
+    refuse_repeated(config.runs)
+    left_out = left_out_runs(config.runs, other_labels=config.annotations is not None)
+    kept = tuple(run for run in config.runs if run not in left_out)
+    if left_out and not (kept or config.judgments):
+        raise UserError(f"no run may be compared: {'; '.join(left_out.values())}")
+    config = config.model_copy(update={"runs": kept, "compare": "benchmark"})
+    source = with_rule_based(read_sources(config))
+    with task_units(source.goals, config.task_id):
+        report = score_source(source, config)
+        if config.baselines != "off":
+            report = beside_baselines(report, source, config)
+    tables, reasons = rank_judges(report, source.labels), [*left_out.values()]
+    if not tables:
+        raise UserError(unscored(report, option=_labels_option(config, source)))
+    with saved_behind_output() as save:
+        if config.html:
+            save(write_page, config.html, tables, report, reasons)
+        if config.csv:
+            sys.stdout.write(ranks_csv(tables))
+        elif config.json_output:
+            sys.stdout.write(ranks_json(tables))
+        else:
+            sys.stdout.write(ranks_screen(tables, report, reasons, config.html))
+    return FAILURES if left_out else OK
 
 
 def _report_of(source: Source, config: ScoreConfig) -> int:
@@ -286,11 +331,7 @@ def _print(
 
         sys.stdout.write(results_csv(scores) if config.csv else results_json(scores))
         return
-    from trajudge.eval.reporting.sentences import (  # noqa: PLC0415
-        is_labelled,
-        notes,
-        unscored,
-    )
+    from trajudge.eval.reporting.sentences import is_labelled, notes  # noqa: PLC0415
     from trajudge.eval.reporting.tables import (  # noqa: PLC0415
         paper_table,
         tables,

@@ -15,7 +15,7 @@ against each other, tables as in the paper, plots, and the cases that a judge go
 
   trajudge score runs/*
   trajudge score --judgments DIR --split test --protocol agentrewardbench --table 1
-  trajudge score RUN --mismatches wrong.jsonl --explain gpt-4o
+  trajudge score runs/* --ranks --html ranks.html
 """
 
 PAPER_TABLES = (1, 2, 3, 6, 7, 8)
@@ -32,7 +32,7 @@ def parser() -> argparse.ArgumentParser:
     _only_here(group)
     _output(options.add_argument_group("output"))
     _errors(options.add_argument_group("wrong verdicts, and how --explain calls its model"))
-    first = "judgments annotations split by missing full format json plots mismatches"
+    first = "judgments annotations split ranks checks full format json plots mismatches"
     return options.show_first(*first.split())
 
 
@@ -133,6 +133,15 @@ def _output(group: Any) -> None:
         "repeated",
     )
     add.switch("--full", "print all tables and notes instead of one screen")
+    add.switch(
+        "--ranks",
+        "rank the judges, with ties; runs with an error (--checks) are left out (exit code 1)",
+    )
+    add.output_file("--html", "write --ranks as one page")
+    add.switch(
+        "--checks",
+        "only list the reasons against comparing the runs",
+    )
     add_format(group, "tables")
     instead = OptionAdder(group.add_mutually_exclusive_group())
     instead.switch("--csv", "print results.csv instead of tables")

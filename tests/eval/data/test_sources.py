@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.eval.cases import failed, key, label, said
-from tests.eval.leaderboard.folders import write_run
+from tests.eval.folders import write_run
 from tests.screens import one_screen
 from trajudge.eval.score import main
 from trajudge.eval.sources import combine, judge_names, read_run

@@ -141,6 +141,7 @@ class ScoreConfig(LabelConfig):
     other alone). ``training_set``: whether what a judge was trained on is scored.
     ``baselines``: whether trivial baselines are scored beside the judges (auto: where that reads
     little, and nothing is fetched). ``transfer``: each benchmark by what the others teach, instead.
+    ``ranks`` ranks the judges instead, in ``html`` too; ``checks`` only checks the runs.
     ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
     """
 
@@ -161,6 +162,9 @@ class ScoreConfig(LabelConfig):
     seed: Seed = 0
     table: tuple[int, ...] = ()
     full: bool = False
+    ranks: bool = False
+    html: Path | None = None
+    checks: bool = False
     format: Literal["table", "csv", "markdown", "latex"] = "table"
     csv: bool = False
     json_output: bool = Field(default=False, alias="json")

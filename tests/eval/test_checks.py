@@ -1,4 +1,4 @@
-"""``trajudge run check``: one finding for each thing that speaks against comparing a run."""
+"""``trajudge score --checks``: one finding for each thing that speaks against comparing a run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.eval.cases import call, failed, key, label, said
+from tests.eval.folders import write_run
 from tests.eval.judge_command import model
 from tests.eval.judge_command import run as judge_sample
-from tests.eval.leaderboard.folders import write_run
 from tests.llm_server import LlmServer
-from trajudge.eval.check_run import RunCheck, check_run, check_screen
+from trajudge.eval.checks import RunCheck, check_run, checks_screen
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.runs.plan import shown_options
 from trajudge.eval.store.run_folder import (
@@ -237,13 +237,13 @@ def test_labels_are_held_to_the_annotations_and_the_run_to_what_they_label(
 def test_a_run_of_the_command_may_be_compared(capsys: pytest.CaptureFixture[str]) -> None:
     assert judge_sample("--judge", "heuristic") == 0
     capsys.readouterr()
-    assert trajudge(["run", "check", "run"]) == 0
+    assert trajudge(["score", "run", "--checks"]) == 0
     assert capsys.readouterr().out == "run: heuristic, 130 judgments: may be compared (ok)\n"
     lines = Path("run/labels.jsonl").read_text().splitlines()
     place = next(n for n, line in enumerate(lines) if '"success":true' in line)
     lines[place] = lines[place].replace('"success":true', '"success":false')
     Path("run/labels.jsonl").write_text("\n".join(lines) + "\n")
-    assert trajudge(["run", "check", "run"]) == 1
+    assert trajudge(["score", "run", "--checks"]) == 1
     assert "error: other_labels: 1 of 130 labels" in capsys.readouterr().out
 
 
@@ -254,7 +254,7 @@ def test_a_run_with_a_model_may_be_compared_and_says_what_weakens_it(
     with LlmServer() as server:
         assert model(server, "--limit", "3") == 0
     capsys.readouterr()
-    assert trajudge(["run", "check", "run", "--json"]) == 0
+    assert trajudge(["score", "run", "--checks", "--json"]) == 0
     (check,) = json.loads(capsys.readouterr().out)
     assert check["comparable"] is True
     assert {"selection", "dropped"} <= {finding["name"] for finding in check["findings"]}
@@ -268,7 +268,7 @@ def test_many_findings_fit_on_one_screen(
     runs = [
         str(write_run(Path(f"run{n}"), [*SAID[:30], SAID[0]], LABELS, samples=2)) for n in range(20)
     ]
-    assert trajudge(["run", "check", *runs]) == 1
+    assert trajudge(["score", *runs, "--checks"]) == 1
     lines = screen_lines()
     assert lines[0].startswith("run0: judge, 31 judgments: may not be compared (")
     assert lines[-1].endswith("more lines: --json")
@@ -276,7 +276,7 @@ def test_many_findings_fit_on_one_screen(
 
 def test_one_line_that_does_not_fit_is_one() -> None:
     check = RunCheck(run="run", judge="judge", judgments=1, findings=())
-    assert check_screen([check] * LINES).endswith("\nand 1 more line: --json\n")
+    assert checks_screen([check] * LINES).endswith("\nand 1 more line: --json\n")
 
 
 @pytest.mark.parametrize(
@@ -293,6 +293,6 @@ def test_what_is_no_run_is_bad_input(
 ) -> None:
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-    assert trajudge(["run", "check", str(tmp_path)]) == 2
+    assert trajudge(["score", str(tmp_path), "--checks"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert message in line

@@ -1,19 +1,23 @@
-"""Whether a run may be compared with others: ``check_run`` lists what speaks against it.
+"""Whether runs may be compared: ``trajudge score --checks``.
 
-A finding has a severity: an error keeps the run out of comparisons, a warning weakens its figures,
-a note is for the reader. Nothing is called and no trajectory is read.
+A finding has a severity: an error keeps the run out of a ranking, a warning weakens its figures, a
+note is for the reader. No model is called and no trajectory is read.
 """
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, get_args
 
 import orjson
+from pydantic import computed_field
 
-from trajudge.annotations import Annotation, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import agentrewardbench, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.process import question_of
@@ -31,8 +35,8 @@ from trajudge.eval.store.run_folder import (
 )
 from trajudge.judges.calls.handle import guesses, recorded_windows
 from trajudge.judges.cards import versions_of
-from trajudge.judges.model import Judge, Judgment, Status
-from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge, training_hashes
+from trajudge.judges.model import Judgment, Status
+from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import card_of_kind
@@ -41,24 +45,21 @@ from trajudge.util.files import read_regular
 from trajudge.util.tables import folded, screen_width
 from trajudge.util.terminal import LINES, count_of, one_line
 
-Gravity = Literal["error", "warning", "note"]
-
-GRAVITIES: tuple[Gravity, ...] = ("error", "warning", "note")
+Severity = Literal["error", "warning", "note"]
+_SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+_INDENTED = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+_RETRY = "trajudge judge … --retry-failed"
+_CUTS = ("limit", "benchmark", "agent", "task", "stratified")
+MOST_FAILED = 0.05
+"""More failed judgments than this share say more about the service than about the judge."""
 
 
 class RunFinding(Record):
-    """One finding: ``name`` is the same for every run, ``text`` says what was found and what mends
-    it. An ``error`` forbids to compare the run; a ``warning`` weakens its figures; a ``note`` is
-    worth knowing."""
+    """One finding: ``name`` is the same for every run, ``text`` names the problem and its fix."""
 
-    severity: Gravity
+    severity: Severity
     name: str
     text: str
-
-
-def worst_first(findings: Iterable[RunFinding]) -> tuple[RunFinding, ...]:
-    """Sort by severity; findings of one severity keep their order."""
-    return tuple(sorted(findings, key=lambda each: GRAVITIES.index(each.severity)))
 
 
 def error(name: str, text: str) -> RunFinding:
@@ -73,9 +74,103 @@ def note(name: str, text: str) -> RunFinding:
     return RunFinding(severity="note", name=name, text=text)
 
 
-class CheckedRun(NamedTuple):
-    """The folder's files; ``torn``: the last line of the judgments is not whole. ``unreadable`` are
-    the records of the data that nobody could read and whose key is not known."""
+class RunCheck(Record):
+    """The findings about a run's folder, errors first."""
+
+    run: str
+    judge: str
+    judgments: int
+    findings: tuple[RunFinding, ...]
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def comparable(self) -> bool:
+        """Whether there is no error."""
+        return not any(finding.severity == "error" for finding in self.findings)
+
+
+def check_run(folder: Path, *, annotations: str | None = None) -> RunCheck:
+    """List the reasons against comparing the run in ``folder`` with others.
+
+    ``annotations`` (KIND:PATH) are compared with the run's labels; by default those that the run
+    names, where they are available. Raises UserError for a folder that is no run.
+    """
+    run = _read(folder)
+    findings = [
+        *_complete(run),
+        *_one_configuration(run),
+        *_prompts(run),
+        *_readable(run),
+        *_endings(run),
+        *_labelled(run),
+        *_data(run),
+        *_labels(run, annotations),
+        *_contamination(run),
+    ]
+    findings.sort(key=lambda finding: _SEVERITIES.index(finding.severity))
+    return RunCheck(
+        run=str(folder),
+        judge=str(run.manifest.get("judge")),
+        judgments=len(run.judgments),
+        findings=tuple(findings),
+    )
+
+
+def left_out_runs(runs: Sequence[Path], *, other_labels: bool) -> dict[Path, str]:
+    """Map each run that may not be compared to the reason; with ``other_labels`` a run needs none
+    of its own. Raises UserError as ``check_run``."""
+    left_out = {}
+    for run in runs:
+        reasons = [
+            finding.text
+            for finding in check_run(run).findings
+            if finding.severity == "error" and not (other_labels and finding.name == "unlabelled")
+        ]
+        if reasons:
+            left_out[run] = f"{run.resolve().name}: {'; '.join(reasons)}"
+    return left_out
+
+
+def print_checks(runs: Sequence[Path], annotations: str | None, *, as_json: bool) -> bool:
+    """Print the findings about each run, as JSON or as one screen; return whether all runs may be
+    compared. Raises UserError as ``check_run``."""
+    checks = [check_run(run, annotations=annotations) for run in runs]
+    if as_json:
+        listed = [check.model_dump(mode="json") for check in checks]
+        sys.stdout.buffer.write(orjson.dumps(listed, option=_INDENTED))
+        sys.stdout.flush()
+    else:
+        sys.stdout.write(checks_screen(checks))
+    return all(check.comparable for check in checks)
+
+
+def checks_screen(checks: Sequence[RunCheck]) -> str:
+    """Lay out each run's verdict and findings, on one screen at most."""
+    width = screen_width()
+    lines: list[str] = []
+    for check in checks:
+        lines += folded(one_line(_verdict(check)), width, most=2)
+        for finding in check.findings:
+            text = f"  {finding.severity}: {finding.name}: {one_line(finding.text)}"
+            lines += folded(text, width, most=3)
+    if len(lines) >= LINES:
+        cut = len(lines) - LINES + 1
+        lines = [*lines[: LINES - 1], f"and {count_of(cut, 'more line')}: --json"]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(check: RunCheck) -> str:
+    counts = Counter(finding.severity for finding in check.findings)
+    listed = ", ".join(count_of(counts[each], each) for each in _SEVERITIES if counts[each])
+    verdict = "may be compared" if check.comparable else "may not be compared"
+    judged = count_of(check.judgments, "judgment")
+    return f"{check.run}: {check.judge}, {judged}: {verdict} ({listed or 'ok'})"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The files of a run's folder; ``torn``: the last line of the judgments is cut off.
+    ``unreadable`` are records of the data that could not be read and whose key is unknown."""
 
     folder: Path
     manifest: Mapping[str, Any]
@@ -85,50 +180,48 @@ class CheckedRun(NamedTuple):
     unreadable: list[UnreadableRecord]
     torn: bool
 
-    @property
+    @cached_property
     def keys(self) -> set[TrajectoryKey]:
         """The trajectories that have a judgment."""
         return {judgment.key for judgment in self.judgments}
 
-    @property
-    def skipped_unread(self) -> list[Judgment]:
-        """The judgments that say that their trajectory could not be read: it has no reward."""
+    @cached_property
+    def unread(self) -> list[Judgment]:
+        """Judgments skipped because their trajectory could not be read: it has no reward."""
         return [
             judgment
             for judgment in self.judgments
             if judgment.status is Status.SKIPPED and judgment.key not in self.rewards
         ]
 
-    @property
-    def published(self) -> bool:
-        """Tell whether others ran the judge."""
-        return bool(self.manifest.get("published"))
-
     def part(self, name: str) -> dict[str, Any]:
         """Return a mapping of the manifest, empty where it holds none of that name."""
         value = self.manifest.get(name)
         return dict(value) if isinstance(value, dict) else {}
 
+    @property
+    def judge_name(self) -> str | None:
+        """The registered judge; None for a judge of the user's own."""
+        named = (*self.part("judge_versions"), self.part("card").get("name"))
+        return next((str(name) for name in named if name in JUDGES), None)
 
-def read_recorded(folder: Path) -> CheckedRun:
-    """Read the folder of a run. Raises UserError where it is none, or a file of it is damaged."""
-    manifest = read_manifest(folder)
-    judgments = read_judgments(folder)
+
+def _read(folder: Path) -> _Run:
+    manifest, judgments = read_manifest(folder), read_judgments(folder)
     if not judgments:
         raise UserError(f"{folder / JUDGMENTS}: holds no judgment: judge with this --out first")
-    content = read_regular(folder / JUDGMENTS)
-    return CheckedRun(
+    return _Run(
         folder=folder,
         manifest=manifest,
         judgments=judgments,
         labels=read_labels(folder),
         rewards=read_rewards(folder),
         unreadable=read_unreadable(folder),
-        torn=not content.endswith(b"\n"),
+        torn=not read_regular(folder / JUDGMENTS).endswith(b"\n"),
     )
 
 
-def one_configuration(run: CheckedRun) -> Iterator[RunFinding]:
+def _one_configuration(run: _Run) -> Iterator[RunFinding]:
     """Find several judges, endpoints or settings under one run."""
     named = str(run.manifest.get("judge"))
     if others := sorted({j.judge for j in run.judgments} - {named}):
@@ -150,14 +243,18 @@ def one_configuration(run: CheckedRun) -> Iterator[RunFinding]:
                 f"{model} was asked at {len(endpoints)} endpoints ({', '.join(endpoints)}), which "
                 "may serve different weights: judge again at one of them",
             )
-        parameters = {_canonical(entry.get("parameters")) for entry in mine}
+        sent = [entry.get("parameters") for entry in mine]
+        parameters = {orjson.dumps(each, option=orjson.OPT_SORT_KEYS) for each in sent}
         if len(parameters) > 1 and not several_stages:
             yield error(
                 "mixed_parameters",
                 f"{model} was called with {len(parameters)} sets of parameters: judge again with "
                 "one of them",
             )
-    counts = {len(samples) for samples in _samples(run).values()}
+    samples: dict[TrajectoryKey, set[int]] = defaultdict(set)
+    for judgment in run.judgments:
+        samples[judgment.key].add(judgment.sample)
+    counts = {len(each) for each in samples.values()}
     if len(counts) > 1:
         yield error(
             "mixed_samples",
@@ -168,24 +265,13 @@ def one_configuration(run: CheckedRun) -> Iterator[RunFinding]:
         yield warning("guessed_window", sentence)
 
 
-def _samples(run: CheckedRun) -> dict[object, set[int]]:
-    samples: dict[object, set[int]] = defaultdict(set)
-    for judgment in run.judgments:
-        samples[judgment.key].add(judgment.sample)
-    return samples
-
-
-def _canonical(parameters: object) -> bytes:
-    return orjson.dumps(parameters, option=orjson.OPT_SORT_KEYS)
-
-
-def known_prompts(run: CheckedRun) -> Iterator[RunFinding]:
+def _prompts(run: _Run) -> Iterator[RunFinding]:
     """Hold the run's versions and prompt hash to this release's cards and templates."""
     judge_id = str(run.manifest.get("judge"))
-    if run.published:
+    if run.manifest.get("published"):
         yield note("published", f"others ran {judge_id}: its prompts are not recorded")
         return
-    name = judge_name(run)
+    name = run.judge_name
     if name is None:
         recorded = "by the hash of its file" if run.manifest.get("prompt_hash") else "by name only"
         yield note("own_judge", f"{judge_id} is no judge of trajudge: it is known {recorded}")
@@ -215,12 +301,12 @@ def known_prompts(run: CheckedRun) -> Iterator[RunFinding]:
         yield error(
             "other_prompts",
             f"the prompts are not those of version {versions.get(name, 1)} of judge {name} (hash "
-            f"{_short(run.manifest.get('prompt_hash'))}, this release has {_short(expected)}): "
+            f"{str(run.manifest.get('prompt_hash'))[:12]}, this release has {str(expected)[:12]}): "
             "judge again with a release, or publish the prompts as a judge of your own",
         )
 
 
-def contamination(run: CheckedRun) -> Iterator[RunFinding]:
+def _contamination(run: _Run) -> Iterator[RunFinding]:
     """Find trajectories that the judge was trained on."""
     hashes = set(run.manifest.get("training_keys") or ())
     trained = [key for key in run.keys if hashes and key_hash(key) in hashes]
@@ -231,45 +317,12 @@ def contamination(run: CheckedRun) -> Iterator[RunFinding]:
             f"the judge was trained on {len(trained)} of the {len(run.keys)} trajectories that it "
             "judged: they are left out of its scores" + ("; none is left" if every else ""),
         )
-    judge = _judge(run)
-    if judge is not None and training_hashes(judge) is None:
-        yield warning(
-            "unknown_training",
-            "the judge was trained on trajectories that its file does not name: its scores may be "
-            "those on its training set; train it again with  trajudge run telemetry --save FILE",
-        )
 
 
-def _judge(run: CheckedRun) -> Judge | None:
-    name = judge_name(run)
-    if name is None or run.published:
-        return None
-    try:
-        return make_judge(name, run.part("options"))[1]
-    except (UserError, ValueError):
-        return None  # known_prompts says so
-
-
-def judge_name(run: CheckedRun) -> str | None:
-    """Return the registered judge of the run; None for a judge of the user's own."""
-    named = (*run.part("judge_versions"), run.part("card").get("name"))
-    return next((str(name) for name in named if name in JUDGES), None)
-
-
-def _short(prompt_hash: object) -> str:
-    return str(prompt_hash)[:12] if prompt_hash else "none"
-
-
-_FETCHED = (agentrewardbench.KIND, "cuaverifierbench")
-
-_NOT_READ = "not read"
-
-_CUTS = ("limit", "benchmark", "agent", "task", "stratified")
-
-
-def known_data(run: CheckedRun) -> Iterator[RunFinding]:
+def _data(run: _Run) -> Iterator[RunFinding]:
     """Find data that others cannot open again, or of an unknown revision."""
     spec = str(run.manifest.get("data") or "")
+    kind, revision = spec.partition(":")[0], run.manifest.get("revision") or None
     if spec.startswith(MEMORY):
         yield warning(
             "data_in_memory",
@@ -282,48 +335,33 @@ def known_data(run: CheckedRun) -> Iterator[RunFinding]:
             f"the trajectories were read by a loader of the submitter's ({Path(spec).name}): "
             "others see the same only with that file",
         )
-    elif not run.manifest.get("revision") and (kind := _fetched_kind(spec)):
+    elif revision is None and kind in ("agentrewardbench", "cuaverifierbench"):
         yield warning(
             "no_revision",
             f"the revision of the benchmark's files is not recorded: judge the copy that  trajudge "
             f"data fetch {kind}  makes",
         )
-    elif spec and spec != SAMPLE and not run.manifest.get("revision"):
+    elif revision is None and spec and spec != SAMPLE:
         yield note("no_revision", "the data are files of the submitter's, without a revision")
-    if spec != SAMPLE:
-        yield from _registered(spec.partition(":")[0], run.manifest.get("revision"))
-    cuts = {name: value for name, value in run.part("selection").items() if name in _CUTS}
-    if cuts:
-        listed = ", ".join(f"{name} {_shown(value)}" for name, value in cuts.items())
-        yield warning("selection", f"only a part of the data was judged ({listed})")
-
-
-def _registered(kind: str, revision: object) -> Iterator[RunFinding]:
-    """Hold the data to what the register of sources says of its kind."""
-    card = card_of_kind(kind)
-    if card is None:
-        return
-    if card.revision and revision and revision != card.revision:
+    card = card_of_kind(kind) if spec != SAMPLE else None
+    if card and card.revision and revision and revision != card.revision:
         yield error(
             "other_revision",
             f"the run judged revision {str(revision)[:12]} of {card.title}, others judge "
             f"{card.revision[:12]}: judge the copy that  trajudge data fetch {kind}  makes",
         )
-    if card.contamination not in ("", _NOT_READ):
+    if card and card.contamination not in ("", "not read"):
         yield note("source", f"{card.title}: {card.contamination}")
+    cuts = [
+        f"{name} {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        for name, value in run.part("selection").items()
+        if name in _CUTS
+    ]
+    if cuts:
+        yield warning("selection", f"only a part of the data was judged ({', '.join(cuts)})")
 
 
-def _fetched_kind(spec: str) -> str | None:
-    """Return the kind of the data where its files can be fetched from a hub."""
-    kind = spec.partition(":")[0]
-    return kind if kind in _FETCHED else None
-
-
-def _shown(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
-
-
-def known_labels(run: CheckedRun, annotations: str | None) -> Iterator[RunFinding]:
+def _labels(run: _Run, annotations: str | None) -> Iterator[RunFinding]:
     """Hold the run's labels to the annotations, and the run to all that these label.
 
     ``annotations`` is KIND:PATH; None: those that the run names, where they are at hand. Raises
@@ -339,7 +377,8 @@ def known_labels(run: CheckedRun, annotations: str | None) -> Iterator[RunFindin
     other = [
         key
         for key, label in sorted(run.labels.items(), key=lambda each: each[0].order)
-        if key not in known or _opinion(known[key]) != _opinion(label)
+        if key not in known
+        or (known[key].success, known[key].process) != (label.success, label.process)
     ]
     if other:
         yield error(
@@ -365,11 +404,7 @@ def known_labels(run: CheckedRun, annotations: str | None) -> Iterator[RunFindin
         )
 
 
-def _opinion(label: Annotation) -> tuple[bool | None, bool | None]:
-    return label.success, label.process
-
-
-def _expected_labels(run: CheckedRun, named: str | None) -> Labels | None:
+def _expected_labels(run: _Run, named: str | None) -> Labels | None:
     if named:
         annotations = open_annotations(named)
         if named.startswith(agentrewardbench.KIND) and not any(a.split for a in annotations):
@@ -386,14 +421,7 @@ def _expected_labels(run: CheckedRun, named: str | None) -> Labels | None:
         return None
 
 
-# Whatever command shows the finding has no such option.
-_RETRY = "trajudge judge … --retry-failed"
-
-# More failed judgments than this share say more about the service than about the judge.
-MOST_FAILED = 0.05
-
-
-def complete(run: CheckedRun) -> Iterator[RunFinding]:
+def _complete(run: _Run) -> Iterator[RunFinding]:
     """Find judgments that are missing, that come twice, or that belong to no trajectory."""
     again = f"start the same command again, with --out {run.folder.name}"
     if run.torn:
@@ -415,7 +443,7 @@ def complete(run: CheckedRun) -> Iterator[RunFinding]:
             f"{JUDGMENTS} holds {count_of(len(twice), 'judgment')} more than once, of "
             f"{twice[0][1]} for one: remove what was added to it",
         )
-    unread = {judgment.key for judgment in run.skipped_unread}
+    unread = {judgment.key for judgment in run.unread}
     if strangers := sorted(run.keys - run.rewards.keys() - unread, key=lambda key: key.order):
         yield error(
             "strangers",
@@ -424,10 +452,10 @@ def complete(run: CheckedRun) -> Iterator[RunFinding]:
         )
 
 
-def readable(run: CheckedRun) -> Iterator[RunFinding]:
+def _readable(run: _Run) -> Iterator[RunFinding]:
     """Find what of the data could not be read: trajectories, and records of which not even the key
     is known."""
-    if skipped := run.skipped_unread:
+    if skipped := run.unread:
         every = len(skipped) == len(run.judgments)
         yield (error if every else warning)(
             "unread",
@@ -444,10 +472,10 @@ def readable(run: CheckedRun) -> Iterator[RunFinding]:
         )
 
 
-def ended(run: CheckedRun) -> Iterator[RunFinding]:
+def _endings(run: _Run) -> Iterator[RunFinding]:
     """Find judgments that failed or were skipped, and a judge that says one thing of every run."""
     statuses = Counter(judgment.status for judgment in run.judgments)
-    total, unread = len(run.judgments), len(run.skipped_unread)
+    total, unread = len(run.judgments), len(run.unread)
     skipped = statuses.pop(Status.SKIPPED, 0) - unread
     fine = statuses.pop(Status.OK, 0)
     if failed := sum(statuses.values()):
@@ -469,7 +497,7 @@ def ended(run: CheckedRun) -> Iterator[RunFinding]:
         yield note("constant", f"the judge says {answer} of every trajectory")
 
 
-def labelled(run: CheckedRun) -> Iterator[RunFinding]:
+def _labelled(run: _Run) -> Iterator[RunFinding]:
     """Find out how many judgments have a label of what the judge was asked: success or process."""
     about = question_of(run.judgments)
     known = {key for key, label in run.labels.items() if getattr(label, about) is not None}
@@ -486,68 +514,3 @@ def labelled(run: CheckedRun) -> Iterator[RunFinding]:
             f"{len(run.keys) - count} of {len(run.keys)} judged trajectories have no expert's "
             f"label of {about}: they are not scored",
         )
-
-
-class RunCheck(Record):
-    """What was found in a run's folder, the gravest first."""
-
-    run: str
-    judge: str
-    judgments: int
-    findings: tuple[RunFinding, ...]
-
-    @property
-    def comparable(self) -> bool:
-        """Tell whether no error was found."""
-        return not any(finding.severity == "error" for finding in self.findings)
-
-
-def check_run(folder: Path, *, annotations: str | None = None) -> RunCheck:
-    """List what speaks against comparing the run in ``folder``.
-
-    ``annotations`` (KIND:PATH) are those that its labels are held to (None: those that the run
-    names, where they are at hand). No model is asked and no trajectory is read. Raises UserError
-    for a folder that is no run.
-    """
-    run = read_recorded(folder)
-    return RunCheck(
-        run=str(folder),
-        judge=str(run.manifest.get("judge")),
-        judgments=len(run.judgments),
-        findings=worst_first(_findings(run, annotations)),
-    )
-
-
-def _findings(run: CheckedRun, annotations: str | None) -> Iterator[RunFinding]:
-    yield from complete(run)
-    yield from one_configuration(run)
-    yield from known_prompts(run)
-    yield from readable(run)
-    yield from ended(run)
-    yield from labelled(run)
-    yield from known_data(run)
-    yield from known_labels(run, annotations)
-    yield from contamination(run)
-
-
-def check_screen(checks: Sequence[RunCheck]) -> str:
-    """Say of every run whether it may be compared, then its findings; one screen at most."""
-    width = screen_width()
-    lines: list[str] = []
-    for check in checks:
-        lines += folded(one_line(_verdict(check)), width, most=2)
-        for finding in check.findings:
-            text = f"  {finding.severity}: {finding.name}: {one_line(finding.text)}"
-            lines += folded(text, width, most=3)
-    if len(lines) >= LINES:
-        cut = len(lines) - LINES + 1
-        lines = [*lines[: LINES - 1], f"and {count_of(cut, 'more line')}: --json"]
-    return "\n".join(lines) + "\n"
-
-
-def _verdict(check: RunCheck) -> str:
-    counts = Counter(finding.severity for finding in check.findings)
-    listed = ", ".join(count_of(counts[each], each) for each in GRAVITIES if counts[each])
-    verdict = "may be compared" if check.comparable else "may not be compared"
-    judged = count_of(check.judgments, "judgment")
-    return f"{check.run}: {check.judge}, {judged}: {verdict} ({listed or 'ok'})"

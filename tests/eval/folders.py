@@ -1,4 +1,4 @@
-"""Folders of runs for the leaderboard's tests."""
+"""Folders of runs as the command leaves them."""
 
 from __future__ import annotations
 
