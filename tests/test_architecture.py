@@ -160,7 +160,8 @@ def _named(path: Path, known: set[str]) -> set[str]:
     found: set[str] = set()
     for node in outline(path).strings:
         if isinstance(node, ast.Constant):
-            found |= {str(node.value), "trajudge." + str(node.value)} & known
+            name = str(node.value).partition(":")[0]  # module:name
+            found |= {name, "trajudge." + name} & known
         elif isinstance(node.values[0], ast.Constant):
             start = str(node.values[0].value)
             if start.endswith(".") and start[:-1] in known:
@@ -230,6 +231,7 @@ def test_text_reaches_a_terminal_as_it_is() -> None:
 
 # Public classes that share a name with another, and why; everything else has one meaning.
 SHARED_NAMES = {
+    "Option": "of a command, and of a page's menu",
     "Address": "a pattern of the current rules, and that of the published release",
     "ParseFailure": "of a judge's reply, and of an agent's response",
     "Request": "to a model, and in a network trace",

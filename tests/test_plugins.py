@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 import trajudge as tj
+from tests.commands import score
 from tests.installed import write_metadata
 from tests.tables import table
 from trajudge.annotations import open_annotations
 from trajudge.eval.judge import main
-from trajudge.eval.score import main as score
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.registry import make_judge

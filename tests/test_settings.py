@@ -16,9 +16,9 @@ from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
+from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.robustness.judging import RobustConfig

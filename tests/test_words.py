@@ -36,6 +36,7 @@ SHARED = {
     **dict.fromkeys(
         (
             "Address",
+            "Option",
             "ParseFailure",
             "Request",
             "Response",

@@ -14,7 +14,7 @@ from tests.screens import one_screen
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 
 SLOW = (
-    *("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "pydantic", "numpy"),
+    *("openai", "anthropic", "litellm", "datasets", "sklearn", "scipy", "numpy"),
     *("asyncio", "rich", "msgspec", "matplotlib"),
 )
 PATHS = [

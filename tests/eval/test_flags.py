@@ -13,115 +13,118 @@ from pathlib import Path
 import pytest
 
 from tests.screens import LINES
-from trajudge.eval.cli import COMMANDS, GROUPS
+from trajudge.eval.cli import COMMANDS, GROUPS, named
+from trajudge.eval.settings import ScoreConfig
+from trajudge.util import settings
 from trajudge.util.commands import Parser
 from trajudge.util.errors import UserError
 
-MODULES = {
-    **{f"trajudge {name}": command.module for name, command in COMMANDS.items()},
+TABLE = {
+    **{f"trajudge {name}": command for name, command in COMMANDS.items()},
     **{
-        f"trajudge {group} {name}": command.module
+        f"trajudge {group} {name}": command
         for group in GROUPS
         for name, command in GROUPS[group].commands.items()
     },
 }
-# What a flag that several commands take names: its metavar (or "choice", "switch") and type.
+# What a flag that several commands take names: its metavar (or "choice", "switch").
 MEANINGS = {
-    "--adapter": "NAME str",  # how models are reached
-    "--agent": "NAME str",  # of these agents only
-    "--allow-host": "NAME str",  # that a proxy forwards requests under
-    "--annotations": "KIND:PATH str",  # expert labels
-    "--api": "NAME str",  # model API whose calls are measured
-    "--attempts": "N attempt_count",  # runs per case
-    "--backend": "choice str",  # of the proxy
-    "--base-url": "URL str",
-    "--baselines": "choice str",
-    "--benchmark": "NAME str",
-    "--budget": "N count",  # tasks, or trajectories, that are chosen
-    "--cache": "FILE str",  # of replies
-    "--cases": "FILE Path",  # the generated cases
-    "--context": "N count",  # window in tokens
-    "--cdp": "PORT open_port",  # of the agent's browser
-    "--concurrency": "N count",
-    "--count": "N count",
-    "--candidates": "FILE Path",  # the frozen plan of a selection
-    "--data": "KIND:PATH str",  # the trajectories
-    "--decision": "DIR Path",  # what select wrote
-    "--dialect": "choice str",  # of a task file
+    "--adapter": "NAME",  # how models are reached
+    "--agent": "NAME",  # of these agents only
+    "--allow-host": "NAME",  # that a proxy forwards requests under
+    "--annotations": "KIND:PATH",  # expert labels
+    "--api": "NAME",  # model API whose calls are measured
+    "--attempts": "N",  # runs per case
+    "--backend": "choice",  # of the proxy
+    "--base-url": "URL",
+    "--baselines": "choice",
+    "--benchmark": "NAME",
+    "--budget": "N",  # tasks, or trajectories, that are chosen
+    "--cache": "FILE",  # of replies
+    "--cases": "FILE",  # the generated cases
+    "--config": "FILE",  # options
+    "--context": "N",  # window in tokens
+    "--cdp": "PORT",  # of the agent's browser
+    "--concurrency": "N",
+    "--count": "N",
+    "--candidates": "FILE",  # the frozen plan of a selection
+    "--data": "KIND:PATH",  # the trajectories
+    "--decision": "DIR",  # what select wrote
+    "--dialect": "choice",  # of a task file
     "--dry-run": "switch",
-    "--extra-body": "JSON str",
-    "--extra-headers": "JSON str",
-    "--faults": "FILE Path",  # a fault plan
-    "--format": "choice str",  # the layout in which rows are written
+    "--extra-body": "JSON",
+    "--extra-headers": "JSON",
+    "--faults": "FILE",  # a fault plan
+    "--format": "choice",  # the layout in which rows are written
     "--full": "switch",  # all tables
-    "--goals": "FILE Path",  # of tasks whose logs do not hold them
-    "--horizon": "N count",  # page loads of a task
+    "--goals": "FILE",  # of tasks whose logs do not hold them
+    "--horizon": "N",  # page loads of a task
     "--no-token": "switch",
     "--json": "switch",  # print JSON
-    "--judge": "NAME str",
-    "--judge-option": "NAME=VALUE str",
-    "--judged": "RUN Path",  # run folders of judges on the arms
-    "--judgments": "DIR Path",  # in the published layout
-    "--keys": "FILE Path",  # that gives pages other keys
-    "--labels-by": "choice str",  # of several annotators' labels
-    "--limit": "N count",  # trajectories, or tasks, that are judged
-    "--max-cost": "DOLLARS amount",
-    "--max-tokens": "N count",
+    "--judge": "NAME",
+    "--judge-option": "NAME=VALUE",
+    "--judged": "RUN",  # run folders of judges on the arms
+    "--judgments": "DIR",  # in the published layout
+    "--keys": "FILE",  # that gives pages other keys
+    "--labels-by": "POLICY",  # of several annotators' labels
+    "--limit": "N",  # trajectories, or tasks, that are judged
+    "--max-cost": "DOLLARS",
+    "--max-tokens": "N",
     "--assume-same-judge": "switch",
     "--help-all": "switch",  # of a command with many options
-    "--host": "ADDRESS str",
-    "--threshold": "T float",
-    "--members": "NAME[:MODEL],... str",  # of a panel or cascade
-    "--rule": "choice str",  # by which a panel's verdicts are combined
-    "--quorum": "N count",
-    "--tie": "choice str",
-    "--captioner-model": "NAME str",
-    "--describer-model": "NAME str",
-    "--light-model": "NAME str",
+    "--host": "ADDRESS",
+    "--threshold": "T",
+    "--members": "NAME[:MODEL],...",  # of a panel or cascade
+    "--rule": "choice",  # by which a panel's verdicts are combined
+    "--quorum": "N",
+    "--tie": "choice",
+    "--captioner-model": "NAME",
+    "--describer-model": "NAME",
+    "--light-model": "NAME",
     "--success-last": "switch",
-    "--prompts": "choice str",  # ours, or the source's own
-    "--samples": "N samples",  # judgments of a trajectory
+    "--prompts": "choice",  # ours, or the source's own
+    "--samples": "N",  # judgments of a trajectory
     "--retry-failed": "switch",
-    "--perturbation": "NAME str",  # of the catalogue
-    "--mode": "MODE str",  # of a rule-based evaluator
-    "--model": "NAME str",
-    "--models": "FILE str",  # the user's entries on models
-    "--missing": "choice str",  # what a failed judgment counts as
+    "--perturbation": "NAME",  # of the catalogue
+    "--mode": "MODE",  # of a rule-based evaluator
+    "--model": "NAME",
+    "--models": "FILE",  # the user's entries on models
+    "--missing": "choice",  # what a failed judgment counts as
     "--no-images": "switch",
     "--no-index": "switch",
-    "--out": "DIR Path",  # a folder that is written
-    "--plots": "DIR Path",
-    "--port": "N port",
-    "--prices": "FILE str",
-    "--probes": "FILE Path",
-    "--protocol": "choice str",
-    "--question": "choice str",  # success or process
-    "--reasoning-effort": "WORD str",
-    "--representation": "choice str",  # what is shown of a page
-    "--resamples": "N whole",
-    "--rpm": "N positive",
-    "--run": "DIR Path",
-    "--runs": "PATH Path",  # agents' runs that rules judge
-    "--save": "FILE Path",  # a file that is written
-    "--script": "FILE str",
-    "--seed": "N whole",
-    "--show": "N whole",  # lines of output
-    "--site": "SITE=URL str",
-    "--sites": "FILE Path",
-    "--stage": "choice str",  # of labels: before or after the verdicts were shown
-    "--split": "choice str",  # of the annotations
-    "--target-precision": "RATE float",
-    "--task-id": "choice str",  # whether goals or recorded ids are tasks
-    "--task": "ID str",
-    "--task-signature": "REGEX str",
-    "--tasks": "FILE Path",  # a task file
-    "--temperature": "T amount",
-    "--thinking-budget": "N count",
-    "--timeout": "SECONDS positive",
-    "--wait": "SECONDS positive",
-    "--tpm": "N positive",
-    "--training-set": "choice str",
-    "--workers": "N workers",
+    "--out": "DIR",  # a folder that is written
+    "--plots": "DIR",
+    "--port": "N",
+    "--prices": "FILE",
+    "--probes": "FILE",
+    "--protocol": "choice",
+    "--question": "choice",  # success or process
+    "--reasoning-effort": "WORD",
+    "--representation": "choice",  # what is shown of a page
+    "--resamples": "N",
+    "--rpm": "N",
+    "--run": "DIR",
+    "--runs": "PATH",  # agents' runs that rules judge
+    "--save": "FILE",  # a file that is written
+    "--script": "FILE",
+    "--seed": "N",
+    "--show": "N",  # lines of output
+    "--site": "SITE=URL",
+    "--sites": "FILE",
+    "--stage": "choice",  # of labels: before or after the verdicts were shown
+    "--split": "choice",  # of the annotations
+    "--target-precision": "RATE",
+    "--task-id": "choice",  # whether goals or recorded ids are tasks
+    "--task": "ID",
+    "--task-signature": "REGEX",
+    "--tasks": "FILE",  # a task file
+    "--temperature": "T",
+    "--thinking-budget": "N",
+    "--timeout": "SECONDS",
+    "--wait": "SECONDS",
+    "--tpm": "N",
+    "--training-set": "choice",
+    "--workers": "N",
     "--yes": "switch",
 }
 
@@ -140,16 +143,18 @@ ELSEWHERE = {
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
-    """The command's parser, as its ``main`` makes it."""
-    module = MODULES[name]
-    home, function = ELSEWHERE.get(module, (module, "parser"))
+    """The command's parser."""
+    command = TABLE[name]
+    if command.settings:
+        return settings.parser_of(named(command.settings), name)
+    home, function = ELSEWHERE.get(command.run, (command.run, "parser"))
     made: argparse.ArgumentParser = getattr(import_module(f"trajudge.{home}"), function)()
     return made
 
 
 def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Every command's parser; those of subcommands count by themselves."""
-    for name in MODULES:
+    for name in TABLE:
         made = parser_of(name)
         assert made.prog == name
         yield name, made
@@ -159,12 +164,19 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 
 def meaning(action: argparse.Action) -> str:
-    """Metavar and type as ``MEANINGS`` writes them."""
+    """How ``MEANINGS`` writes it."""
     if action.nargs == 0:
         return "switch"
-    kind = getattr(action.type, "__name__", "str")
-    word = "choice" if action.choices else action.metavar
-    return f"{word} {kind}"
+    if choices_of(action) and action.metavar != "POLICY":
+        return "choice"
+    return str(action.metavar)
+
+
+def choices_of(action: argparse.Action) -> list[str]:
+    """The words that the option takes; none where it takes any."""
+    if str(action.metavar).startswith("{"):
+        return str(action.metavar).strip("{}").split(",")
+    return [*map(str, action.choices or ())]
 
 
 def flags() -> dict[str, dict[str, str]]:
@@ -190,7 +202,7 @@ def test_a_flag_of_several_commands_has_one_meaning() -> None:
 def _meanings(flag: str, uses: dict[str, str]) -> set[str]:
     """What the flag means, ``--out`` of a command that writes one file checked by itself."""
     files = WRITES_A_FILE & uses.keys() if flag == "--out" else set[str]()
-    assert all(uses[name] == "FILE Path" for name in files)
+    assert all(uses[name] == "FILE" for name in files)
     return {meant for name, meant in uses.items() if name not in files}
 
 
@@ -213,7 +225,7 @@ def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:
 
 
 @pytest.mark.parametrize("width", [100, 80, 60], indirect=True)
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TABLE)
 def test_a_help_takes_a_screen_and_names_every_option(
     name: str, width: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -235,7 +247,7 @@ def test_a_help_takes_a_screen_and_names_every_option(
         assert all(re.search(rf"^  (-h, )?{a.option_strings[-1]}\b", whole, re.M) for a in options)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TABLE)
 def test_an_example_is_one_command_on_a_narrow_screen(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,7 +261,7 @@ def test_an_example_is_one_command_on_a_narrow_screen(
     assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", TABLE)
 def test_every_flag_says_what_it_is_for(name: str) -> None:
     assert all(action.help for action in parser_of(name)._actions)
 
@@ -269,8 +281,8 @@ def test_a_help_names_the_default() -> None:
 
 def _two_values(action: argparse.Action) -> tuple[str, str]:
     """Two different values that the option takes."""
-    if action.choices:
-        first, *others = map(str, action.choices)
+    if choices := choices_of(action):
+        first, *others = choices
         return first, next(iter(others), "another")
     return ("5", "6") if action.type not in (None, str, Path) else ("a", "b")
 
@@ -305,4 +317,4 @@ def test_a_value_that_is_empty_is_refused() -> None:
                 with pytest.raises(UserError, match=f"{flag} is empty: give a value, or leave"):
                     made.parse_args([f"{flag}="] if action.nargs != 2 else [flag, "", ""])
     with pytest.raises(UserError, match="RUN is empty: give a value"):
-        parser_of("trajudge score").parse_args(["run", ""])
+        settings.parse(ScoreConfig, "trajudge score", ["run", ""])

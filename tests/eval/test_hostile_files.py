@@ -26,7 +26,7 @@ from tests.eval.test_flags import parsers
 from tests.eval.test_inputs import COMMAND_LINES, made
 from tests.eval.test_output_places import needed
 from trajudge.eval.cli import main
-from trajudge.util.commands import USAGE_ERROR, Output
+from trajudge.util.commands import USAGE_ERROR, OutputAction
 
 __all__ = ["made"]  # a fixture
 
@@ -101,7 +101,7 @@ def options(made: argparse.ArgumentParser) -> Iterator[argparse.Action]:
     for action in made._actions:
         words = str(action.metavar or action.dest.upper()).replace("|", "=").replace(":", "=")
         named = any(word in PATHS for word in words.split("="))
-        if not isinstance(action, Output) and (action.type is Path or named):
+        if not isinstance(action, OutputAction) and (action.type is Path or named):
             yield action
 
 

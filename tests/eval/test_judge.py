@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score as score_main
 from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.llm_server import LlmServer, at
 from trajudge.eval.judge import main
-from trajudge.eval.score import main as score_main
 from trajudge.eval.store.published import read_published
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.model import Status

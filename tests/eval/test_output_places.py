@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_flags import parsers
+from tests.eval.test_flags import choices_of, parsers
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main
-from trajudge.util.commands import BROKEN_PIPE, Output
+from trajudge.util.commands import BROKEN_PIPE, OutputAction
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
@@ -37,13 +37,15 @@ def needed(made: argparse.ArgumentParser, output: argparse.Action) -> Iterator[s
     for action in made._actions:
         if action.required and action is not output:
             yield from action.option_strings[-1:]
-            yield next(iter(action.choices or (MISSING,)))
+            yield next(iter(choices_of(action) or (MISSING,)))
 
 
 def test_what_is_written_is_looked_at_in_every_command() -> None:
-    assert all(isinstance(action, Output) for _, _, action in written())
+    assert all(isinstance(action, OutputAction) for _, _, action in written())
     actions = [action for _, made in parsers() for action in made._actions]
-    looked_at = {action.option_strings[-1] for action in actions if isinstance(action, Output)}
+    looked_at = {
+        action.option_strings[-1] for action in actions if isinstance(action, OutputAction)
+    }
     assert looked_at == WRITTEN
 
 
@@ -149,8 +151,6 @@ def test_what_nobody_reads_to_its_end_is_written(
         process.stdout.close()
     assert process.returncode == BROKEN_PIPE
     assert {path.name for path in out.iterdir()} == files
-
-
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score
 from tests.llm_server import LlmServer
 from trajudge.eval.accept import main as accept
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reparse import main as reparse
-from trajudge.eval.score import main as score
 from trajudge.eval.select.__main__ import main as select
 from trajudge.eval.select.output import read_decision
 from trajudge.eval.store.run_folder import read_judgments

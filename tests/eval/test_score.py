@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
 from trajudge.annotations import Annotation, store
 from trajudge.app.report import main as report
 from trajudge.eval.judge import main as judge
-from trajudge.eval.score import main
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
@@ -62,7 +62,7 @@ def test_a_run_is_scored_from_its_folder(
     assert capsys.readouterr().out.startswith("judge,evaluator,benchmark,agent,label,precision,")
     assert main([str(run), "--csv", "--json"]) == 2
     shown = capsys.readouterr()
-    assert "--json: not allowed with argument --csv" in shown.err
+    assert "--csv and --json exclude each other" in shown.err
     assert main([str(run), "--json", "--format", "latex"]) == 2
     assert "leave out --table and --format" in capsys.readouterr().err
     assert shown.out == ""

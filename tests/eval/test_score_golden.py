@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
 from trajudge.annotations import Annotation
-from trajudge.eval.score import main
 from trajudge.eval.scoring.observations import percent
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,

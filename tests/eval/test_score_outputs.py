@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.commands import score as main
 from trajudge.eval.analysis.explain import KINDS, read_explanation
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.score import main
 from trajudge.eval.store.run_folder import JUDGMENTS
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import score
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
 from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.eval.score import main as score
 from trajudge.eval.select.__main__ import main as select
 from trajudge.eval.telemetry import main
 from trajudge.judges.methods.telemetry_judge import read_model

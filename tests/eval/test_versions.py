@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.test_recorded import RECORDED, VERSIONS
 from trajudge import compare, read_run, score
-from trajudge.eval.score import main
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.store.manifest import recorded_versions
 from trajudge.judges.cards import versions_of

@@ -9,11 +9,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from tests.commands import score
 from tests.eval.judge_command import statuses
 from tests.llm_replies import Incoming, Outgoing, answer, verdict_text
 from tests.llm_server import LlmServer
 from trajudge.eval.judge import main
-from trajudge.eval.score import main as score
 from trajudge.eval.store.run_folder import read_judgments, read_manifest
 from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.http import HttpAdapter

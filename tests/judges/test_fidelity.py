@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import trajudge.prompts
+from tests.commands import judges as main
 from tests.screens import one_screen
-from trajudge.judges.__main__ import main
 from trajudge.judges.cards import card_of
 from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.registry import JUDGES

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import judges as main
 from tests.installed import write_metadata
 from tests.judges.runs import png, seen_run
 from tests.screens import one_screen
 from tests.tables import mistakes
-from trajudge.judges.__main__ import main
 from trajudge.judges.registry import JUDGES
 from trajudge.judges.show import described
 from trajudge.util.errors import UserError

@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
-
-from pydantic import model_validator
+from typing import NamedTuple, Protocol, cast
 
 from trajudge.annotations import store
 from trajudge.annotations.model import (
@@ -29,7 +27,6 @@ from trajudge.annotations.model import (
     primary_labels,
 )
 from trajudge.annotations.user_sources import DOOR, load_with
-from trajudge.trajectories.model import Record
 from trajudge.trajectories.plugins import warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.errors import UserError
@@ -40,7 +37,6 @@ __all__ = [
     "KINDS",
     "LABELS_BY",
     "Annotation",
-    "LabelConfig",
     "Labels",
     "LabelsBy",
     "Role",
@@ -152,21 +148,6 @@ def labels_by(spec: str | None, by: LabelsBy | None) -> str | None:
     if named.policy not in (None, by):
         raise UserError(f"--labels-by {by}: --annotations {spec} names another: leave one out")
     return str(named._replace(policy=by))
-
-
-class LabelConfig(Record):
-    """Which labels count: ``annotations`` names them, with the policy of ``labels_by`` where that
-    is given (``KIND/POLICY:PATH``)."""
-
-    annotations: str | None = None
-    labels_by: LabelsBy | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _name_policy(cls, values: Any) -> Any:
-        if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
-            return values
-        return {**values, "annotations": labels_by(values.get("annotations"), by)}
 
 
 def open_labels(spec: str, option: str = "--annotations") -> Labels:

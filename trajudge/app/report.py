@@ -18,7 +18,7 @@ def main(options: argparse.Namespace) -> int:
         raise UserError("nothing to report: give the folder of a run, or --judgments DIR")
     from trajudge.app.reports.settings import ReportConfig  # noqa: PLC0415
     from trajudge.app.reports.write import write_report  # noqa: PLC0415
-    from trajudge.eval.runs.settings import ScoreConfig  # noqa: PLC0415
+    from trajudge.eval.settings import ScoreConfig  # noqa: PLC0415
 
     score = read_settings(ScoreConfig, options)
     sys.stdout.write(write_report(read_settings(ReportConfig, options, score=score)))

@@ -20,7 +20,6 @@ from trajudge.annotations.model import Labels
 from trajudge.eval.process import about_process
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import benchmark_name, percent, rate_cell
-from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring import compute
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.observations import Observations, one_per_trajectory
@@ -33,6 +32,7 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
+from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_unequal

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from trajudge import __version__
 from trajudge.util.commands import user_errors
@@ -16,10 +16,15 @@ from trajudge.util.terminal import hanging, terminal_width
 
 
 class Command(NamedTuple):
-    """The module whose ``main`` runs a command (below ``trajudge``), and its purpose in a line."""
+    """The function that does a command's work, its purpose in a line, and the record of its
+    settings, both as ``module:name`` below ``trajudge``: ``--help`` imports the settings alone.
 
-    module: str
+    Without settings ``run`` is a module whose ``main`` takes the words.
+    """
+
+    run: str
     purpose: str
+    settings: str = ""
 
 
 class CommandGroup(NamedTuple):
@@ -33,7 +38,11 @@ class CommandGroup(NamedTuple):
 
 COMMANDS: Mapping[str, Command] = {
     "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
-    "score": Command("eval.score", "score judges: tables, ranks, checks, plots, errors"),
+    "score": Command(
+        "eval.rescoring:report",
+        "score judges: tables, ranks, checks, plots, errors",
+        "eval.settings:ScoreConfig",
+    ),
     "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
     "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
     "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
@@ -41,11 +50,30 @@ COMMANDS: Mapping[str, Command] = {
     "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
     "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
-    "judges": Command("judges.__main__", "list the judges, or show one with its prompts"),
 }
 GROUPS: Mapping[str, CommandGroup] = {
+    "judges": CommandGroup(
+        "the judges that trajudge has",
+        {
+            "list": Command(
+                "judges.show:list_judges",
+                "list the judges: the model each needs, and what it asks",
+                "judges.settings:ListConfig",
+            ),
+            "show": Command(
+                "judges.show:show_judge",
+                "show a judge's card, options and prompts",
+                "judges.settings:ShowConfig",
+            ),
+            "fidelity": Command(
+                "judges.show:show_fidelity",
+                "show what judges follow of their sources",
+                "judges.settings:FidelityConfig",
+            ),
+        },
+    ),
     "label": CommandGroup(
-        "expert labels: what to label, by whom, how far they agree",
+        "expert labels: drawn, collected, compared",
         {
             "build": Command("eval.labelling.commands.build", "draw what to label"),
             "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
@@ -177,8 +205,25 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         return 2
     limit_threads()
-    exit_code: int = import_module(f"trajudge.{commands[name].module}").main(rest)
+    return _run(commands[name], f"trajudge {place}{name}", rest)
+
+
+def _run(command: Command, prog: str, words: Sequence[str]) -> int:
+    exit_code: int
+    if command.settings:
+        from trajudge.util.settings import parse  # noqa: PLC0415 - the list of commands needs none
+
+        config = parse(named(command.settings), prog, words)
+        exit_code = named(command.run)(config)
+    else:
+        exit_code = import_module(f"trajudge.{command.run}").main(words)
     return exit_code
+
+
+def named(name: str) -> Any:
+    """Import what ``module:name`` names below ``trajudge``."""
+    module, _, attribute = name.partition(":")
+    return getattr(import_module(f"trajudge.{module}"), attribute)
 
 
 if __name__ == "__main__":

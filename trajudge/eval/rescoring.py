@@ -19,7 +19,6 @@ from trajudge.eval.ranks import (
     write_page,
 )
 from trajudge.eval.reporting.sentences import goal_notes, unscored
-from trajudge.eval.runs.settings import ScoreConfig
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
@@ -31,6 +30,7 @@ from trajudge.eval.scoring.observations import (
     without_training,
 )
 from trajudge.eval.scoring.records import Label, Missing, ScoreReport
+from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source, combine, policy_name, read_runs, strangers_said
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_conflicts
@@ -245,18 +245,13 @@ def report(config: ScoreConfig) -> int:
 
 
 def _report(config: ScoreConfig) -> int:
-    if (config.csv or config.json_output) and (config.table or config.format != "table"):
-        raise UserError("--csv and --json print every figure: leave out --table and --format")
-    if (config.csv or config.json_output) and config.calibration and not config.calibration_out:
-        raise UserError(
-            "--csv and --json hold no calibration: leave out --calibration, or write it to a file "
-            "with --calibration-out FILE"
-        )
     if config.checks:
         if not config.runs:
             raise UserError("--checks: give the folder of a run")
         may = print_checks(config.runs, config.annotations, as_json=config.json_output)
         return OK if may else FAILURES
+    if not config.runs and config.judgments is None:
+        raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
     if config.ranks or config.html:
         return _rank(config)
     source = read_sources(config)

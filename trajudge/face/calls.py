@@ -19,14 +19,13 @@ from reprlib import repr as short
 from types import FrameType, UnionType
 from typing import Any, TypeVar, cast
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from trajudge.eval.runs.jobs import StopSignal
-from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.validation import first_error
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=BaseModel)
 
 
 def settings(

@@ -17,13 +17,12 @@ from trajudge.eval.audit import audit as auditing
 from trajudge.eval.audit.audit import Audit, sentences, summary, tables
 from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.reporting.sentences import threshold_text
-from trajudge.eval.runs.settings import Split
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
-from trajudge.eval.store.task_goals import TaskId
+from trajudge.eval.settings import Split, TaskId
 from trajudge.face.calls import check_keywords, in_python, one_or_several, settings
 from trajudge.face.results import Judgments, folded_html, screen_html, tables_html
 from trajudge.util.tables import Table, first_screen

@@ -24,9 +24,9 @@ from trajudge.eval.runs.settings import (
     RepresentationName,
     RunConfig,
     RunRequest,
-    Split,
     check_request,
 )
+from trajudge.eval.settings import Split
 from trajudge.eval.sources import read_run
 from trajudge.eval.store.inputs import in_memory
 from trajudge.face.calls import (

@@ -20,12 +20,11 @@ from trajudge.eval.reporting.sentences import SHOWN, finding, notes
 from trajudge.eval.reporting.summary import summary, summary_parts
 from trajudge.eval.reporting.tables import comparison_screen, comparison_tables, tables
 from trajudge.eval.rescoring import score_source
-from trajudge.eval.runs.settings import ScoreConfig, Split
 from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
 from trajudge.eval.scoring.records import Missing
+from trajudge.eval.settings import ScoreConfig, Split, TaskId
 from trajudge.eval.store.labels import refuse_conflicts
-from trajudge.eval.store.task_goals import TaskId
 from trajudge.face.calls import in_python, one_or_several, settings
 from trajudge.face.data import read_labels, read_trajectories
 from trajudge.judges.model import Judgment, Status

@@ -21,9 +21,13 @@ from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
 from trajudge.judges.registry import DOOR, JUDGES, find_judge, make_judge, needs_of
+from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
 from trajudge.prompts.render import Card
+from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs
+from trajudge.trajectories.sample import SAMPLE, resolve_sample
+from trajudge.util.commands import OK
 from trajudge.util.tables import Row, Table, columns, folded, screen_width, text, wrapped
 from trajudge.util.terminal import LINES, count_of
 
@@ -317,3 +321,24 @@ def _first_rows(head: Row, rows: Sequence[Row], width: int, room: int) -> tuple[
         if len(lines) <= room:
             return lines, kept
     return [], 0
+
+
+def list_judges(config: ListConfig) -> int:
+    """Print all judges."""
+    sys.stdout.write(list_screen(full=config.full))
+    return OK
+
+
+def show_judge(config: ShowConfig) -> int:
+    """Print a judge's card, and its prompts for the first trajectory of the sample."""
+    read = open_source(resolve_sample(SAMPLE))
+    sample = next(item for item in read if isinstance(item, Trajectory))
+    show = described if config.full else judge_screen
+    sys.stdout.write(show(config.name, config.judge_option, sample))
+    return OK
+
+
+def show_fidelity(config: FidelityConfig) -> int:
+    """Print what judges, or one of them, follow of their sources."""
+    sys.stdout.write(fidelity_screen(config.name, full=config.full))
+    return OK

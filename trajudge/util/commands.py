@@ -94,7 +94,7 @@ class Parser(argparse.ArgumentParser):
 
     def _check_outputs(self, options: Mapping[str, Any]) -> None:
         """Refuse a place that cannot be written before the work. Raises UserError."""
-        outputs = [action for action in self._actions if isinstance(action, Output)]
+        outputs = [action for action in self._actions if isinstance(action, OutputAction)]
         if not outputs or options.get("dry_run"):
             return
         from trajudge.util.files import check_file, check_folder  # noqa: PLC0415 - --help needs none of it
@@ -124,7 +124,7 @@ class Parser(argparse.ArgumentParser):
         """Refuse a pipe, a device or a socket where a path to read is given, before the work.
         Raises UserError."""
         metavar = str(action.metavar)
-        if isinstance(action, Output) or not (action.type is Path or _PATHS.search(metavar)):
+        if isinstance(action, OutputAction) or not (action.type is Path or _PATHS.search(metavar)):
             return
         for word in words:
             for path in {word, word.partition(":")[2], word.partition("=")[2]}:
@@ -186,7 +186,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"{mistake}{close or ':'} see  {self.prog} --help")
 
 
-class Output(argparse._StoreAction):
+class OutputAction(argparse._StoreAction):
     """Stores the path of a file, or of a folder (DIR), to write. ``Parser`` refuses one that cannot
     be written."""
 
@@ -472,11 +472,11 @@ class OptionAdder(NamedTuple):
 
     def output_file(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a file to write: one that cannot be is refused before the work."""
-        self.file(name, about, action=Output, **details)
+        self.file(name, about, action=OutputAction, **details)
 
     def output_folder(self, name: str, about: str, **details: Any) -> None:
         """Add the path of a folder to write, likewise."""
-        self.folder(name, about, action=Output, **details)
+        self.folder(name, about, action=OutputAction, **details)
 
     def folders(self, name: str, metavar: str, about: str, nargs: str = "*") -> None:
         """Add the paths of folders, which stand on the command line without an option's name."""

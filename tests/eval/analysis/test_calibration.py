@@ -10,9 +10,9 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from tests.commands import score as main
 from tests.eval.cases import key, label, said
 from trajudge.eval.analysis.calibration import Calibrations, read_calibration
-from trajudge.eval.score import main
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,

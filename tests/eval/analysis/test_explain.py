@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from tests.commands import score as main
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer, always, at
 from trajudge.eval.analysis.explain import KINDS, UNCLASSIFIED
 from trajudge.eval.judge import main as judge_main
-from trajudge.eval.score import main
 
 KEY = "sk-not-to-be-shown"
 

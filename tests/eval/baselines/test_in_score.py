@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.test_score import make_run
 from tests.screens import on_one_line, one_screen
 from trajudge.eval.judge import main as judge
 from trajudge.eval.reporting.sentences import DOES_NOT_READ
-from trajudge.eval.score import main
 
 SPOKEN = re.compile(r"^\d+\. send_msg_to_user\((.*?)\)\. Reasoning: ", re.DOTALL | re.MULTILINE)
 DENIALS = ("not", "n't", "n’t", "unable", "impossible", "unfortunately", "sorry", "no ", "error")

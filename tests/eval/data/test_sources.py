@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.eval.folders import write_run
 from tests.screens import one_screen
-from trajudge.eval.score import main
 from trajudge.eval.sources import combine, judge_names, read_run
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.run_folder import JUDGMENTS

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import score
 from trajudge.eval.judge import main as judge
-from trajudge.eval.score import main as score
 from trajudge.eval.store.run_folder import UNREADABLE
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey

@@ -6,7 +6,6 @@ import pytest
 
 from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import category, paper_table
-from trajudge.eval.score import PAPER_TABLES
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
@@ -96,7 +95,7 @@ def test_tables_7_and_8_have_all_labels_and_the_rule_once() -> None:
     assert set(overall.rows[-1][4:]) == {"–"}
 
 
-@pytest.mark.parametrize("number", PAPER_TABLES)
+@pytest.mark.parametrize("number", [1, 2, 3, 6, 7, 8])
 def test_every_row_is_as_long_as_its_head(number: int) -> None:
     table = paper_table(number, scored(), SEEN)
     assert {len(row) for row in table.rows} == {len(table.head)}

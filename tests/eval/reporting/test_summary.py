@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import screens
+from tests.commands import score as score_main
 from tests.eval.cases import call, failed, key, label, said
 from tests.eval.judge_command import run
 from tests.samples import narrow
@@ -17,7 +18,6 @@ from tests.screens import LINES
 from trajudge.eval.judge import main as judge_main
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import paper_table
-from trajudge.eval.score import main as score_main
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import OVERALL, EqualRecall, PaidBeside, ScoreReport
 from trajudge.judges.model import Judgment, Status, Usage

@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from trajudge.eval.runs.settings import ScoreConfig
+from trajudge.eval.settings import ScoreConfig
 from trajudge.trajectories.model import Record
 
 Redaction = Literal["goals", "urls", "answers"]

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from trajudge.environments.chromium.process import FLAGS, ChromiumProcess
 from trajudge.environments.chromium.protocol import ProtocolError
 from trajudge.environments.chromium.scripts import ONE_TAB
-from trajudge.environments.chromium.tab import Settings, Tab
+from trajudge.environments.chromium.tab import Tab, TabSettings
 from trajudge.util.errors import MissingExtra, UserError
 from trajudge.util.machine import CHROMIUMS, installed_chromium
 
@@ -82,7 +82,7 @@ class Browser:
         limited = asyncio.wait_for(work, patience)
         return asyncio.run_coroutine_threadsafe(limited, self._loop).result()
 
-    def take_tab(self, settings: Settings) -> Tab:
+    def take_tab(self, settings: TabSettings) -> Tab:
         """Return a tab that holds nothing of another run: one at rest, or a fresh one.
 
         Raises UserError if Chromium does not start.
@@ -198,7 +198,7 @@ def _flags(port: int, proxy: str) -> list[str]:
     return [*FLAGS, *sandbox, *through, f"--host-resolver-rules={hosts}"]
 
 
-async def _open_tab(chromium: ChromiumProcess, settings: Settings) -> Tab:
+async def _open_tab(chromium: ChromiumProcess, settings: TabSettings) -> Tab:
     """Return a fresh tab."""
     width, height = settings.viewport
     context = await chromium.browser.new_context(

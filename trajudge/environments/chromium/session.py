@@ -23,7 +23,7 @@ from trajudge.environments.chromium.observation import (
 )
 from trajudge.environments.chromium.parity import browsergym_text
 from trajudge.environments.chromium.protocol import ProtocolError
-from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Settings, Tab, inside
+from trajudge.environments.chromium.tab import ACTION_PATIENCE, PageClosed, Tab, TabSettings, inside
 from trajudge.trajectories.model import ImageRef, Observation
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import one_line
@@ -252,7 +252,7 @@ def open_session(
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:
         raise UserError(f"{url!r} is no http address: give one like http://run.localhost/")
-    tab = browser.take_tab(Settings(viewport, now, patience))
+    tab = browser.take_tab(TabSettings(viewport, now, patience))
     try:
         session = Session(browser, tab, mark, pictures)
         session.begin(url, f"{parts.scheme}://{parts.netloc}")

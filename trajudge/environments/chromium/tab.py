@@ -35,7 +35,7 @@ class PageClosed(Exception):
 
 
 @dataclass(frozen=True)
-class Settings:
+class TabSettings:
     """What is fixed for the life of a tab. ``now`` is the pages' time, as ISO 8601; a page that
     takes longer than ``patience`` seconds counts as broken."""
 
@@ -48,7 +48,7 @@ class Settings:
 class Tab:
     """A page with storage of its own. ``documents`` counts those that its main frame showed."""
 
-    settings: Settings
+    settings: TabSettings
     context: BrowserContext
     page: Page
     protocol: Protocol

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from trajudge.annotations import LabelConfig
-from trajudge.eval.store.task_goals import TaskId
+from trajudge.eval.settings import LabelConfig, TaskId
 
 
 class AuditConfig(LabelConfig):

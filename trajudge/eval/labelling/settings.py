@@ -6,9 +6,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from trajudge.annotations import LabelConfig
 from trajudge.annotations.labelling.records import QUESTIONS, Question
 from trajudge.eval.labelling.designs import Strategy
+from trajudge.eval.settings import LabelConfig
 from trajudge.trajectories.model import Seed
 
 

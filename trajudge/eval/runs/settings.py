@@ -11,10 +11,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from trajudge.annotations import LabelConfig, LabelsBy
-from trajudge.eval.store.task_goals import TaskId
+from trajudge.eval.settings import LabelsBy, Split
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.model import Record
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_folder
@@ -49,8 +48,6 @@ def check_batch(config: BatchConfig) -> None:
 
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
-
-Split = Literal["dev", "test", "all"]
 
 # Models beside the judge's own; each is named with --ROLE-model.
 ROLES = ("captioner", "describer", "light")
@@ -129,53 +126,6 @@ class RunRequest(Record):
     run: RunConfig = RunConfig()
     yes: bool = False
     full: bool = False
-
-
-class ScoreConfig(LabelConfig):
-    """What is scored, how, and what is written of it.
-
-    ``missing`` is what a failed judgment counts as (None: by the protocol), ``protocol`` whose
-    arithmetic is used (None: the runs'), ``resamples`` of the bootstrap over tasks (0: none).
-    ``task_id``: whether equal goals under several task ids are one task (goal). ``question``: what
-    is scored, success or the soundness of the process (None: success unless the judges answer the
-    other alone). ``training_set``: whether what a judge was trained on is scored.
-    ``baselines``: whether trivial baselines are scored beside the judges (auto: where that reads
-    little, and nothing is fetched). ``transfer``: each benchmark by what the others teach, instead.
-    ``ranks`` ranks the judges instead, in ``html`` too; ``checks`` only checks the runs.
-    ``explain`` names the model that sorts ``mismatches``, called as ``calls`` says.
-    """
-
-    runs: tuple[Path, ...] = ()
-    judgments: Path | None = None
-    no_index: bool = False
-    split: Split = "all"
-    task_id: TaskId = "recorded"
-    question: Literal["success", "process"] | None = None
-    missing: Literal["negative", "exclude", "agentrewardbench"] | None = None
-    protocol: Literal["default", "agentrewardbench"] | None = None
-    by: Literal["agent"] | None = None
-    compare: Literal["overall", "benchmark"] = "overall"
-    training_set: Literal["exclude", "include"] = "exclude"
-    baselines: Literal["auto", "on", "off"] = "auto"
-    transfer: bool = False
-    resamples: int = Field(default=2_000, ge=0)
-    seed: Seed = 0
-    table: tuple[int, ...] = ()
-    full: bool = False
-    ranks: bool = False
-    html: Path | None = None
-    checks: bool = False
-    format: Literal["table", "csv", "markdown", "latex"] = "table"
-    csv: bool = False
-    json_output: bool = Field(default=False, alias="json")
-    plots: Path | None = None
-    submission: Path | None = None
-    calibration: Literal["auto", "isotonic", "platt", "log-odds", "verdict"] | None = None
-    calibration_out: Path | None = None
-    mismatches: Path | None = None
-    data: tuple[str, ...] = ()
-    explain: str | None = None
-    calls: CallConfig = CallConfig()
 
 
 def _check_export(form: str, folder: Path) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from trajudge.annotations import LabelConfig
 from trajudge.eval.select.measures.under_attack import Threat
-from trajudge.eval.store.task_goals import TaskId
+from trajudge.eval.settings import LabelConfig, TaskId
 from trajudge.trajectories.model import Record, Seed
 
 

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import orjson
 
 from trajudge.annotations.agentrewardbench import grouped_tasks
+from trajudge.eval.settings import TaskId
 from trajudge.eval.store.table import KeyColumns
 from trajudge.stats.intervals import Ints
 from trajudge.trajectories.model import Trajectory
@@ -27,7 +27,6 @@ from trajudge.util.terminal import count_of
 FILE = "goals.jsonl"
 _MAX_BYTES = 2**31
 
-TaskId = Literal["recorded", "goal"]
 Task = tuple[str, str]
 """A benchmark and a task id of it."""
 TaskGoals = Mapping[Task, int]

@@ -1,42 +1,85 @@
-"""How models are called, as a typed record; its fields are named as the options of ``options``."""
+"""How models are called, for every command that calls one."""
 
 from __future__ import annotations
 
-from pydantic import Field
+import json
+from typing import Annotated, Any
 
-from trajudge.trajectories.model import Record, Seed
+from pydantic import BeforeValidator, Field
+
+from trajudge.util.settings import Count, Option, Positive, Seed, Settings
 
 HOTTEST = 2.0  # OpenAI's and Gemini's bound; open models take more, and answer noise there
 
 
-class CallConfig(Record):
-    """How models are called, and what that may cost.
+def _as_json(value: Any) -> Any:
+    return json.dumps(value) if isinstance(value, dict) else value
 
-    ``timeout`` in seconds, ``wait`` the seconds that a server may take to load its model,
-    ``max_cost`` in US dollars (None: no limit), ``rpm`` and ``tpm`` requests and tokens per minute,
-    ``context`` the model's window in tokens where it is not known. ``max_tokens`` None: by what the
-    model can (``Capability.default_max_tokens``). ``extra_body`` and ``extra_headers`` are JSON
-    objects, ``models`` is a file of the user's entries or JSON.
-    """
 
-    adapter: str | None = None
-    script: str | None = None
-    base_url: str | None = None
-    temperature: float = Field(default=0.0, ge=0, le=HOTTEST)
-    max_tokens: int | None = Field(default=None, ge=1)
-    reasoning_effort: str | None = None
-    thinking_budget: int | None = Field(default=None, ge=1)
-    extra_body: str | None = None
-    extra_headers: str | None = None
-    models: str | None = None
-    seed: Seed = 0
-    concurrency: int = Field(default=32, ge=1)
-    rpm: float | None = Field(default=None, gt=0)
-    tpm: float | None = Field(default=None, gt=0)
-    context: int | None = Field(default=None, ge=1)
-    timeout: float = Field(default=300.0, gt=0)
-    wait: float | None = Field(default=None, gt=0)
-    max_cost: float | None = Field(default=None, ge=0)
-    prices: str | None = None
-    cache: str | None = None
-    dry_run: bool = False
+JsonText = Annotated[str, BeforeValidator(_as_json)]
+"""A JSON object, as text or as a mapping."""
+
+
+class CallConfig(Settings):
+    """How models are called, and what that may cost."""
+
+    adapter: Annotated[
+        str | None,
+        Option(
+            "openai, anthropic, azure, bedrock, vertex, gemini, litellm, scripted, http "
+            "(OpenAI's protocol without its SDK, faster), an installed one or a Python file "
+            "(default: by the model's name)"
+        ),
+    ] = None
+    script: Annotated[
+        str | None, Option("replies for the scripted adapter (JSON Lines)", "FILE")
+    ] = None
+    base_url: Annotated[
+        str | None, Option("a server that speaks the adapter's protocol", "URL")
+    ] = None
+    temperature: Annotated[
+        float, Field(ge=0, le=HOTTEST), Option("sampling temperature (default: 0)", "T")
+    ] = 0.0
+    max_tokens: Annotated[
+        Count | None,
+        Option("tokens per reply (default: 1024, of a model that reasons 16000)"),
+    ] = None
+    reasoning_effort: Annotated[
+        str | None, Option("none, low, medium, high, ... as it knows them", "WORD")
+    ] = None
+    thinking_budget: Annotated[Count | None, Option("tokens for thinking, of --max-tokens")] = None
+    extra_body: Annotated[
+        JsonText | None, Option("an object of fields added to every request", "JSON")
+    ] = None
+    extra_headers: Annotated[
+        JsonText | None, Option("an object of headers; secret ones are not kept", "JSON")
+    ] = None
+    seed: Annotated[Seed, Option("seed of the calls and of --stratified (default: 0)")] = 0
+    concurrency: Annotated[Count, Option("concurrent calls")] = 32
+    rpm: Annotated[Positive | None, Option("requests per minute at most")] = None
+    tpm: Annotated[Positive | None, Option("tokens per minute at most")] = None
+    context: Annotated[Count | None, Option("context window in tokens, if not known")] = None
+    timeout: Annotated[Positive, Option("per call", "SECONDS")] = 300.0
+    wait: Annotated[
+        Positive | None,
+        Option(
+            "for a server that is still loading its model, at most (default: not at all)",
+            "SECONDS",
+        ),
+    ] = None
+    max_cost: Annotated[
+        float | None, Field(ge=0), Option("stop before costs exceed this", "DOLLARS")
+    ] = None
+    models: Annotated[
+        JsonText | None,
+        Option("windows, prices, parameters of models (TOML), before ours", "FILE"),
+    ] = None
+    prices: Annotated[str | None, Option("price table that overrides the built-in one", "FILE")] = (
+        None
+    )
+    dry_run: Annotated[bool, Option("estimate the cost without a call")] = False
+    yes: Annotated[bool, Option("do not ask before a run that costs more than $1")] = False
+    cache: Annotated[
+        str | None,
+        Option("cached replies (default: TRAJUDGE_CACHE, or a file in ~/.cache/trajudge)", "FILE"),
+    ] = None

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.score import main
+from tests.commands import score as main
 from trajudge.eval.store.published import INDEX_NAME as NAME
 from trajudge.eval.store.published import (
     JudgmentIndex,

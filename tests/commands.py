@@ -1,0 +1,18 @@
+"""Commands as functions of their words, for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from trajudge.eval.cli import main
+
+Run = Callable[[Sequence[str]], int]
+
+
+def command(name: str) -> Run:
+    """The command ``trajudge NAME``."""
+    return lambda words: main([*name.split(), *words])
+
+
+judges = command("judges")
+score = command("score")

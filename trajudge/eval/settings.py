@@ -1,0 +1,218 @@
+"""Settings of ``trajudge score``, and those that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
+
+from pydantic import Field, model_validator
+
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.util.settings import Argument, Only, Option, Output, Seed, Settings
+
+LabelsBy = Literal["primary", "majority", "unanimous", "any"]
+"""How several annotators' opinions become one label."""
+
+LABELS_BY: tuple[LabelsBy, ...] = get_args(LabelsBy)
+
+Split = Literal["dev", "test", "all"]
+
+TaskId = Literal["recorded", "goal"]
+
+Runs = Annotated[tuple[Path, ...], Argument("RUN", "folder of a run")]
+
+TaskIdOption = Annotated[
+    TaskId,
+    Option("goal: runs of one goal and start page are of one task, whatever their task ids"),
+]
+
+TableFormat = Annotated[
+    Literal["table", "csv", "markdown", "latex"], Option("of the tables (default: table)")
+]
+
+
+class LabelConfig(Settings):
+    """Which labels count: ``annotations`` names them, with the policy of ``labels_by`` where that
+    is given (``KIND/POLICY:PATH``)."""
+
+    annotations: Annotated[
+        str | None, Option("expert labels (default: those of the data)", "KIND:PATH")
+    ] = None
+    labels_by: Annotated[
+        LabelsBy | None,
+        Option(
+            "primary, majority, unanimous or any: of several annotators' labels (default: refuse "
+            "those that differ)",
+            "POLICY",
+        ),
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_policy(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or (by := values.get("labels_by")) not in LABELS_BY:
+            return values
+        from trajudge.annotations import labels_by  # noqa: PLC0415 - --help needs none of it
+
+        return {**values, "annotations": labels_by(values.get("annotations"), by)}
+
+
+class ScoreConfig(LabelConfig):
+    """Score runs, or published judgments, again without a call: every rate with its interval,
+    judges against each other, tables as in the paper, plots, and the cases that a judge got wrong.
+
+      trajudge score runs/*
+      trajudge score --judgments DIR --split test --protocol agentrewardbench --table 1
+      trajudge score runs/* --ranks --html ranks.html
+    """
+
+    first: ClassVar = (
+        *("judgments", "annotations", "split", "ranks", "checks", "full", "format", "json"),
+        *("plots", "mismatches"),
+    )
+    sections: ClassVar[Mapping[str, str]] = {
+        "annotations": "what is scored",
+        "table": "output",
+        "mismatches": "wrong verdicts, and how --explain calls its model",
+    }
+    exclusive: ClassVar = (("csv", "json_output"), ("ranks", "checks"))
+
+    runs: Runs = ()
+    judgments: Annotated[
+        Path | None, Option("judgments in AgentRewardBench's published layout", "DIR")
+    ] = None
+    no_index: Annotated[
+        bool,
+        Option(
+            "read every file of --judgments; without it what is needed of them is kept in the "
+            "user's cache and only changed files are read again"
+        ),
+    ] = False
+    split: Annotated[Split, Option("of the annotations")] = "all"
+    task_id: TaskIdOption = "recorded"
+    question: Annotated[
+        Literal["success", "process"] | None,
+        Option(
+            "process: whether the run was sound on its way, with the faults that judges find and "
+            "place (default: success, or what the judges answer)"
+        ),
+    ] = None
+    missing: Annotated[
+        Literal["negative", "exclude", "agentrewardbench"] | None,
+        Option("what a failed judgment counts as (default: negative, not accepted)"),
+    ] = None
+    protocol: Annotated[
+        Literal["default", "agentrewardbench"] | None,
+        Option(
+            "agentrewardbench: the paper's arithmetic; implies its --missing (default: the run's)"
+        ),
+    ] = None
+    training_set: Annotated[
+        Literal["exclude", "include"],
+        Option(
+            "trajectories that a judge was trained on: left out of its metrics and counted in its "
+            "coverage, or scored with a warning"
+        ),
+    ] = "exclude"
+    baselines: Annotated[
+        Literal["auto", "on", "off"],
+        Option(
+            "score trivial baselines (always-fail, claim-of-success, tfidf-answer, telemetry) "
+            "beside the judges; auto: where there are labels and the trajectories are on this "
+            "machine and below 512 MiB"
+        ),
+    ] = "auto"
+    transfer: Annotated[
+        bool,
+        Option(
+            "leave one benchmark out: baselines that are trained, and judges and thresholds that "
+            "are chosen, on the other benchmarks, scored on each"
+        ),
+    ] = False
+    by: Annotated[Literal["agent"] | None, Option("agent: also agent by agent")] = None
+    compare: Annotated[
+        Literal["overall", "benchmark"],
+        Option("judges against each other over all benchmarks, or also benchmark by benchmark"),
+    ] = "overall"
+    resamples: Annotated[
+        int,
+        Field(ge=0),
+        Option("0: judges are not compared; other numbers change nothing today"),
+    ] = 2_000
+    seed: Annotated[
+        Seed, Option("of the baselines' folds; no interval depends on it (default: 0)")
+    ] = 0
+    table: Annotated[
+        tuple[Literal[1, 2, 3, 6, 7, 8], ...],
+        Option(
+            "print this table of the paper instead of all, a long one whole with --full; may be "
+            "repeated"
+        ),
+    ] = ()
+    full: Annotated[bool, Option("print all tables and notes instead of one screen")] = False
+    ranks: Annotated[
+        bool,
+        Option(
+            "rank the judges, with ties; runs with an error (--checks) are left out (exit code 1)"
+        ),
+    ] = False
+    html: Annotated[Path | None, Output("write --ranks as one page")] = None
+    checks: Annotated[bool, Option("only list the reasons against comparing the runs")] = False
+    format: TableFormat = "table"
+    csv: Annotated[bool, Option("print results.csv instead of tables")] = False
+    json_output: Annotated[bool, Option("print results.json instead of tables", name="json")] = (
+        False
+    )
+    calibration: Annotated[
+        Literal["auto", "isotonic", "platt", "log-odds", "verdict"] | None,
+        Option(
+            "fit judges' scores, or verdicts, to the labels on the dev split and show their "
+            "reliability on test; auto takes what the split is large enough for"
+        ),
+    ] = None
+    calibration_out: Annotated[Path | None, Output("write map and reliability as JSON")] = None
+    plots: Annotated[Path | None, Output("write plots, PNG and SVG", "DIR")] = None
+    submission: Annotated[Path | None, Output("write the leaderboard's fields, hashed")] = None
+    mismatches: Annotated[
+        Path | None,
+        Output(
+            "write false positives and negatives with goal, last steps and reasoning (JSON Lines)"
+        ),
+    ] = None
+    data: Annotated[
+        tuple[str, ...],
+        Option(
+            "trajectories of --mismatches and --baselines (default: those of the runs); may be "
+            "repeated",
+            "KIND:PATH",
+        ),
+    ] = ()
+    explain: Annotated[
+        str | None, Option("sort --mismatches by the paper's kinds with this model", "MODEL")
+    ] = None
+    calls: Annotated[
+        CallConfig, Only("adapter", "base_url", "script", "prices", "max_cost", "cache")
+    ] = CallConfig()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.explain and self.mismatches is None:
+            raise ValueError(
+                "--explain sorts wrong verdicts: name their file with --mismatches FILE"
+            )
+        for name in ("adapter", "base_url", "script"):
+            if getattr(self.calls, name) and not self.explain:
+                raise ValueError(
+                    f"--{name.replace('_', '-')} is for the model of --explain: give --explain "
+                    "MODEL, or leave it out"
+                )
+        figures = self.csv or self.json_output
+        if figures and (self.table or self.format != "table"):
+            raise ValueError("--csv and --json print every figure: leave out --table and --format")
+        if figures and self.calibration and not self.calibration_out:
+            raise ValueError(
+                "--csv and --json hold no calibration: leave out --calibration, or write it to a "
+                "file with --calibration-out FILE"
+            )
+        return self
