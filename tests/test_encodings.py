@@ -15,12 +15,13 @@ from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.released import test_answers, test_toolcalls
 from trajudge.annotations import open_annotations
+from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.acceptance.held_out import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
-from trajudge.eval.audit.audit import read_facets, read_rule_texts
+from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.building import read_guidelines
 from trajudge.eval.resilience.reading import OutcomeFile, read_events

@@ -50,12 +50,12 @@ def main(options: argparse.Namespace) -> int:
     check_extra("trajudge label")
     from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
     from trajudge.annotations.labelling.people import people, person_by_token  # noqa: PLC0415
+    from trajudge.app.labelling.audit import read_rule_texts  # noqa: PLC0415
     from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
     from trajudge.app.server.inputs import check_data  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
-    from trajudge.eval.audit.audit import read_rule_texts  # noqa: PLC0415
     from trajudge.util.errors import UserError  # noqa: PLC0415
 
     if options.auth and options.no_token:

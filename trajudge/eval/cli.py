@@ -45,7 +45,11 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
     "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
-    "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
+    "audit": Command(
+        "eval.audit:run_audit",
+        "audit a rule-based evaluator against experts",
+        "eval.settings:AuditConfig",
+    ),
     "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
     "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
     "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),

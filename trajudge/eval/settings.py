@@ -58,6 +58,37 @@ class LabelConfig(Settings):
         return {**values, "annotations": labels_by(values.get("annotations"), by)}
 
 
+class AuditConfig(LabelConfig):
+    """Find where a rule-based evaluator is wrong, and what that changes. Compares the official
+    rewards (or, with --evaluator, a judge's verdicts) of runs or published judgments with expert
+    labels and with the judges.
+
+      trajudge audit runs/*
+      trajudge audit --judgments DIR --split test --templates test.raw.json
+    """
+
+    runs: Runs = ()
+    judgments: Annotated[Path | None, Option("judgments in the published layout", "DIR")] = None
+    split: Annotated[Split, Option("of the annotations")] = "all"
+    task_id: TaskIdOption = "recorded"
+    evaluator: Annotated[str | None, Option("audit this judge instead of the official reward")] = (
+        None
+    )
+    data: Annotated[
+        str | None,
+        Option(
+            "trajectories, for goals and last steps of the cases (default: those of the runs)",
+            "KIND:PATH",
+        ),
+    ] = None
+    task_tables: Annotated[Path | None, Option("folder with webarena.csv and the like", "DIR")] = (
+        None
+    )
+    templates: Annotated[Path | None, Option("WebArena's tasks, for their templates")] = None
+    full: Annotated[bool, Option("print all tables and sentences instead of one screen")] = False
+    out: Annotated[Path, Output("default: audit/", "DIR")] = Path("audit")
+
+
 class ScoreConfig(LabelConfig):
     """Score runs, or published judgments, again without a call: every rate with its interval,
     judges against each other, tables as in the paper, plots, and the cases that a judge got wrong.

@@ -7,22 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
 
 from trajudge.annotations import LabelsBy
+from trajudge.eval import audit as auditing
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
 from trajudge.eval.acceptance.settings import AcceptConfig
 from trajudge.eval.acceptance.training.names import FormatName, Per
 from trajudge.eval.acceptance.training.settings import training_settings
-from trajudge.eval.audit import audit as auditing
-from trajudge.eval.audit.audit import Audit, sentences, summary, tables
-from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.select.settings import PlanConfig, SelectConfig
 from trajudge.eval.select.text import text
-from trajudge.eval.settings import Split, TaskId
+from trajudge.eval.settings import AuditConfig, Split, TaskId
 from trajudge.face.calls import check_keywords, in_python, one_or_several, settings
 from trajudge.face.results import Judgments, folded_html, screen_html, tables_html
 from trajudge.util.tables import Table, first_screen

@@ -12,9 +12,9 @@ from urllib.parse import urlencode
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Answer, Served, served
 from trajudge.annotations.labelling.database import LabelStore
+from trajudge.app.labelling.audit import RuleText
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.workspace import Workspace
-from trajudge.eval.audit.audit import RuleText
 from trajudge.eval.labelling.building import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 

@@ -22,8 +22,8 @@ from trajudge.annotations.labelling.records import FormAnswers, ReadingId
 from trajudge.annotations.labelling.submissions import own_reading, save_draft, submit
 from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import EvidenceMark
+from trajudge.app.labelling.audit import RuleText
 from trajudge.app.labelling.people import cookie_of
-from trajudge.eval.audit.audit import RuleText
 from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser

@@ -94,7 +94,7 @@ def test_agreement_counts_goals_in_a_queue_and_in_its_export(
     assert main(["label", "import", queue, "--annotations", f"trajudge:{file}"]) == 0
     assert main(["label", "export", queue, "--out", str(out)]) == 0
     exported = ["run", "agreement", "--annotations", f"trajudge:{out / 'labels.jsonl'}"]
-    for words in (["label", "agreement", queue], exported):
+    for words in (["label", "agreement", queue, "--format", "csv"], [*exported, "--format", "csv"]):
         capsys.readouterr()
         assert main(words) == 0
         captured = capsys.readouterr()
@@ -102,8 +102,8 @@ def test_agreement_counts_goals_in_a_queue_and_in_its_export(
         assert main([*words, "--task-id", "goal"]) == 0
         by_goal = capsys.readouterr()
         assert "goals" not in by_goal.err
-        success = next(line for line in by_goal.out.splitlines() if line.startswith("success"))
-        assert success.split()[-2:] == ["40", "10"]
+        success = by_goal.out.splitlines()[1].split(",")
+        assert (success[0], success[-2:]) == ("success", ["40", "10"])
     (out / "goals.jsonl").unlink()
     assert main([*exported, "--task-id", "goal"]) == 2
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -35,11 +37,56 @@ from trajudge.app.trajectories.content import (
     step_request,
 )
 from trajudge.app.trajectories.library import TrajectoryAbsent
-from trajudge.eval.audit.audit import RuleText, rule_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, utf8
 
+_MAX_BYTES = 256 * 2**20
 RULINGS = {"rule_wrong": "rule wrong", "rule_right": "rule right", "task_broken": "task broken"}
 _PARTS = ("queue", "audit")
 _PAGE = "/" + "/".join(_PARTS)
+
+
+class RuleText(NamedTuple):
+    """The ``intent`` of the task as the file words it, and its specification as indented JSON
+    (``eval``), without the fields that are empty."""
+
+    intent: str
+    specification: str
+
+
+class _Task(msgspec.Struct):
+    task_id: int | str
+    eval: Any
+    intent: str = ""
+
+
+def read_rule_texts(path: Path) -> Mapping[str, RuleText]:
+    """Read a task file of WebArena, WebArena Verified or another benchmark in that layout: a list
+    of objects with ``task_id`` and ``eval``. By task id; a number is a task of WebArena.
+
+    Raises UserError for another file.
+    """
+    try:
+        tasks = msgspec.json.decode(utf8(read_regular(path, _MAX_BYTES), path), type=list[_Task])
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"--tasks {path}: is not a list of tasks with task_id and eval ({error})"
+        ) from error
+    texts = {}
+    for task in tasks:
+        number = isinstance(task.task_id, int)
+        name = f"webarena.{task.task_id}" if number else str(task.task_id)
+        specification = orjson.dumps(_without_empty(task.eval), option=orjson.OPT_INDENT_2)
+        texts[name] = RuleText(task.intent, specification.decode())
+    return texts
+
+
+def _without_empty(value: Any) -> Any:
+    """Leave out empty texts, lists and objects."""
+    if isinstance(value, dict):
+        kept = {name: _without_empty(each) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each not in ("", [], {}, None)}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value
 
 
 class RuleReview(NamedTuple):
@@ -96,7 +143,7 @@ class AuditPages(NamedTuple):
             view=view,
             absent=absent,
             tabs=TABS,
-            text=rule_text(self.rules, row.item.key),
+            text=self.rules.get(row.item.key.task_id),
             review=(await in_thread(self._reviews)).get(number),
             rulings=RULINGS,
             may_decide=person.role == "adjudicator",

@@ -17,7 +17,7 @@ from trajudge.annotations.labelling.offers import progress
 from trajudge.app.labelling.adjudicate import AdjudicationPages
 from trajudge.app.labelling.agreement import AgreementPage
 from trajudge.app.labelling.annotate import AnnotationPages
-from trajudge.app.labelling.audit import AuditPages
+from trajudge.app.labelling.audit import AuditPages, RuleText
 from trajudge.app.labelling.informed import InformedPages
 from trajudge.app.labelling.people import NobodyChosen, people_routes, person_of
 from trajudge.app.labelling.verdicts import FrameVerdicts
@@ -27,7 +27,6 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.routes import routes as trajectory_routes
-from trajudge.eval.audit.audit import RuleText
 
 _MOST = 2**53
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import command
 from tests.samples import narrow
 from tests.screens import on_one_line, one_screen
 from tests.tables import mistakes
 from trajudge.annotations import Annotation, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.audit.__main__ import main
-from trajudge.eval.audit.audit import (
+from trajudge.eval.audit import (
     AgentRanking,
     Audit,
-    TaskFacets,
+    Labelled,
+    RuleErrors,
     errors_by_facet,
     find_cases,
-    ranking,
+    rank_agents,
     read_facets,
     rule_errors,
     sentences,
@@ -39,11 +40,13 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
 )
 from trajudge.judges.model import Judgment, Status
-from trajudge.stats.intervals import sum_clusters, verdict_columns, verdict_intervals
+from trajudge.stats.intervals import Bools, sum_clusters, verdict_columns, verdict_intervals
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 
 AGENTS = ("a", "b", "c")
+Verdicts = dict[TrajectoryKey, bool]
+main = command("audit")
 
 
 def key(task: int, agent: str = "a") -> TrajectoryKey:
@@ -55,13 +58,26 @@ EXPERT = dict(zip(KEYS, (True, True, True, False, False, False), strict=True))
 RULE = dict(zip(KEYS, (True, False, False, True, False, False), strict=True))
 
 
+def array(verdicts: Verdicts, keys: list[TrajectoryKey]) -> Bools:
+    return np.array([verdicts[key] for key in keys], dtype=bool)
+
+
+def errors(rule: Verdicts, expert: Verdicts, keys: list[TrajectoryKey]) -> RuleErrors:
+    return rule_errors(Labelled.of(expert, keys), array(rule, keys))
+
+
+def ranking(benchmark: str, expert: Verdicts, rule: Verdicts) -> AgentRanking:
+    keys = sorted(expert, key=lambda key: key.order)
+    return rank_agents(benchmark, "rule", Labelled.of(expert, keys), array(rule, keys))
+
+
 def said(place: TrajectoryKey, success: bool | None, judge: str = "j") -> Judgment:
     status = Status.OK if success is not None else Status.REFUSED
     return Judgment(key=place, judge=judge, status=status, success=success, reasoning="because")
 
 
 def test_the_errors_of_a_rule() -> None:
-    found = rule_errors(RULE, EXPERT, KEYS, facet="all", value="all")
+    found = errors(RULE, EXPERT, KEYS)
     assert (found.precision.hits, found.precision.trials) == (1, 2)
     assert (found.missed.hits, found.missed.trials) == (2, 3)
     assert (found.passed_failures.hits, found.passed_failures.trials) == (1, 3)
@@ -70,7 +86,7 @@ def test_the_errors_of_a_rule() -> None:
 
 
 def test_a_rate_of_nothing_is_undefined() -> None:
-    found = rule_errors(RULE, EXPERT, KEYS[4:], facet="all", value="all")
+    found = errors(RULE, EXPERT, KEYS[4:])
     assert found.precision.rate is found.precision.low is found.missed.rate is None
 
 
@@ -79,7 +95,7 @@ def test_the_intervals_are_those_of_the_score() -> None:
     rng = np.random.default_rng(0)
     keys = [key(task, agent) for task in range(30) for agent in AGENTS]
     rule, expert = (dict(zip(keys, rng.random(90) < 0.3, strict=True)) for _ in range(2))
-    found = rule_errors(rule, expert, keys, facet="all", value="all")
+    found = errors(rule, expert, keys)
     columns = verdict_columns(
         np.array([[float(rule[one])] for one in keys]),
         np.array([[float(expert[one])] for one in keys]),
@@ -99,7 +115,8 @@ def test_a_task_counts_with_each_of_its_methods(tmp_path: Path) -> None:
     templates = tmp_path / "tasks.json"
     templates.write_text(json.dumps([{"task_id": 1, "intent_template_id": 7, "intent": "x"}]))
     facets = read_facets(tmp_path, templates)
-    found = {(e.facet, e.value): e.n for e in errors_by_facet(RULE, EXPERT, KEYS, facets)}
+    groups = errors_by_facet(Labelled.of(EXPERT, KEYS), array(RULE, KEYS), facets)
+    found = {(each.facet, each.value): each.n for each in groups}
     assert found == {
         ("all", "all"): 6,
         ("benchmark", "webarena"): 6,
@@ -117,7 +134,7 @@ def table(rates: dict[str, int], tasks: int = 10) -> dict[TrajectoryKey, bool]:
 
 def test_an_order_that_the_rule_turns_round_is_named() -> None:
     expert, rule = table({"a": 8, "b": 5, "c": 2}), table({"a": 4, "b": 5, "c": 2})
-    found = ranking("webarena", "rule", sorted(expert, key=lambda k: k.order), expert, rule)
+    found = ranking("webarena", expert, rule)
     assert [(flip.better, flip.worse) for flip in found.flips] == [("a", "b")]
     assert found.flips[0].expert == (0.8, 0.5)
     assert found.tau == pytest.approx(1 / 3)
@@ -125,7 +142,7 @@ def test_an_order_that_the_rule_turns_round_is_named() -> None:
     assert found.low <= 1 / 3 <= (found.high or 0)
     assert found.shift == pytest.approx(-4 / 30)
     # Of ten tasks 4 and 5 are not told apart.
-    assert not found.flips[0].shown
+    assert not found.flips[0].significant
     text = sentences(audited(found))[0]
     assert "no pair reversed; not told apart on the tasks of both: a and b" in text
 
@@ -133,13 +150,13 @@ def test_an_order_that_the_rule_turns_round_is_named() -> None:
 def test_a_pair_is_reversed_where_both_orders_are_shown_on_the_tasks_of_both() -> None:
     """Agent a ran forty tasks that b did not, which show nothing of their order."""
     expert, rule = table({"a": 30, "b": 10}, 40), table({"a": 10, "b": 30}, 40)
-    whole = ranking("webarena", "rule", list(expert), expert, rule)
-    assert whole.flips[0].shown and whole.flips[0].p_value is not None
+    whole = ranking("webarena", expert, rule)
+    assert whole.flips[0].significant and whole.flips[0].p_value is not None
     assert "reversed pairs: a 75.0 over b 25.0" in sentences(audited(whole))[0]
     moved = {replace_task(one): value for one, value in expert.items()}
     moved_rule = {replace_task(one): value for one, value in rule.items()}
-    apart = ranking("webarena", "rule", list(moved), moved, moved_rule)
-    assert (apart.flips[0].p_value, apart.flips[0].shown) == (None, False)
+    apart = ranking("webarena", moved, moved_rule)
+    assert (apart.flips[0].p_value, apart.flips[0].significant) == (None, False)
 
 
 def replace_task(one: TrajectoryKey) -> TrajectoryKey:
@@ -154,7 +171,7 @@ def test_of_many_reversed_pairs_the_first_are_named_whole(width: int) -> None:
     """The list was cut in the middle of a pair."""
     agents = {f"an-agent-of-a-long-name-{n}": 12 * n for n in range(8)}
     expert, rule = table(agents, 84), table({agent: 84 - n for agent, n in agents.items()}, 84)
-    found = ranking(OVERALL, "rule", sorted(expert, key=lambda k: k.order), expert, rule)
+    found = ranking(OVERALL, expert, rule)
     lines = one_screen(summary(audited(found), rest="all: --full", width=width), width)
     text = on_one_line("\n".join(lines))
     assert "…" not in text
@@ -164,7 +181,7 @@ def test_of_many_reversed_pairs_the_first_are_named_whole(width: int) -> None:
 
 def test_one_agent_has_no_order() -> None:
     expert = table({"a": 8})
-    found = ranking("webarena", "rule", list(expert), expert, expert)
+    found = ranking("webarena", expert, expert)
     assert (found.tau, found.low, found.flips) == (None, None, ())
 
 
@@ -186,8 +203,7 @@ def test_workarenas_second_level_is_a_stratum_of_its_own_whatever_its_name() -> 
             ): success
             for (level, task, agent), success in drawn.items()
         }
-        keys = sorted(expert, key=lambda key: key.order)
-        found.append(ranking(OVERALL, "expert", keys, expert, expert))
+        found.append(ranking(OVERALL, expert, expert))
     assert [(one.tau, one.low, one.high) for one in found] == [(1, -1, 1)] * 2
 
 
@@ -208,7 +224,7 @@ def test_cases_where_all_others_agree_against_one() -> None:
         KEYS[3]: [said(KEYS[3], True), said(KEYS[3], False, "k")],
         KEYS[0]: [said(KEYS[0], False)],
     }
-    found = find_cases(KEYS, EXPERT, RULE, judges, {KEYS[1]: 0.0})
+    found = find_cases(Labelled.of(EXPERT, KEYS), array(RULE, KEYS), judges, {KEYS[1]: 0.0})
     assert [(case.suspect, case.key) for case in found] == [
         ("rule", KEYS[1]),
         ("annotation", KEYS[2]),
@@ -309,14 +325,15 @@ def test_the_experts_rates_of_table_3(real_data: Path) -> None:
         "workarena++": (13.8, 18.4, 18.4, 9.2),
     }
     for benchmark, rates in published.items():
-        keys = [k for k in expert if benchmark_of(k) == benchmark]
-        found = ranking(benchmark, "expert", keys, expert, expert)
+        own = {k: success for k, success in expert.items() if benchmark_of(k) == benchmark}
+        found = ranking(benchmark, own, own)
         assert tuple(round(100 * (row.expert.rate or 0), 1) for row in found.agents) == rates
         assert (found.shift, found.flips) == (0, ())
 
 
 def test_without_tables_every_trajectory_has_its_benchmark_and_agent() -> None:
-    assert TaskFacets({}).of(key(1)) == {"benchmark": ("webarena",), "agent": ("a",)}
+    found = errors_by_facet(Labelled.of(EXPERT, KEYS), array(RULE, KEYS), {})
+    assert [(e.facet, e.value) for e in found[1:]] == [("benchmark", "webarena"), ("agent", "a")]
 
 
 def test_goals_of_the_cases_come_from_the_data_that_the_runs_name(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import key
-from trajudge.eval.audit.audit import read_rule_texts, rule_text
+from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.util.errors import UserError
 
 
@@ -21,7 +21,7 @@ def test_published_task_files_are_read(real_data: Path) -> None:
     ):
         texts = read_rule_texts(folder / name)
         assert len(texts) == 812
-        known = rule_text(texts, key("0"))
+        known = texts.get(key("0").task_id)
         assert known is not None
         assert all(word in known.specification for word in words)
         assert "reference_url" not in known.specification  # it is empty there
