@@ -23,7 +23,7 @@ from trajudge.eval.acceptance.held_out import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main
-from trajudge.eval.labelling.building import read_guidelines
+from trajudge.eval.labelling.build import read_guidelines
 from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script

@@ -219,7 +219,7 @@ def test_the_published_files_are_read_as_written(real_data: Path) -> None:
     for file in ("annotations.csv", "splits.csv"):
         shutil.copy(folder / file, file)
     started = ("trajudge score --judgments", "trajudge audit", "trajudge rules lint")
-    real = (*started, "trajudge rules blind ", "trajudge run agreement")
+    real = (*started, "trajudge rules blind ", "trajudge label estimate")
     commands = [command for command in COMMANDS if command.startswith(real)]
     assert len(commands) == len(real)
     for command in commands:

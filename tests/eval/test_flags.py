@@ -67,6 +67,7 @@ MEANINGS = {
     "--judgments": "DIR",  # in the published layout
     "--keys": "FILE",  # that gives pages other keys
     "--labels-by": "POLICY",  # of several annotators' labels
+    "--layout": "choice",  # of files of labels
     "--limit": "N",  # trajectories, or tasks, that are judged
     "--max-cost": "DOLLARS",
     "--max-tokens": "N",

@@ -13,9 +13,9 @@ from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.acceptance.applying import transfer_obstacles
 from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.eval.analysis.agreement import label_agreements
 from trajudge.eval.audit import Labelled, rank_agents
 from trajudge.eval.baselines import examples_of
+from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.measures.selection_data import gather

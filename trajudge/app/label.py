@@ -48,8 +48,7 @@ def parser() -> TextParser:
 def main(options: argparse.Namespace) -> int:
     """Serve the queue that the command line names until Ctrl-C; the exit code."""
     check_extra("trajudge label")
-    from trajudge.annotations.labelling.database import LabelStore  # noqa: PLC0415 - --help needs none of these
-    from trajudge.annotations.labelling.people import people, person_by_token  # noqa: PLC0415
+    from trajudge.annotations.queue import LabelQueue  # noqa: PLC0415 - --help needs none of these
     from trajudge.app.labelling.audit import read_rule_texts  # noqa: PLC0415
     from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
     from trajudge.app.server.inputs import check_data  # noqa: PLC0415
@@ -62,21 +61,21 @@ def main(options: argparse.Namespace) -> int:
         raise UserError("--auth and --no-token exclude each other: give one of them")
     check_data(options.data or ())
     rules = read_rule_texts(options.tasks) if options.tasks else {}
-    store = LabelStore(options.queue)
-    if options.auth and not people(store):
+    queue = LabelQueue(options.queue)
+    if options.auth and not queue.people():
         raise UserError(
             f"{options.queue}: nobody could sign in: add people with"
             f"  trajudge label people {options.queue} --add NAME"
         )
 
     def name_of(token: str) -> str | None:
-        person = person_by_token(store, token)
+        person = queue.person_by_token(token)
         return None if person is None else person.name
 
-    workspace = Workspace({}, tuple(options.data or store.settings.data))
+    workspace = Workspace({}, tuple(options.data or queue.settings.data))
     config = read_settings(ServerConfig, options)
-    serve(workspace, [label_room(store, rules)], config, name_of if options.auth else None)
-    store.close()
+    serve(workspace, [label_room(queue, rules)], config, name_of if options.auth else None)
+    queue.close()
     return OK
 
 

@@ -79,15 +79,32 @@ GROUPS: Mapping[str, CommandGroup] = {
     "label": CommandGroup(
         "expert labels: drawn, collected, compared",
         {
-            "build": Command("eval.labelling.commands.build", "draw what to label"),
-            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
-            "people": Command("eval.labelling.commands.who", "list or add annotators"),
-            "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
-            "export": Command("eval.labelling.commands.export", "write the labels as files"),
-            "agreement": Command(
-                "eval.labelling.commands.agreement", "measure how far annotators agree"
+            "build": Command(
+                "eval.labelling.build:build_queue",
+                "draw what to label",
+                "eval.labelling.settings:BuildConfig",
             ),
-            "estimate": Command("eval.labelling.commands.estimate", "estimate judges' precision"),
+            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
+            "people": Command(
+                "eval.labelling.commands:label_people",
+                "list or add annotators",
+                "eval.labelling.settings:PeopleConfig",
+            ),
+            "import": Command(
+                "eval.labelling.commands:label_import",
+                "take labels from a file",
+                "eval.labelling.settings:LabelImportConfig",
+            ),
+            "export": Command(
+                "eval.labelling.commands:label_export",
+                "write the labels as files",
+                "eval.labelling.settings:ExportConfig",
+            ),
+            "estimate": Command(
+                "eval.labelling.estimates:print_estimates",
+                "estimate judges' precision and annotators' agreement",
+                "eval.labelling.settings:EstimateConfig",
+            ),
         },
         default="serve",
     ),
@@ -146,7 +163,6 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "eval.runs.batch_command", "show, cancel or collect submitted batches"
             ),
             "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
-            "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),
 }

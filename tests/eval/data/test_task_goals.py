@@ -93,17 +93,17 @@ def test_agreement_counts_goals_in_a_queue_and_in_its_export(
     annotation_store.write(file, labels)
     assert main(["label", "import", queue, "--annotations", f"trajudge:{file}"]) == 0
     assert main(["label", "export", queue, "--out", str(out)]) == 0
-    exported = ["run", "agreement", "--annotations", f"trajudge:{out / 'labels.jsonl'}"]
-    for words in (["label", "agreement", queue, "--format", "csv"], [*exported, "--format", "csv"]):
+    exported = ["label", "estimate", "--annotations", f"trajudge:{out / 'labels.jsonl'}"]
+    for words in (["label", "estimate", queue], exported):
         capsys.readouterr()
         assert main(words) == 0
         captured = capsys.readouterr()
         assert "counts 40 tasks" in captured.err and " 10 goals" in captured.err
-        assert main([*words, "--task-id", "goal"]) == 0
+        assert main([*words, "--task-id", "goal", "--json"]) == 0
         by_goal = capsys.readouterr()
         assert "goals" not in by_goal.err
-        success = by_goal.out.splitlines()[1].split(",")
-        assert (success[0], success[-2:]) == ("success", ["40", "10"])
+        success = json.loads(by_goal.out)["agreement"][0]
+        assert (success["label"], success["n"], success["tasks"]) == ("success", 40, 10)
     (out / "goals.jsonl").unlink()
     assert main([*exported, "--task-id", "goal"]) == 2
 

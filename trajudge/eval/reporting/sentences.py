@@ -468,7 +468,7 @@ def goal_notes(
 
     def measure() -> tuple[str, str, int] | None:
         score = _precision(next(reports)())
-        return score and (f"{score.judge}: precision", _shown(score), score.tasks)
+        return None if score is None else (f"{score.judge}: precision", _shown(score), score.tasks)
 
     if note := goal_note(goals, measure):
         yield note

@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from trajudge.annotations.labelling.database import LabelStore, create_queue
-from trajudge.annotations.labelling.records import FormAnswers, QueueItem, QueueSettings
+from trajudge.annotations.queue import (
+    FormAnswers,
+    LabelQueue,
+    QueueItem,
+    QueueSettings,
+    create_queue,
+)
 from trajudge.trajectories.model import TrajectoryKey
 
 
@@ -29,10 +34,10 @@ def item(number: int, **fields: Any) -> QueueItem:
 
 def queue(
     folder: Path, items: list[QueueItem], clock: Clock | None = None, **settings: Any
-) -> LabelStore:
+) -> LabelQueue:
     """Make a queue and open it."""
     create_queue(folder, QueueSettings(**settings), items)
-    return LabelStore(folder, clock or Clock())
+    return LabelQueue(folder, clock or Clock())
 
 
 def answers(success: str = "yes", **fields: Any) -> FormAnswers:

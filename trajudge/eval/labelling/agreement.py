@@ -1,9 +1,13 @@
-"""How far annotators agree: raw agreement, Cohen's kappa and Krippendorff's alpha by label."""
+"""How far annotators agree: raw agreement, Cohen's kappa and Krippendorff's alpha by label; and how
+the people of a queue label: pairs, confusion, speed, hidden checks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Literal
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations, pairwise
+from typing import Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -11,10 +15,13 @@ from pydantic import Field
 from trajudge.annotations import parse_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
 from trajudge.annotations.model import Annotation, Role, opinions_by_trajectory
+from trajudge.annotations.queue import QUESTIONS, LabelQueue, QueueItem
+from trajudge.annotations.queue_files import queue_annotations
 from trajudge.eval.reporting.sentences import UNDEFINED, benchmark_name, percent
 from trajudge.eval.scoring.records import OVERALL, Limits
+from trajudge.eval.settings import TaskId
 from trajudge.eval.store.labels import weights_of
-from trajudge.eval.store.task_goals import TaskGoals, TaskId, goal_note, read_goals, task_units
+from trajudge.eval.store.task_goals import TaskGoals, goal_note, read_goals, task_units
 from trajudge.stats.agreement import Scale, annotator_agreement
 from trajudge.stats.intervals import Interval
 from trajudge.trajectories.model import Record, TrajectoryKey
@@ -31,6 +38,8 @@ SCALES: dict[AnnotatedLabel, Scale] = {
 }
 COEFFICIENTS: tuple[Coefficient, ...] = ("raw", "kappa", "alpha")
 _NOTHING = np.nan
+_PAUSE = 30 * 60 * 1000
+"""Milliseconds after which a gap between two submissions is no work."""
 
 
 class LabelAgreement(Record):
@@ -97,7 +106,7 @@ def measure_agreement(
     return agreements, goal_note(goals, success)
 
 
-def goals_beside(spec: str) -> TaskGoals:
+def annotation_goals(spec: str) -> TaskGoals:
     """Read the goals (``goals.jsonl``) in the folder of an ``--annotations`` value: that of a run,
     or of a queue's export. Empty without them. Raises UserError for goals that cannot be read."""
     path = parse_labels(spec).path
@@ -177,3 +186,141 @@ def _cell(agreement: LabelAgreement, name: Coefficient) -> str:
         return UNDEFINED
     shown = [percent(x) if name == "raw" else f"{x:z.3f}" for x in (value, *(limits or ()))]
     return f"{shown[0]} [{shown[1]}, {shown[2]}]" if limits else shown[0]
+
+
+class SuccessConfusion(NamedTuple):
+    """The first two opinions on success: both yes, the first alone, the second alone, both no, and
+    pairs of which one is unsure. ``prevalence`` is |both yes - both no| / n and ``bias`` is
+    |first alone - second alone| / n, None without pairs."""
+
+    both: int
+    first: int
+    second: int
+    neither: int
+    unsure: int
+
+    @property
+    def prevalence(self) -> float | None:
+        n = sum(self[:4])
+        return abs(self.both - self.neither) / n if n else None
+
+    @property
+    def bias(self) -> float | None:
+        n = sum(self[:4])
+        return abs(self.first - self.second) / n if n else None
+
+
+class AnnotatorPair(NamedTuple):
+    """Two people: on how many trajectories both decided success, and how often alike."""
+
+    first: str
+    second: str
+    n: int
+    alike: int
+
+
+class AnnotatorRecord(NamedTuple):
+    """A person's labels, labels per hour of work (None for fewer than two), and of the answers to
+    hidden checks how many were right."""
+
+    name: str
+    labels: int
+    per_hour: float | None
+    checks: int
+    right: int
+
+
+class QueueQuality(NamedTuple):
+    """All of it, as it stands now; ``note`` warns of task ids with one goal."""
+
+    agreements: list[LabelAgreement]
+    confusion: SuccessConfusion
+    pairs: list[AnnotatorPair]
+    people: list[AnnotatorRecord]
+    note: str = ""
+
+
+def queue_quality(queue: LabelQueue) -> QueueQuality:
+    """Measure a queue by its blind labels. Hidden checks count for people alone, not in the
+    agreement."""
+    items = dict(queue.items())
+    gold = {item.key for item in items.values() if item.gold is not None}
+    annotations = [each for each in queue_annotations(queue) if each.key not in gold]
+    agreements, note = measure_agreement(annotations, read_goals(queue.folder), "recorded")
+    return QueueQuality(
+        agreements,
+        _confusion(annotations),
+        _pairs(annotations),
+        _people(queue, items),
+        note,
+    )
+
+
+def _opinions(annotations: Sequence[Annotation]) -> Mapping[TrajectoryKey, list[Annotation]]:
+    opinions: dict[TrajectoryKey, list[Annotation]] = defaultdict(list)
+    for annotation in annotations:
+        if annotation.role != "adjudicated":
+            opinions[annotation.key].append(annotation)
+    return opinions
+
+
+def _confusion(annotations: Sequence[Annotation]) -> SuccessConfusion:
+    counts: Counter[tuple[bool | None, bool | None]] = Counter()
+    for several in _opinions(annotations).values():
+        if len(several) > 1:
+            counts[several[0].success, several[1].success] += 1
+    both, first = counts[True, True], counts[True, False]
+    second, neither = counts[False, True], counts[False, False]
+    unsure = counts.total() - both - first - second - neither
+    return SuccessConfusion(both, first, second, neither, unsure)
+
+
+def _pairs(annotations: Sequence[Annotation]) -> list[AnnotatorPair]:
+    both: Counter[tuple[str, str]] = Counter()
+    alike: Counter[tuple[str, str]] = Counter()
+    for several in _opinions(annotations).values():
+        decided = sorted((x.annotator, x.success) for x in several if x.success is not None)
+        for one, other in combinations(decided, 2):
+            both[one[0], other[0]] += 1
+            alike[one[0], other[0]] += one[1] == other[1]
+    return [AnnotatorPair(*names, both[names], alike[names]) for names in sorted(both)]
+
+
+def _people(
+    queue: LabelQueue,
+    items: Mapping[int, QueueItem],
+) -> list[AnnotatorRecord]:
+    times: dict[int, list[int]] = defaultdict(list)
+    checks: Counter[int] = Counter()
+    right: Counter[int] = Counter()
+    for number, of_item in queue.readings().items():
+        truth = items[number].gold or {}
+        for reading in of_item:
+            times[reading.person].append(reading.at)
+            for question in QUESTIONS:
+                if question in truth and reading.answers.value(question):
+                    checks[reading.person] += 1
+                    right[reading.person] += _is_right(
+                        reading.answers.value(question), truth[question]
+                    )
+    return [
+        AnnotatorRecord(
+            person.name,
+            len(times[person.id]),
+            _per_hour(times[person.id]),
+            checks[person.id],
+            right[person.id],
+        )
+        for person in queue.people()
+        if times[person.id]
+    ]
+
+
+def _is_right(answer: str, truth: object) -> bool:
+    return answer == ({True: "yes", False: "no"}[truth] if isinstance(truth, bool) else str(truth))
+
+
+def _per_hour(moments: Sequence[int]) -> float | None:
+    ordered = sorted(moments)
+    gaps = [b - a for a, b in pairwise(ordered) if b - a <= _PAUSE]
+    return len(gaps) / (sum(gaps) / 3_600_000) if gaps and sum(gaps) else None

@@ -11,8 +11,8 @@ import pytest
 
 from trajudge.annotations import Annotation, Role, open_annotations
 from trajudge.annotations.store import write
-from trajudge.eval.agreement import main
-from trajudge.eval.analysis.agreement import SCALES, AnnotatedLabel, label_agreements
+from trajudge.eval.cli import main
+from trajudge.eval.labelling.agreement import SCALES, AnnotatedLabel, label_agreements
 from trajudge.trajectories.model import TrajectoryKey
 
 
@@ -92,10 +92,10 @@ def test_the_figures_of_the_benchmarks_paper(
     real_data: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = f"agentrewardbench:{real_data / 'agentrewardbench'}"
-    assert main(["--annotations", source, "--split", "test", "--json"]) == 0
-    found = {
-        a["label"]: a for a in json.loads(capsys.readouterr().out) if a["benchmark"] == "overall"
-    }
+    words = ["label", "estimate", "--annotations", source, "--split", "test", "--json"]
+    assert main(words) == 0
+    listed = json.loads(capsys.readouterr().out)["agreement"]
+    found = {each["label"]: each for each in listed if each["benchmark"] == "overall"}
     assert round(found["success"]["raw"], 4) == 0.8929
     kappas = {label: round(a["kappa"], 3) for label, a in found.items()}
     assert kappas == {
@@ -113,14 +113,16 @@ def test_without_a_second_opinion_the_command_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(tmp_path / "labels.jsonl", [opinion("1", Role.PRIMARY, True)])
-    assert main(["--annotations", f"trajudge:{tmp_path / 'labels.jsonl'}"]) == 2
-    assert "no trajectory has two annotations" in capsys.readouterr().err
+    words = ["label", "estimate", "--annotations", f"trajudge:{tmp_path / 'labels.jsonl'}"]
+    assert main(words) == 2
+    assert "agreement a second opinion" in capsys.readouterr().err
 
 
 def test_the_table_holds_every_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = [opinion(str(n), role, n % 3 == 0) for n in range(9) for role in Role]
     write(tmp_path / "labels.jsonl", labels)
-    assert main(["--annotations", f"trajudge:{tmp_path / 'labels.jsonl'}"]) == 0
+    words = ["label", "estimate", "--annotations", f"trajudge:{tmp_path / 'labels.jsonl'}"]
+    assert main(words) == 0
     printed = capsys.readouterr().out.splitlines()
     assert [line[:12].strip() for line in printed[2:]] == [
         "success",
