@@ -14,7 +14,6 @@ from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.environments.stages.settings import GenerateConfig
 from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.acceptance.training.settings import TrainingConfig
-from trajudge.eval.analysis.train_telemetry import TelemetryConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
@@ -55,7 +54,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 
 SEEDED = [
-    *(SampleConfig, TrainingConfig, TelemetryConfig, BuildConfig, ScoreConfig),
+    *(SampleConfig, TrainingConfig, BuildConfig, ScoreConfig),
     *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, RobustConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]

@@ -162,7 +162,11 @@ GROUPS: Mapping[str, CommandGroup] = {
             "batch": Command(
                 "eval.runs.batch_command", "show, cancel or collect submitted batches"
             ),
-            "telemetry": Command("eval.telemetry", "train the judge that reads a run's numbers"),
+            "telemetry": Command(
+                "eval.analysis.train_telemetry:train_telemetry",
+                "train the judge that reads a run's numbers",
+                "eval.settings:TelemetryConfig",
+            ),
         },
     ),
 }

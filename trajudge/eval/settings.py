@@ -89,6 +89,36 @@ class AuditConfig(LabelConfig):
     out: Annotated[Path, Output("default: audit/", "DIR")] = Path("audit")
 
 
+class TelemetryConfig(LabelConfig):
+    """Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and
+    expert labels, score it on tasks that it was not trained on, and write it for
+    --judge telemetry --judge-option model=FILE.
+
+      trajudge run telemetry --split dev --save model.json
+      trajudge run telemetry --cross-fit fitted
+    """
+
+    data: Annotated[
+        str | None, Option("the trajectories (default: as trajudge judge)", "KIND:PATH")
+    ] = None
+    split: Annotated[Split, Option("train on this split of the annotations")] = "all"
+    folds: Annotated[int, Field(ge=2), Option("task-grouped folds of the held-out score")] = 5
+    seed: Annotated[Seed, Option("of the folds (default: 0)")] = 0
+    target_precision: Annotated[
+        float, Option("the threshold aims at this precision, on training data only", "RATE")
+    ] = 0.85
+    without: Annotated[tuple[str, ...], Option("leave a feature out", "FEATURE")] = ()
+    save: Annotated[Path | None, Output("the model, trained on all runs of the split")] = None
+    cross_fit: Annotated[
+        Path | None,
+        Output(
+            "write the held-out verdicts as a run, in which every trajectory is judged by a model "
+            "that saw nothing of its task",
+            "DIR",
+        ),
+    ] = None
+
+
 class ScoreConfig(LabelConfig):
     """Score runs, or published judgments, again without a call: every rate with its interval,
     judges against each other, tables as in the paper, plots, and the cases that a judge got wrong.
