@@ -12,14 +12,14 @@ from typing import Any
 import orjson
 
 from trajudge.eval.runs.jobs import JudgmentJob, StopSignal, judge_all, workers_for
-from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.plan import make_model_handle
-from trajudge.eval.runs.settings import JudgeConfig
+from trajudge.eval.runs.settings import JudgeConfig, RunRequest
 from trajudge.eval.store.run_folder import JudgmentJournal
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.model import Judgment
 from trajudge.judges.registry import make_judge, needs_of
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.util.settings import parse
 
 PROMPT_BYTES = 22_800
 ANSWER = (
@@ -65,7 +65,9 @@ async def through_judge(words: list[str], jobs: list[JudgmentJob], concurrency: 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         always = ["--model", "gpt-4o", "--max-tokens", "500", "--cache", str(folder / "cache")]
-        asked = parse([*always, "--concurrency", str(concurrency), *words])
+        asked = parse(
+            RunRequest, "trajudge judge", [*always, "--concurrency", str(concurrency), *words]
+        )
         model = make_model_handle(JudgeConfig(model=asked.models[0]), asked.calls)
         judge_id, judge = make_judge(
             "simplified", {"max_prompt_tokens": model.max_prompt_tokens, "images": model.images}

@@ -61,7 +61,7 @@ class KilledServer:
         whole["calibrations"][0]["raw"]["bins"] = [{**ends, "rate_low": None, "rate_high": None}]
         path.write_text(json.dumps(whole))
         self.words = [
-            *(sys.executable, "-m", "trajudge.rewards.serve", "--port", str(self.port)),
+            *(sys.executable, "-m", "trajudge", "serve", "--port", str(self.port)),
             *("--store", str(folder / "store"), "--cache", str(folder / "replies.sqlite")),
             *("--model", "mock", "--representation", "axtree", "--calibration-file", str(path)),
             *("--base-url", f"{model}/v1", "--timeout", "3", "--deadline", "60"),

@@ -2,7 +2,7 @@
 
 import sys
 
-from trajudge.eval.judge import main
+from trajudge.eval.cli import main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(["judge", *sys.argv[1:]]))

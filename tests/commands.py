@@ -15,4 +15,8 @@ def command(name: str) -> Run:
 
 
 judges = command("judges")
+perturb = command("data perturb")
+report = command("report")
+robust = command("robust")
 score = command("score")
+serve = command("serve")

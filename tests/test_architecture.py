@@ -15,14 +15,13 @@ from tests.trees import outline
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "trajudge"
-JUDGES = PACKAGE / "judges" / "judges.toml"
 ALLOWED = {
     "util": set[str](),
     "stats": set[str](),
     "trajectories": {"util"},
     "annotations": {"util", "trajectories"},
     "prompts": {"util", "trajectories"},
-    "judges": {"util", "trajectories", "prompts"},
+    "judges": {"util", "trajectories", "prompts", "rules"},
     "rules": {"util", "stats", "trajectories"},
     "environments": {
         *("util", "stats", "trajectories", "annotations", "prompts", "rules", "judges"),
@@ -36,7 +35,7 @@ ALLOWED = {
 # What starts the commands of every room by name, and what makes public names of them.
 DISPATCHERS = {"eval/cli.py"}
 # What is started as a process of its own, and by whom: it is reached over the network alone.
-STARTED = {"environments/recording/fault_proxy.py": {"proxy"}}
+STARTED = {"environments/recording/fault_proxy.py": {"eval"}}
 HEAVY = {"openai", "anthropic", "litellm", "datasets", "huggingface_hub", "sklearn", "playwright"}
 
 
@@ -192,8 +191,6 @@ def test_every_module_is_reached_from_a_command_or_the_public_names() -> None:
             continue
         reached.add(name)
         waiting += _ours(paths[name], known) | _named(paths[name], known)
-        if name == "trajudge.judges.registry":
-            waiting += re.findall(r'^module = "(trajudge\..+)"', JUDGES.read_text(), re.M)
         start = FOUND_BY_FOLDER.get(str(paths[name].relative_to(PACKAGE)))
         waiting += [other for other in known if start and other.startswith(start)]
         parent = name.rpartition(".")[0]
@@ -267,7 +264,7 @@ OPENERS = {
     "eval/store/published.py": "thousands of files: O_NONBLOCK, and looked at when open",
     "eval/store/queries.py": "SQLite in a folder of its own",
     "eval/store/run_index.py": "SQLite, after check_regular",
-    "judges/cards/__init__.py": "files of this package, through importlib",
+    "judges/fidelity.py": "files of this package, through importlib",
     "judges/engine/budget.py": "appends",
     "judges/engine/cache.py": "SQLite, after check_regular, and locks next to it",
     "prompts/render.py": "files of this package, through importlib",

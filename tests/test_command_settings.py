@@ -92,7 +92,7 @@ def test_a_file_and_python_make_the_same_record(tmp_path: Path) -> None:
     assert bake("--config", str(file)) == expected
     values = {"size": "roll", "seed": "poppy", "extra": {"salt": 1}, "heat": 200, "quiet": True}
     assert make(Bake, values | {"out": None}) == expected
-    assert make(Bake, values, baker="me").baker == "me"
+    assert make(Bake, values | {"baker": "me"}).baker == "me"
     assert bake("--config", str(file), "--heat", "90").oven.heat == 90
 
 
@@ -158,5 +158,6 @@ def test_the_help_is_made_of_the_fields() -> None:
     short, whole = parser.format_help(), parser.format_all()
     assert "--size {loaf,roll}  of the bread (default: loaf)" in short
     assert "degrees" not in short and "degrees, 100 % hot (default: 180.0)" in whole
+    assert "Bake bread.\n\n  trajudge bake flour\n" in short
     assert "the oven" in whole and "--share WHO FILE" in whole
     assert [one.flag for one in options_of(Bake)][:3] == ["FLOUR", "--size", "--pieces"]

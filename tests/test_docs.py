@@ -10,10 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
-from html import unescape
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -22,9 +22,10 @@ from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
 from tests.installed import write_metadata
 from tests.test_readme import MISUNDERSTOOD
 from trajudge.eval.cli import main as command
-from trajudge.face.decisions import PlanSettings, TrainingSettings
-from trajudge.face.judging import JudgeSettings
+from trajudge.eval.cli import named
+from trajudge.face.calls import keywords
 from trajudge.util.commands import Parser
+from trajudge.util.settings import SettingsParser
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
@@ -67,13 +68,11 @@ def test_every_public_name_is_in_the_reference(site: Path) -> None:
 
 @pytest.mark.slow
 def test_the_reference_lists_the_keywords_of_every_function(site: Path) -> None:
-    """Those of ``judge`` stood there as ``Unpack[JudgeSettings]`` only."""
     page = (site / "reference" / "index.html").read_text(encoding="utf-8")
-    text = unescape(re.sub(r"<[^>]+>", "", page))
-    assert "Unpack" not in text
-    for kind in (JudgeSettings, PlanSettings, TrainingSettings):
-        for keyword in kind.__annotations__:
-            assert re.search(rf"^    {keyword}: ", text, flags=re.M), keyword
+    for call in ("judge", "score", "select", "accept", "audit"):
+        _, _, after = page.rpartition(f"Keywords of {call}")
+        for keyword in {one.name for one in keywords(call).values()}:
+            assert f"<td><code>{keyword}</code></td>" in after.partition("<h3")[0], keyword
 
 
 @pytest.mark.slow
@@ -169,11 +168,15 @@ def test_the_commands_of_the_guides_are_spelled_as_the_parsers_have_them(
     """Once its words are understood a command ends here; one that looks at files while it reads
     them fails for what an empty folder lacks."""
 
-    def understood(parser: Parser, words: list[str] | None = None, _: object = None) -> None:
-        super(Parser, parser).parse_args(words)
-        parser.exit()
+    def understood(parser: Parser, words: list[str] | None = None, _: object = None) -> Any:
+        read = super(Parser, parser).parse_args(words)
+        return read if type(parser) is SettingsParser else parser.exit()
+
+    def settings_alone(name: str) -> Any:
+        return found if isinstance(found := named(name), type) else lambda config: 0
 
     monkeypatch.setattr(Parser, "parse_args", understood)
+    monkeypatch.setattr("trajudge.eval.cli.named", settings_alone)
     Path("queue").mkdir()  # of "trajudge label queue"
     text = page.read_text(encoding="utf-8")
     blocks = [block for language, block in BLOCK.findall(text) if language in SHELLS]

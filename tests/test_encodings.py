@@ -27,12 +27,12 @@ from trajudge.eval.labelling.build import read_guidelines
 from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
-from trajudge.judges.methods.browser_use import GroundTruths
-from trajudge.judges.methods.telemetry_judge import read_model
-from trajudge.judges.models.own import OwnModels
+from trajudge.judges.methods.browser_use import read_ground_truths
+from trajudge.judges.methods.telemetry import read_model
+from trajudge.judges.models import OwnModels
 from trajudge.judges.registry import make_judge
 from trajudge.proxy.plans.plan import read_plan
-from trajudge.rewards.from_options import read_token
+from trajudge.rewards.serve import read_token
 from trajudge.robustness.drift.canaries import read_canaries
 from trajudge.robustness.facts import read_by_key
 from trajudge.robustness.measures.report import read_variants
@@ -91,7 +91,7 @@ READERS = [
     Reader("calibration.json", lambda file: read_calibration(file, "judge")),
     Reader("telemetry.json", read_model),
     Reader("record.json", lambda file: read_record(file, Words), '{"words": "Käse"}'),
-    Reader("truths.json", lambda file: GroundTruths(file).content, '{"t": "Käse"}'),
+    Reader("truths.json", read_ground_truths, '{"t": "Käse"}'),
     Reader("rubrics.json", lambda file: make_judge("universal-verifier", {"rubrics": str(file)})),
     Reader("models.toml", _models, "[models.m]\ncontext = 9\n"),
     Reader("prices.toml", lambda file: OwnModels(None, str(file))),

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from trajudge.environments.recording.settings import RecordConfig
+from trajudge.environments.settings import GenerateConfig, RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
-from trajudge.environments.stages.settings import GenerateConfig
 from trajudge.eval.acceptance.settings import SampleConfig
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.eval.labelling.settings import BuildConfig
@@ -19,8 +18,8 @@ from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.rewards.watch.settings import WatchConfig
-from trajudge.robustness.judging import RobustConfig
+from trajudge.rewards.settings import WatchConfig
+from trajudge.robustness.settings import PerturbConfig
 from trajudge.trajectories.model import Record
 from trajudge.util.commands import LARGEST
 
@@ -29,10 +28,9 @@ ROOMS = (
     *("annotations", "environments", "eval", "judges", "prompts", "proxy", "rules"),
     "trajectories",
 )
-# The readers of parsed options: one for all commands, those of trajudge judge's parser beside it.
+# The readers of parsed options.
 READERS = {
     "util/commands.py": {"read_settings", "parse_known_args"},
-    "eval/runs/options.py": {"request_of", "_check"},
 }
 
 
@@ -55,7 +53,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 SEEDED = [
     *(SampleConfig, TrainingConfig, BuildConfig, ScoreConfig),
-    *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, RobustConfig, RecordConfig),
+    *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, PerturbConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]
 

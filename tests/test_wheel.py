@@ -30,7 +30,7 @@ from pathlib import Path
 import trajudge as tj
 
 
-async def mine(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+async def mine(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
     reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
     return tj.Verdict(success="yes" in reply.text)
 

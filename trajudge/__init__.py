@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from trajudge.annotations.model import Annotation
     from trajudge.face.data import labels, load
     from trajudge.face.decisions import accept, audit, select
-    from trajudge.face.judging import ajudge, judge
-    from trajudge.face.panels import panel
+    from trajudge.face.judging import ajudge, judge, panel
     from trajudge.face.results import (
         Judgments,
         Scores,
@@ -24,9 +23,9 @@ if TYPE_CHECKING:
         score,
     )
     from trajudge.judges.model import (
-        Ask,
         Judgment,
         Message,
+        ModelClient,
         Picture,
         Reply,
         Status,
@@ -41,10 +40,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Annotation": "annotations.model",
-    "Ask": "judges.model",
     "Judgment": "judges.model",
     "Judgments": "face.results",
     "Message": "judges.model",
+    "ModelClient": "judges.model",
     "Needs": "trajectories.needs",
     "Observation": "trajectories.model",
     "Picture": "judges.model",
@@ -64,7 +63,7 @@ _HOMES = {
     "judge": "face.judging",
     "labels": "face.data",
     "load": "face.data",
-    "panel": "face.panels",
+    "panel": "face.judging",
     "read_run": "face.results",
     "score": "face.results",
     "select": "face.decisions",
@@ -72,10 +71,10 @@ _HOMES = {
 
 __all__ = [
     "Annotation",
-    "Ask",
     "Judgment",
     "Judgments",
     "Message",
+    "ModelClient",
     "Needs",
     "Observation",
     "Picture",

@@ -21,6 +21,7 @@ from trajudge.environments.agents.protocol import Job
 from trajudge.environments.agents.script import AGENTS, ORACLE, Behaviour
 from trajudge.environments.agents.scripted import Scripted
 from trajudge.environments.apps import load_app
+from trajudge.environments.commands import specification_of
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.recording.episode import Recorded, play_in
 from trajudge.environments.recording.jobs import jobs_for
@@ -28,9 +29,9 @@ from trajudge.environments.recording.journal import Journal, assemble
 from trajudge.environments.recording.recorder import actions_of, changed_job, run_name
 from trajudge.environments.serving.run import ServedRun
 from trajudge.environments.serving.server import Server, serve
+from trajudge.environments.settings import GenerateConfig
 from trajudge.environments.stages import produce
 from trajudge.environments.stages.planning import planned
-from trajudge.environments.stages.settings import GenerateConfig, specification_of
 
 _WALKED = Lock()  # the states in which plans are walked beforehand are shared by all threads
 RUNS_A_CASE = 1  # more cases tell more than more runs of one, and take longer to generate

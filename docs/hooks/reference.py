@@ -22,12 +22,30 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     functions = [name for name in homes if name.islower()]
     records = [name for name in homes if name not in functions]
     parts = _section("Functions", {name: homes[name] for name in functions})
+    for name in KEYWORDS:
+        parts += _keywords(name)
     parts += _section("Records", {name: homes[name] for name in records})
     for name in trajudge.__all__:
         if name not in homes:
             module = getattr(trajudge, name)
             parts += _section(f"trajudge.{name}", _members(name, module), about=module.__doc__)
     return markdown.replace(MARK, "\n".join(parts))
+
+
+# Functions whose further keywords are the options of a command.
+KEYWORDS = ("judge", "score", "select", "accept", "audit")
+
+
+def _keywords(name: str) -> list[str]:
+    """Return a table of the keywords of a function, with the option that each is."""
+    from trajudge.face.calls import keywords  # noqa: PLC0415 - only this page needs it
+
+    lines = [f"### Keywords of {name}", "", "| keyword | option | |", "| --- | --- | --- |"]
+    for keyword, setting in keywords(name).items():
+        if keyword == setting.name:  # a field may have another name as well
+            about = setting.help.replace("|", "\\|")
+            lines.append(f"| `{keyword}` | `{setting.flag}` | {about} |")
+    return [*lines, ""]
 
 
 def _members(name: str, module: Any) -> dict[str, str]:

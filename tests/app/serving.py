@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from trajudge.app.rooms import inspect_rooms
 from trajudge.app.server.application import Room, application
+from trajudge.app.server.hosts import allowed_hosts
 from trajudge.app.server.security.sessions import People
 from trajudge.app.server.serve import bound_sockets, server_of
-from trajudge.app.server.settings import ServerConfig, allowed_hosts
 from trajudge.app.server.workspace import Workspace
+from trajudge.app.settings import ServerConfig
 
 
 class Answer(NamedTuple):

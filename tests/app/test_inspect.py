@@ -41,7 +41,7 @@ def test_it_serves_until_ctrl_c(tmp_path: Path) -> None:
         (["RUN", "HALF"], "half: has no judgments.jsonl: it was copied in part"),
         (["RUN", "--host", "0.0.0.0", "--no-token"], "leave --no-token out"),
         (["RUN", "--host", "no such host"], "cannot be listened on"),
-        (["RUN", "--port", "70000"], "the highest port is 65535"),
+        (["RUN", "--port", "70000"], "--port 70000: must be at most 65535"),
         (["RUN", "--port", "TAKEN"], "choose another --port"),
         (["RUN", "--host", "198.51.100.1"], "choose another --host"),
         (["RUN", "--data", "trajudge:absent"], "no file or folder 'absent': write the path"),

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.environments.cases import sound
 from trajudge.environments.analysis.pass_at_k import Attempt, summary
-from trajudge.environments.equivalence import main
 from trajudge.environments.model.case import write_cases
 from trajudge.util.commands import OK, USAGE_ERROR
+
+main = command("env equivalence")
 
 
 def test_both_rates_are_the_unbiased_means_over_cases() -> None:

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from tests.commands import command
 from tests.http_thread import serving
 from trajudge.environments.apps import load_app
 from trajudge.environments.checks.integrity import check
 from trajudge.environments.checks.profiles import replayable_state
-from trajudge.environments.export import main
 from trajudge.environments.kit.theme import name_of, theme, wordings
 from trajudge.environments.model.case import Case, write_cases
 from trajudge.environments.model.config import Config
@@ -27,6 +27,8 @@ from trajudge.environments.serving.static_copy import BEYOND, NOTE, START, NotSt
 from trajudge.environments.serving.static_export import export
 from trajudge.environments.verify import expected
 from trajudge.util.errors import UserError
+
+main = command("env export")
 
 _HREF = re.compile(r'(?:href|src)="([^"]*)"')
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.llm_server import LlmServer, always
 from tests.samples import examples, repeats
 from tests.tables import mistakes
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.checks.shortest import shortest
-from trajudge.environments.generate import main
 from trajudge.environments.model.axes import instance, open_state
 from trajudge.environments.model.binding import bind
 from trajudge.environments.model.case import read_cases
@@ -25,6 +25,8 @@ from trajudge.environments.stages import pipeline
 from trajudge.environments.stages.report import check_place
 from trajudge.environments.verify import RunEvidence, expected
 from trajudge.util.errors import UserError
+
+main = command("env generate")
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, Path]:
@@ -76,7 +78,7 @@ def test_the_same_options_give_the_same_bytes_with_any_workers(
     made = []
     for hash_seed, workers in (("1", "1"), ("2", "2")):
         out = tmp_path / hash_seed / "cases.jsonl"
-        command = [sys.executable, "-m", "trajudge.environments.generate", "--noise"]
+        command = [sys.executable, "-m", "trajudge.eval.cli", "env", "generate", "--noise"]
         command += ["--count", str(examples(7)), "--workers", workers]
         environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
         subprocess.run(
@@ -157,12 +159,12 @@ def test_the_vector_that_a_mistaken_one_is_told_exists(
     --scenario cheapst => is called 'cheapst', did you mean 'cheapest'?
     --vector 1,2,3 => seven numbers
     --vector 1,1,1,1,1,1,4 => seven numbers
-    --count 0 => --count: '0' is not
-    --count 1000000000000 => more than 10,000: for more, run again with another --seed
-    --seed -1 => --seed: '-1' is not
+    --count 0 => --count 0: must be at least 1
+    --count 1000000000000 => must be at most 10000
+    --seed -1 => --seed -1: must be at least 0
     --level 4 => --level
-    --level 1 --vector 1,1,1,1,1,1,1 => not allowed with
-    --app shop --domain tool-use => not allowed with
+    --level 1 --vector 1,1,1,1,1,1,1 => exclude each other
+    --app shop --domain tool-use => exclude each other
     --model gpt-4o --base-url nowhere => nowhere
     """
 )

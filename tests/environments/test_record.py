@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command as command_of
 from tests.environments.agents.solver import solving
 from tests.environments.cases import agent, sound
 from tests.llm_replies import Incoming
@@ -25,7 +26,6 @@ from trajudge.environments.agents.script import AGENTS, Behaviour
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.model.config import Config
 from trajudge.environments.model.variant import MARK, RunVariant
-from trajudge.environments.record import main
 from trajudge.environments.recording.campaign import CampaignResult, RecordingPlan, record
 from trajudge.environments.recording.jobs import chosen, jobs_for
 from trajudge.environments.recording.journal import COUNTED, Journal
@@ -38,14 +38,16 @@ from trajudge.trajectories.model import Trajectory
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
 
+main = command_of("env record")
+
 ROOT = Path(__file__).parents[2]
 BUSY = 1200.0  # seconds that a recording may take on a machine that is busy with much else
 QUICK = ("oracle", "does-nothing", "instructs-the-judge")
 # The command, which ends itself as a user ends it: Ctrl-C in a terminal reaches the whole group.
 ENDED = """
 import os, signal, sys
-from trajudge.environments.record import main
 from trajudge.environments.recording.journal import COUNTED, Journal
+from trajudge.eval.cli import main
 
 keep, how = Journal.add, signal.Signals[sys.argv[1]]
 
@@ -54,7 +56,7 @@ def keep_and_end(journal, name, recorded):
     os.killpg(0, how) if how == signal.SIGINT else os.kill(os.getpid(), how)
 
 Journal.add = keep_and_end
-sys.exit(main(sys.argv[2:]))
+sys.exit(main(["env", "record", *sys.argv[2:]]))
 """
 
 
@@ -97,7 +99,7 @@ def text_of(folder: Path) -> tuple[bytes, ...]:
 def command(cases: Path, out: Path, *more: str) -> list[str]:
     agents = ["--agent", *QUICK, "--seed", "1"]
     return [
-        sys.executable, "-m", "trajudge.environments.record",
+        sys.executable, "-m", "trajudge.eval.cli", "env", "record",
         "--cases", str(cases), "--out", str(out), *agents, *more,
     ]  # fmt: skip
 
@@ -226,8 +228,8 @@ def test_why_an_agent_has_fewer_runs_is_said(tmp_path: Path) -> None:
     """
     --agent oracel => oracel
     --workers 0 => --workers
-    --workers 1001 => is more than 1,000
-    --attempts 1001 => more than 1,000: for more, run again with another --seed
+    --workers 1001 => must be at most 1000
+    --attempts 1001 => must be at most 1000
     --seed -1 => --seed
     --max-cost 1 => --model
     --model scripted-b => scripted
@@ -310,7 +312,7 @@ def test_a_model_that_was_interrupted_is_not_asked_again(
 
     with LlmServer(text=interrupting, latency=0.2) as server:
         words = model_words(server, one_case, tmp_path, "--attempts", "3", "--workers", "2")
-        process = start([sys.executable, "-m", "trajudge.environments.record", *words])
+        process = start([sys.executable, "-m", "trajudge.eval.cli", "env", "record", *words])
         started.append(process)
         _, errors = process.communicate(timeout=BUSY)
         assert "Traceback" not in errors

@@ -8,19 +8,21 @@ from typing import Any
 
 import pytest
 
+from tests.commands import command as command_of
 from tests.environments.agents.solver import solving
 from tests.environments.cases import sound
 from tests.llm_replies import Incoming, answer
 from tests.llm_server import LlmServer
 from trajudge.annotations import store as annotation_store
 from trajudge.environments.model.case import write_cases
-from trajudge.environments.record import main
 from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import arms_of
 from trajudge.environments.recording.horizons import horizon_of
 from trajudge.eval.cli import main as command
 from trajudge.util.commands import FAILURES, MOST_PAGE_LOADS, OK, USAGE_ERROR
 from trajudge.util.errors import UserError
+
+main = command_of("env record")
 
 BUSY = {"id": "busy", "kind": "status", "status": 503, "policy": "random(1)"}
 CASE = sound("unwish")

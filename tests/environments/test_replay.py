@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.environments.cases import sound
 from trajudge.environments.analysis.blind_replay import CONDITIONS, ReplayOutcome, replay, summary
 from trajudge.environments.model.case import write_cases
 from trajudge.environments.recording.recorder import Recorder
-from trajudge.environments.replay import main
 from trajudge.util.commands import OK, USAGE_ERROR
+
+main = command("env replay")
 
 
 @pytest.mark.browser

@@ -10,6 +10,7 @@ import orjson
 import pytest
 import scipy.stats
 
+from tests.commands import command
 from tests.screens import on_one_line, one_screen
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
@@ -18,11 +19,12 @@ from trajudge.environments.analysis.agent_tables import agent_notes, screen
 from trajudge.environments.analysis.outcomes import RunOutcome, outcomes, read_outcomes
 from trajudge.environments.model.case import Case, read_cases, write_cases
 from trajudge.environments.model.config import Config
-from trajudge.environments.results import main
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.util.commands import OK, USAGE_ERROR
 from trajudge.util.errors import UserError
+
+main = command("env results")
 
 # scenario, theme, noise, success
 RUNS = (

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.environments.cases import agent, job, sound
 from tests.environments.specifications.plain import recorded
 from tests.screens import one_screen
 from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.model.case import read_cases, write_cases
-from trajudge.environments.rules import main
 from trajudge.environments.specifications.comparing import (
     KINDS,
     by_configuration,
@@ -21,6 +21,8 @@ from trajudge.environments.specifications.comparing import (
 )
 from trajudge.environments.specifications.report import screen
 from trajudge.util.errors import UserError
+
+main = command("env rules")
 
 _KINDS_OF_A_CHANGE = ["network", "last request", "state", "answer+network", "all three"]
 

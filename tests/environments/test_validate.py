@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.environments.cases import agent, job, sound
 from trajudge.environments.agents.policy import RETRIES, Policy
 from trajudge.environments.agents.script import Behaviour, Intent, Say
@@ -17,10 +18,11 @@ from trajudge.environments.model.plan import enter, press
 from trajudge.environments.recording.recorder import Recorder
 from trajudge.environments.recording.validation import CHECKS, Check, validate
 from trajudge.environments.recording.validation_run import CHECKED, validate_cases
-from trajudge.environments.validate import main
 from trajudge.trajectories.model import Observation
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
+
+main = command("env validate")
 
 ORACLE = agent(Behaviour.ORACLE)
 

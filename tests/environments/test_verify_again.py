@@ -172,7 +172,7 @@ def test_a_number_that_no_computer_comes_to_the_end_of_is_refused(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["env", *words]) == 2
-    assert f"{words[-2]}: '10001' is more than 10,000" in capsys.readouterr().err
+    assert f"{words[-2]} 10001: must be at most 10000" in capsys.readouterr().err
 
 
 def test_more_differences_than_are_named_are_counted(

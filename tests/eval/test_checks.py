@@ -24,9 +24,9 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     write_unreadable,
 )
-from trajudge.judges.cards import card_of, versions_of
 from trajudge.judges.model import Status
-from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, versions_of
+from trajudge.judges.training import key_hash
 from trajudge.trajectories.model import Unreadable
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import LINES
@@ -165,7 +165,7 @@ def test_stages_of_one_judge_may_have_settings_of_their_own(tmp_path: Path) -> N
 def described(name: str, **options: Any) -> dict[str, Any]:
     """What a run's manifest says of a judge with these options."""
     judge = make_judge(name, options)[1]
-    card = card_of(name, find_judge(name))
+    card = find_judge(name).card
     assert card
     return {
         "card": card.model_dump(mode="json"),

@@ -134,10 +134,6 @@ MEANINGS = {
 WRITES_A_FILE = {"trajudge report"}
 # Where the options of a command stand whose module does not make its parser under that name.
 ELSEWHERE = {
-    "rewards.serve": ("rewards.options", "parser"),
-    "app.report": ("app.reports.options", "parser"),
-    "eval.judge": ("eval.runs.options", "parser"),
-    "robustness.robust": ("robustness.options", "parser"),
     "eval.accept": ("eval.acceptance.options", "accept_parser"),
     "eval.recertify": ("eval.acceptance.options", "recertify_parser"),
 }

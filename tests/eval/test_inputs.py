@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import perturb
 from tests.environments.cases import sound
 from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.rules.test_evaluate import RUNS, TASKS
@@ -23,7 +24,6 @@ from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
 from trajudge.eval.select.__main__ import main as select
-from trajudge.robustness.perturb import main as perturb
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -167,7 +167,7 @@ IN_CHROMIUM: Sequence[Sequence[str]] = (
     ("env", "equivalence", *CASES, "--attempts", "1"),
 )
 UNTRIED: set[tuple[str, ...]] = {
-    ("judges",),
+    *(("judges", name) for name in GROUPS["judges"].commands),
     ("data", "fetch"),
     ("data", "sources"),
     ("inspect",),  # tests/app/runs: serves until it is stopped

@@ -36,7 +36,7 @@ class TestMistakes:
         --model m --base-url 'not a url' => not a url
         --model m --adapter scripted --script absent => absent
         --judge heuristic --annotations absent => absent
-        --model m --temperature 9 => --temperature is 9.0: input should be less than or equal to 2
+        --model m --temperature 9 => --temperature 9: must be at most 2
         """
     )
     def test_is_named(

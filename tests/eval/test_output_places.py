@@ -99,7 +99,7 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
         assert main([*words, *named]) == 0
         assert "judgments     1" in capsys.readouterr().out
     assert main([*words[:-1], "--config", str(tmp_path / "config.yaml")]) == 2
-    assert f"error: --out {out}: " in capsys.readouterr().err
+    assert f"config.yaml: --out {out}: " in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

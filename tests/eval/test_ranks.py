@@ -23,7 +23,7 @@ from trajudge.eval.cli import main
 from trajudge.eval.ranks import rank_ranges, smallest_overlap
 from trajudge.eval.scoring.records import Comparison, MetricDifference
 from trajudge.judges.model import Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 
 HOSTILE = 'judge <script>alert(1)</script> "&'
 TASKS = range(40)

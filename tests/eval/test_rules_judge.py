@@ -16,9 +16,9 @@ import pytest
 from tests.rules.verified.tasks import answer, page, task
 from tests.tables import mistakes
 from trajudge.eval.judge import main
-from trajudge.eval.rules_judge import WebArena, WebArenaOptions
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.judging import NoModel
+from trajudge.judges.methods.rules import WebArena, WebArenaOptions
 from trajudge.judges.model import Judgment, Skipped, Status
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories.loaders import open_source

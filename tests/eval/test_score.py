@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import report
 from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
 from tests.screens import on_one_line
 from trajudge.annotations import Annotation, store
-from trajudge.app.report import main as report
 from trajudge.eval.judge import main as judge
 from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import (

@@ -17,7 +17,7 @@ from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
 from trajudge.eval.select.__main__ import main as select
-from trajudge.judges.methods.telemetry_judge import read_model
+from trajudge.judges.methods.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write
 

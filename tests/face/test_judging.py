@@ -9,15 +9,15 @@ import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import trajudge as tj
 from tests.llm_server import LlmServer, always
-from trajudge.eval.runs.settings import DataConfig, JudgeConfig, RunConfig, RunRequest
-from trajudge.face.judging import JudgeSettings
-from trajudge.judges.calls.settings import CallConfig
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.util.commands import OK
+from trajudge.util.settings import options_of
 
 MODEL = "gpt-4o-mini"
 
@@ -26,12 +26,12 @@ def url(server: LlmServer) -> str:
     return f"{server.url}/v1"
 
 
-async def lenient(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+async def lenient(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
     """Believes the agent."""
     return tj.Verdict(success=bool(trajectory.answer))
 
 
-async def asking(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+async def asking(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
     """Asks for one word."""
     reply = await ask([tj.Message(role="user", parts=(tj.Text(text=trajectory.goal),))])
     return tj.Verdict(success=len(reply.text) > 3)
@@ -115,7 +115,7 @@ def hears_interrupts() -> Iterator[None]:
 def test_an_interrupt_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
     main, sent = threading.main_thread(), threading.Event()
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         assert threading.current_thread() is not main
         if sent.is_set():  # the main thread has not seen the signal yet: the machine is busy
             await asyncio.sleep(5)
@@ -141,7 +141,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
             gc.callbacks.remove(interrupt)
             signal.raise_signal(signal.SIGINT)
 
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             gc.callbacks.append(interrupt)
             os.kill(os.getpid(), signal.SIGUSR1)  # its handler collects, in the main thread
@@ -158,7 +158,7 @@ def test_an_interrupt_is_heard_while_garbage_is_collected(runs: list[tj.Trajecto
 
 
 def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         if trajectory.key == runs[5].key:
             await asyncio.sleep(60)
         return tj.Verdict(success=True)
@@ -178,7 +178,7 @@ def test_a_task_that_is_cancelled_keeps_what_was_judged(runs: list[tj.Trajectory
 
 
 def test_one_run_at_a_time_has_a_folder(runs: list[tj.Trajectory]) -> None:
-    async def slow(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def slow(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         await asyncio.sleep(0.05)
         return tj.Verdict(success=True)
 
@@ -191,7 +191,7 @@ def test_one_run_at_a_time_has_a_folder(runs: list[tj.Trajectory]) -> None:
 
 
 def test_a_dear_run_needs_a_limit_or_consent(runs: list[tj.Trajectory], server: LlmServer) -> None:
-    with pytest.raises(tj.UserError, match=r"predicted to cost .* max_cost=DOLLARS"):
+    with pytest.raises(tj.UserError, match=r"predicted to cost .* --max-cost DOLLARS"):
         tj.judge(runs, "simplified", "dear", base_url=url(server), prices="prices.toml")
     assert server.stats.requests == 0
 
@@ -248,13 +248,13 @@ def test_a_panel_may_hold_a_function(runs: list[tj.Trajectory], server: LlmServe
 
 
 def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
-    def plain(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    def plain(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         return tj.Verdict()
 
-    async def heuristic(trajectory: tj.Trajectory, ask: tj.Ask) -> tj.Verdict:
+    async def heuristic(trajectory: tj.Trajectory, ask: tj.ModelClient) -> tj.Verdict:
         return tj.Verdict()
 
-    async def silent(trajectory: tj.Trajectory, ask: tj.Ask) -> None:
+    async def silent(trajectory: tj.Trajectory, ask: tj.ModelClient) -> None:
         return None
 
     with pytest.raises(tj.UserError, match="write  async def plain"):
@@ -265,27 +265,29 @@ def test_what_cannot_work_is_one_sentence(runs: list[tj.Trajectory]) -> None:
         tj.judge(runs, silent)  # type: ignore[arg-type]
     with pytest.raises(tj.UserError, match="the run has none: name one with"):
         tj.judge(runs, asking)
-    with pytest.raises(tj.UserError, match="stratified=True goes with limit=N"):
+    with pytest.raises(tj.UserError, match="--stratified goes with --limit N"):
         tj.judge(runs, "heuristic", stratified=True)
     with pytest.raises(tj.UserError, match="'opnai' is unknown"):
         tj.judge(runs, "heuristic", adapter="opnai")
-    with pytest.raises(tj.UserError, match="samples is 0"):
+    with pytest.raises(tj.UserError, match="--samples 0: must be at least 1"):
         tj.judge(runs, "heuristic", samples=0)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'modle'"):
-        tj.judge(runs, "heuristic", modle="gpt-4o")  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="argument 'modle', did you mean 'model'"):
+        tj.judge(runs, "heuristic", modle="gpt-4o")
 
 
-def test_every_setting_of_a_run_is_a_keyword() -> None:
-    """What the records gain, the keywords gain, but for what a caller gives otherwise."""
-    own = {"judge", "model", "data", "annotations", "out", "max_cost"}
-    elsewhere = {"members", "rule", "quorum", "tie", "dry_run"}
-    kinds = (JudgeConfig, DataConfig, CallConfig, RunConfig)
-    fields = {name for kind in kinds for name in kind.model_fields}
-    assert set(JudgeSettings.__annotations__) == fields - own - elsewhere | {"yes"}
-    assert "yes" in RunRequest.model_fields
+def test_every_option_of_the_command_is_a_keyword() -> None:
+    """With the same words for a value that is refused; what a terminal alone needs is not there."""
+    not_here, judge = {"dry_run", "full", "log_format", "data"}, cast(Any, tj.judge)
+    for one in options_of(RunRequest):
+        if one.name in not_here or one.name.startswith("batch"):
+            with pytest.raises(TypeError, match=f"unexpected keyword argument '{one.name}'"):
+                judge("sample", "heuristic", **{one.name: 1})
+        elif one.inner in (int, float):
+            with pytest.raises(tj.UserError, match=f"^{one.flag} many: must be a"):
+                judge("sample", "heuristic", **{one.name: "many"})
 
 
 @pytest.mark.parametrize("seed", [10**30, -1, "x"])
 def test_a_seed_that_no_manifest_holds_is_refused(seed: object) -> None:
-    with pytest.raises(tj.UserError, match=r"judge: seed is (1000|-1|'x')"):
-        tj.judge("sample", "heuristic", limit=1, seed=seed)  # type: ignore[arg-type]
+    with pytest.raises(tj.UserError, match=r"^--seed (1000|-1|x)"):
+        tj.judge("sample", "heuristic", limit=1, seed=seed)

@@ -10,8 +10,7 @@ import pytest
 import trajudge.prompts
 from tests.commands import judges as main
 from tests.screens import one_screen
-from trajudge.judges.cards import card_of
-from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
+from trajudge.judges.fidelity import fidelity_items, read_fidelity
 from trajudge.judges.registry import JUDGES
 from trajudge.prompts.render import load_prompt, prompt_of
 
@@ -31,13 +30,13 @@ VARIANTS: dict[tuple[str, str], tuple[dict[str, object], set[str]]] = {
 
 
 def folder_of(name: str) -> str:
-    return JUDGES[name].prompt or name
+    return JUDGES[name].prompt
 
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_rule_of_a_source_is_marked_or_left_out_on_the_card(name: str) -> None:
     known = read_fidelity()[name].rules.keys()
-    card = card_of(name, JUDGES[name])
+    card = JUDGES[name].card
     assert card
     marked = load_prompt(folder_of(name)).rules
     sharing = [other for other in COMPARED if folder_of(other) == folder_of(name)]
@@ -74,7 +73,7 @@ def test_each_variant_holds_the_rules_of_its_own_source(name: str, variant: str)
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_every_declared_deviation_stands_on_the_card(name: str) -> None:
-    card = card_of(name, JUDGES[name])
+    card = JUDGES[name].card
     assert card
     stated = [deviation.what for deviation in card.deviations]
     for row in read_fidelity()[name].items:
@@ -84,7 +83,7 @@ def test_every_declared_deviation_stands_on_the_card(name: str) -> None:
 
 @pytest.mark.parametrize("name", COMPARED)
 def test_what_was_mended_made_another_version(name: str) -> None:
-    card = card_of(name, JUDGES[name])
+    card = JUDGES[name].card
     assert card
     mended = any(row.status == "mended" for row in read_fidelity()[name].items)
     assert mended == (card.version > 1)
@@ -113,7 +112,7 @@ def test_what_differs_takes_one_screen(
     if not name:
         assert {line.split()[0] for line in lines[3:-2]} == set(COMPARED)
         return
-    same = sum(row[-1] == "same" for row in fidelity_rows(name))
+    same = sum(item.status == "same" for item in fidelity_items(name))
     assert lines[-1].endswith(f"{same} item{'' if same == 1 else 's'} the same: --full")
     assert not any(line.endswith("  same") for line in lines)
 

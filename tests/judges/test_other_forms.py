@@ -17,7 +17,6 @@ from tests.judges.runs import GOOD, ScriptedAsk, mug_run
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.methods.simplified import (
     BuiltinPrompt,
-    OtherForm,
     Simplified,
     SimplifiedOptions,
 )
@@ -181,7 +180,7 @@ def test_a_run_without_steps_says_so_in_every_form() -> None:
     found = set()
     names: tuple[StepForm, ...] = ("tags", *FORMS)
     for name in names:
-        form = OtherForm(Representation.NONE, "first", steps=name, wording="usual")
+        form = BuiltinPrompt(Representation.NONE, "first", steps=name, wording="usual")
         found.add(texts(form.messages(view, ())))
     assert len(found) == 1
 

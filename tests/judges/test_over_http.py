@@ -191,7 +191,6 @@ def test_a_stage_of_another_model_goes_to_that_model_at_its_price(
         ("Reward: 4", True, 0.75, 3),
         ("Reward: 5", True, 1.0, 4),
         ("Reward: 4.5", True, 0.875, None),
-        ("Rating: 5", True, 1.0, None),  # of the first version, on another scale
     ],
 )
 def test_nnetnav_takes_four_for_success_and_keeps_the_scale(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from trajudge.judges.registry import (
     JUDGES,
     check_representation,
     find_judge,
+    judge_of_id,
     make_judge,
     split_model,
 )
@@ -47,16 +49,34 @@ def test_the_id_tells_variants_apart(options: dict[str, object], judge_id: str) 
     assert make_judge("simplified", options)[0] == judge_id
 
 
-def test_which_judges_need_no_model() -> None:
-    assert [name for name, entry in JUDGES.items() if not entry.needs_model] == [
-        "panel",
+@pytest.mark.parametrize(
+    "name",
+    [
         "cascade",
-        "rule-based",
         "heuristic",
-        "telemetry",
+        "panel",
+        "rule-based",
         "rules:verified",
         "rules:webarena",
-    ]
+        "telemetry",
+    ],
+)
+def test_which_judges_need_no_model(name: str) -> None:
+    assert not JUDGES[name].needs_model
+    assert "simplified" in JUDGES and JUDGES["simplified"].needs_model
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_a_judges_module_has_its_name_or_the_beginning_of_it(name: str) -> None:
+    """By it a judge is found without importing the others."""
+    module = JUDGES[name].make.__module__.removeprefix("trajudge.judges.methods.").split(".")[0]
+    assert module in {re.sub(r"\W", "_", name), re.split(r"\W", name)[0]}
+
+
+@pytest.mark.parametrize("name", JUDGES)
+def test_an_id_tells_its_judge(name: str) -> None:
+    assert judge_of_id(name) == judge_of_id(f"{name}-variant-a:b") == name
+    assert judge_of_id(f"x{name}") is None
 
 
 @table(
@@ -111,22 +131,20 @@ def test_a_representation_that_a_judge_does_not_read_is_refused(
     check_representation("simplified", representation)
 
 
-def test_whose_model_is_shown_pictures() -> None:
-    shown = {
-        (name, role)
-        for name, entry in JUDGES.items()
-        for role in ("judge", *entry.models)
-        if entry.needs_pictures(role, None)
-    }
-    assert shown == {
-        ("aer-c", "captioner"),
-        ("aer-v", "judge"),
-        ("webvoyager", "judge"),
-        ("webjudge", "judge"),
-        ("rubric", "judge"),
-        ("browser-use", "judge"),
-        ("universal-verifier", "judge"),
-    }
+@pytest.mark.parametrize(
+    ("name", "roles"),
+    [
+        ("aer-c", {"captioner"}),
+        *((name, {"judge"}) for name in ("aer-v", "webvoyager", "webjudge", "rubric")),
+        *((name, {"judge"}) for name in ("browser-use", "universal-verifier")),
+        *((name, set()) for name in ("simplified", "nnetnav", "insta", "logprob", "claims-first")),
+        *((name, set()) for name in ("panel", "heuristic")),
+    ],
+)
+def test_whose_model_is_shown_pictures(name: str, roles: set[str]) -> None:
+    entry = JUDGES[name]
+    asked = ("judge", *entry.models)
+    assert {role for role in asked if entry.needs_pictures(role, None)} == roles
     assert find_judge("simplified").needs_pictures("judge", "both")
 
 
@@ -149,16 +167,17 @@ def test_mistakes_are_said(name: str, options: dict[str, object], said: str) -> 
         make_judge(name, options)
 
 
-def test_listing_judges_imports_none_of_them() -> None:
+def test_finding_a_judge_imports_no_other() -> None:
     code = (
-        "import sys, trajudge.judges.registry; "
+        "import sys, trajudge.judges.registry as r; r.find_judge('aer-v'); "
+        "r.split_model('x.py:m'); "
         "print([m for m in sys.modules if m.startswith('trajudge.judges.methods.')])"
     )
     root = Path(__file__).parents[2]
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=root, check=False
     )
-    assert done.stdout.strip() == "[]"
+    assert done.stdout.strip() == "['trajudge.judges.methods.aer']"
 
 
 def test_a_mistake_in_a_users_judge_is_one_sentence_with_its_line(tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ def test_every_judge_has_a_line_on_one_screen(
 ) -> None:
     assert main(["list"]) == 0
     lines = one_screen(capsys.readouterr().out, width)
-    assert lines[0] == f"{len(JUDGES)} judges, of which 12 ask a model"
+    asking = sum(entry.needs_model for entry in JUDGES.values())
+    assert lines[0] == f"{len(JUDGES)} judges, of which {asking} ask a model"
     names = [line.split()[0] for line in lines[3:-3] if line[:1].strip()]
     assert names == list(JUDGES)
     calls = {line.split()[0]: line[29:35].strip() for line in lines[3:-3]}

@@ -102,7 +102,7 @@ def test_our_texts_are_byte_for_byte_those_of_the_package(
 ) -> None:
     if find_spec("browser_use") is None:
         pytest.skip("browser-use is not installed")
-    from trajudge.judges.methods.browser_use import PackagePrompt, RunTexts
+    from trajudge.judges.methods.browser_use import RunTexts
 
     code = (
         "import json, sys, browser_use.agent.judge as judge; t = json.load(sys.stdin);"
@@ -121,7 +121,7 @@ def test_our_texts_are_byte_for_byte_those_of_the_package(
     system, user = json.loads(done.stdout.splitlines()[-1])
     goal, steps, answer = texts
     date = system.partition("current date/time is ")[2].partition("**")[0]
-    prompt = PackagePrompt(date, "neutralised")
+    prompt = load_published_judge()
     ours = RunTexts(goal, steps, answer, truth).cut(40_000, prompt.mark)
-    assert prompt.system(ground_truth=truth is not None) == system
-    assert prompt.user(ours, 0) == user
+    assert prompt.system(ground_truth=truth is not None, date=date) == system
+    assert prompt.user(**ours._asdict(), images=0) == user

@@ -111,8 +111,8 @@ def test_a_site_elsewhere_is_mapped(
         (["--api", "openai=nowhere"], "has no URL"),
         (["--task-signature", "("], "is no regular expression"),
         (["--task-signature", ""], "--task-signature is empty: give a value, or leave it out"),
-        (["--task", " "], "' ' names no task: give a name, or leave --task out"),
-        (["--horizon", "1000000000"], "--horizon 1000000000 is more than 10,000 page loads"),
+        (["--task", " "], "names no task: give a name, or leave --task out"),
+        (["--horizon", "1000000000"], "--horizon 1000000000: must be at most 10000"),
         (["--faults", "none.json"], "none.json: No such file or directory"),
         ([], "'no-such-agent' cannot be started"),
     ],
@@ -361,7 +361,10 @@ def test_a_debugging_port_of_another_program_is_refused_at_the_start(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     agent = ["--", "true"] if command == "run" else []
-    for port, sentence in ((site.port, "is no Chromium: name the port"), (0, "'0' is no port")):
+    for port, sentence in (
+        (site.port, "is no Chromium: name the port"),
+        (0, "--cdp 0: must be at least 1"),
+    ):
         assert main(["proxy", command, "--cdp", str(port), *agent]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert sentence in line

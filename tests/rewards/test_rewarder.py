@@ -17,8 +17,7 @@ from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.model import Status
 from trajudge.rewards.reward import Reward
 from trajudge.rewards.rewarder import Rewarder
-from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.shaping import RewardShaping
+from trajudge.rewards.settings import RewardConfig, RewardShaping
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError
 

@@ -17,7 +17,8 @@ from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
 from trajudge.rewards.function import RewardFunction
 from trajudge.rewards.reward import Reward
-from trajudge.rewards.shaping import RewardForm, RewardShaping, neutral_share, shaped
+from trajudge.rewards.settings import RewardForm, RewardShaping
+from trajudge.rewards.shaping import neutral_share, shaped
 from trajudge.stats.calibration import FittedMap
 
 VERDICTS = FittedMap("verdict", (0.0, 1.0), (0.2, 0.7))
@@ -120,13 +121,13 @@ def test_penalties_never_turn_success_and_failure(
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"side_effect": 0.9}, r"side_effect=0\.9 and repetition=0\.1 are 1 .* set allow_flip"),
+        ({"side_effect": 0.9}, r"--side-effect-penalty 0\.9 and --repetition-penalty 0\.1 are 1 "),
         ({"low": 1.0}, "low must be below high"),
         (
             {"form": "gate", "threshold": 0.4},
-            r"threshold=0\.4 of a gate is below reject_below=0\.5",
+            r"--threshold 0\.4 of a gate is below --reject-below 0\.5",
         ),
-        ({"form": "gate", "threshold": 0.0}, "threshold=0 of a gate"),
+        ({"form": "gate", "threshold": 0.0}, "--threshold 0 of a gate"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(settings: dict[str, object], message: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.commands import robust as main
 from tests.robustness.judges.one_spot import judge as one_spot
 from tests.robustness.samples import sample
 from trajudge.judges.judging import NoModel, judge_trajectory
@@ -17,7 +18,6 @@ from trajudge.robustness.adaptive.attack import QUERIES, arsenal, attack
 from trajudge.robustness.adaptive.bandit import Arm, ThompsonBandit, UniformChoice
 from trajudge.robustness.measures.adaptive import Query, adaptive_success
 from trajudge.robustness.measures.differences import rate_difference
-from trajudge.robustness.robust import main
 from trajudge.trajectories.model import Trajectory
 
 JUDGES = Path(__file__).parent / "judges"

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
 from tests.robustness.test_scripted_judges import Rates, Text
@@ -22,7 +23,6 @@ from trajudge.robustness.measures.pairing import AskedRun, RunInFolder, asked_pa
 from trajudge.robustness.measures.pairs import PairRow, side_by_side, verdict_of, verdicts_of
 from trajudge.robustness.measures.rates import all_rates
 from trajudge.robustness.model import Channel, Relation
-from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
 from trajudge.trajectories.model import TrajectoryKey
@@ -203,7 +203,7 @@ def test_what_no_judge_can_be_asked_is_said(
 
 
 def test_it_changes_no_folder_of_runs(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    from trajudge.robustness.perturb import main as perturb
+    from tests.commands import perturb
 
     words = ["--data", "sample", "--perturbation", "steps-json", "--out", str(tmp_path / "o")]
     assert perturb(words) == 2

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tests.commands import robust as main
 from tests.robustness.test_robust import CLAIM, attacked
 from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
 from trajudge.judges.model import Judgment, Status
@@ -25,7 +26,6 @@ from trajudge.robustness.measures.pairs import PairDetails, PerturbedPairs, RunV
 from trajudge.robustness.measures.report import JudgeRobustness
 from trajudge.robustness.measures.worst_case import AttackedPrecision, WorstCase
 from trajudge.robustness.model import Relation
-from trajudge.robustness.robust import main
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import robust as main
 from tests.llm_server import LlmServer
 from tests.robustness import models
 from tests.robustness.test_scripted_judges import Rates, Text, asr
@@ -16,7 +17,6 @@ from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.robustness.defences.variants import defended_requests, read_variants
-from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
 

@@ -12,19 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.commands import robust as main
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.robustness.models import own_verdict, reply
 from tests.screens import on_one_line
 from tests.tables import one_sentence
-from trajudge.eval.runs.options import request_of
 from trajudge.robustness.drift.checking import check_drift
-from trajudge.robustness.judging import RobustConfig
-from trajudge.robustness.options import parser
-from trajudge.robustness.robust import main
-from trajudge.robustness.suite import SOURCES
+from trajudge.robustness.settings import SOURCES, RobustConfig
 from trajudge.stats.comparison import exchange_test
-from trajudge.util.commands import read_settings
+from trajudge.util import settings
 
 RUNS = 24
 DAY = date(2030, 5, 6)
@@ -75,9 +72,9 @@ class Service:
 
     def on(self, day: date, *more: str) -> tuple[int, int, dict[str, Any]]:
         """The same on a day, with what was found."""
-        options = parser().parse_args(self.words(*more))
+        config = settings.parse(RobustConfig, "trajudge robust", self.words(*more))
         before = self.server.stats.requests
-        code = check_drift(request_of(options), read_settings(RobustConfig, options), day)
+        code = check_drift(config.request, config, day)
         sent = self.server.stats.requests - before
         file = self.out / "canaries" / day.isoformat() / "drift.json"
         (found,) = json.loads(file.read_text())

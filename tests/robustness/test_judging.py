@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trajudge.robustness.robust import main
+from tests.commands import robust as main
 
 
 @pytest.mark.slow

@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
+from tests.commands import perturb
+from tests.commands import robust as main
 from tests.screens import one_screen
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import open_annotations
@@ -22,8 +24,6 @@ from trajudge.robustness.measures.rates import all_rates, rates_of
 from trajudge.robustness.measures.report import JudgeRobustness
 from trajudge.robustness.measures.worst_case import worst_case
 from trajudge.robustness.model import Relation
-from trajudge.robustness.perturb import main as perturb
-from trajudge.robustness.robust import main
 from trajudge.robustness.sources import subjects
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import open_source

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import perturb
+from tests.commands import robust as main
 from tests.robustness.test_robust import judged
 from tests.screens import one_screen
-from trajudge.robustness.perturb import main as perturb
-from trajudge.robustness.robust import main
 from trajudge.trajectories.model import Trajectory
 
 CHANGES = ("identity", "claim-confident", "claim-specific", "inject-tree.failure.plain")

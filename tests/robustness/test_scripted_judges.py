@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from tests.commands import robust as main
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.robustness.judges.reading import instructions
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.catalogue.injections import CARRIERS
-from trajudge.robustness.judging import RobustConfig
-from trajudge.robustness.robust import main
+from trajudge.robustness.settings import RobustConfig
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded, limited, suite
 

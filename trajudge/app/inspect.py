@@ -1,68 +1,68 @@
-"""``trajudge inspect RUN…``: runs and trajectories in a browser, served on this machine."""
+"""``trajudge inspect`` and ``trajudge label serve``: pages in a browser, served on this machine."""
 
 from __future__ import annotations
 
-import argparse
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
-from trajudge.app.server.options import server_options, shown_options
-from trajudge.util.commands import OK, TextParser, command, read_settings
-
-_DESCRIPTION = """\
-Look at runs in a browser: what judges scored, every judgment in a table that filters and sorts,
-and the trajectories behind them. Pages are served on this machine alone, to whoever has the address
-that is printed, which holds a token; the runs are not changed.
-
-  trajudge inspect runs/*
-  trajudge inspect RUN --data agentrewardbench:PATH --port 8000
-"""
+from trajudge.annotations.queue import LabelQueue
+from trajudge.app.settings import InspectConfig, LabelServeConfig
+from trajudge.util.commands import OK
+from trajudge.util.errors import MissingExtra, UserError
 
 
-def parser() -> TextParser:
-    """Make the command's parser."""
-    options = TextParser(prog="trajudge inspect", description=_DESCRIPTION)
-    shown_options(options)
-    server_options(options.add_argument_group("where it listens"))
-    return options
-
-
-def check_extra(command: str) -> None:
-    """Refuse to go on without the extra. Raises MissingExtra."""
+def _check_extra(command: str) -> None:
+    """Raise MissingExtra without the packages of the extra."""
     for package in ("starlette", "uvicorn"):
         if find_spec(package) is None:
-            from trajudge.util.errors import MissingExtra  # noqa: PLC0415
-
             raise MissingExtra(package, "app", command)
 
 
-@command(parser)
-def main(options: argparse.Namespace) -> int:
-    """Serve the runs that the command line names until Ctrl-C; the exit code."""
-    from trajudge.util.errors import UserError  # noqa: PLC0415 - --help needs none of these
-
-    if not options.runs:
+def inspect(config: InspectConfig) -> int:
+    """Serve runs until Ctrl-C. Raises UserError."""
+    if not config.runs:
         raise UserError("nothing to look at: give the folder of a run")
-    check_extra("trajudge inspect")
-    from trajudge.annotations import labels_by  # noqa: PLC0415
-    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415
+    _check_extra("trajudge inspect")
+    from trajudge.app.rooms import inspect_rooms  # noqa: PLC0415 - imports the extra
     from trajudge.app.server.inputs import check_annotations, check_data, check_queues  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
-    from trajudge.app.server.settings import ServerConfig  # noqa: PLC0415
     from trajudge.app.server.workspace import open_workspace  # noqa: PLC0415
 
-    check_data(data := options.data or ())
-    annotations = labels_by(options.annotations, options.labels_by)
-    if annotations is not None:
-        check_annotations(annotations)
-    if options.queues is not None:
-        check_queues(options.queues)
-    queues = options.queues or Path("queues")
-    workspace = open_workspace(options.runs, data, annotations, queues, search=options.search)
-    serve(workspace, inspect_rooms(), read_settings(ServerConfig, options))
+    check_data(config.data)
+    if config.annotations is not None:
+        check_annotations(config.annotations)
+    if "queues" in config.model_fields_set:
+        check_queues(config.queues)
+    workspace = open_workspace(
+        config.runs, config.data, config.annotations, config.queues, search=config.search
+    )
+    serve(workspace, inspect_rooms(), config.server)
     return OK
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def label(config: LabelServeConfig) -> int:
+    """Serve a queue until Ctrl-C. Raises UserError."""
+    _check_extra("trajudge label")
+    from trajudge.app.labelling.audit import read_rule_texts  # noqa: PLC0415 - imports the extra
+    from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
+    from trajudge.app.server.inputs import check_data  # noqa: PLC0415
+    from trajudge.app.server.serve import serve  # noqa: PLC0415
+    from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
+
+    check_data(config.data)
+    rules = read_rule_texts(config.tasks) if config.tasks else {}
+    queue = LabelQueue(config.queue)
+    if config.auth and not queue.people():
+        raise UserError(
+            f"{config.queue}: nobody could sign in: add people with"
+            f"  trajudge label people {config.queue} --add NAME"
+        )
+
+    def name_of(token: str) -> str | None:
+        person = queue.person_by_token(token)
+        return None if person is None else person.name
+
+    workspace = Workspace({}, config.data or tuple(queue.settings.data))
+    room = [label_room(queue, rules)]
+    serve(workspace, room, config.server, name_of if config.auth else None)
+    queue.close()
+    return OK

@@ -36,10 +36,10 @@ from trajudge.eval.settings import ScoreConfig
 from trajudge.eval.sources import Source
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_unequal
-from trajudge.judges.methods.baselines import declared_infeasible, gives_up
-from trajudge.judges.methods.telemetry_judge import features
-from trajudge.judges.methods.telemetry_training import folds_of, predicted
+from trajudge.judges.methods.heuristic import declared_infeasible, gives_up
+from trajudge.judges.methods.telemetry import features
 from trajudge.judges.model import Judgment, Status
+from trajudge.judges.telemetry_training import folds_of, predicted
 from trajudge.stats.intervals import Bools, Floats, Ints, clustered_differences, one_thread
 from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey

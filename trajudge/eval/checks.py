@@ -34,9 +34,9 @@ from trajudge.eval.store.run_folder import (
     unreadable_said,
 )
 from trajudge.judges.calls.handle import guesses, recorded_windows
-from trajudge.judges.cards import versions_of
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.registry import JUDGES, find_judge, key_hash, make_judge
+from trajudge.judges.registry import JUDGES, find_judge, make_judge, versions_of
+from trajudge.judges.training import key_hash
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import card_of_kind

@@ -37,7 +37,11 @@ class CommandGroup(NamedTuple):
 
 
 COMMANDS: Mapping[str, Command] = {
-    "judge": Command("eval.judge", "judge trajectories and score the judge against experts"),
+    "judge": Command(
+        "eval.judge:run",
+        "judge trajectories and score the judge against experts",
+        "eval.runs.settings:RunRequest",
+    ),
     "score": Command(
         "eval.rescoring:report",
         "score judges: tables, ranks, checks, plots, errors",
@@ -50,10 +54,26 @@ COMMANDS: Mapping[str, Command] = {
         "audit a rule-based evaluator against experts",
         "eval.settings:AuditConfig",
     ),
-    "inspect": Command("app.inspect", "look at runs and trajectories in a browser"),
-    "robust": Command("robustness.robust", "measure what verdicts survive: claims, attacks"),
-    "report": Command("app.report", "write one HTML file: scores, figures, wrong verdicts"),
-    "serve": Command("rewards.serve", "serve a judge's rewards to trainers over HTTP"),
+    "inspect": Command(
+        "app.inspect:inspect",
+        "look at runs and trajectories in a browser",
+        "app.settings:InspectConfig",
+    ),
+    "robust": Command(
+        "robustness.robust:measure",
+        "measure what verdicts survive: claims, attacks",
+        "robustness.settings:RobustConfig",
+    ),
+    "report": Command(
+        "app.report:report",
+        "write one HTML file: scores, figures, wrong verdicts",
+        "app.settings:ReportConfig",
+    ),
+    "serve": Command(
+        "rewards.serve:run",
+        "serve a judge's rewards to trainers over HTTP",
+        "rewards.settings:RewardServerConfig",
+    ),
 }
 GROUPS: Mapping[str, CommandGroup] = {
     "judges": CommandGroup(
@@ -84,7 +104,11 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "draw what to label",
                 "eval.labelling.settings:BuildConfig",
             ),
-            "serve": Command("app.label", "label in a browser; so does  trajudge label QUEUE"),
+            "serve": Command(
+                "app.inspect:label",
+                "label in a browser; so does  trajudge label QUEUE",
+                "app.settings:LabelServeConfig",
+            ),
             "people": Command(
                 "eval.labelling.commands:label_people",
                 "list or add annotators",
@@ -98,7 +122,7 @@ GROUPS: Mapping[str, CommandGroup] = {
             "export": Command(
                 "eval.labelling.commands:label_export",
                 "write the labels as files",
-                "eval.labelling.settings:ExportConfig",
+                "eval.labelling.settings:LabelExportConfig",
             ),
             "estimate": Command(
                 "eval.labelling.estimates:print_estimates",
@@ -123,25 +147,81 @@ GROUPS: Mapping[str, CommandGroup] = {
     "env": CommandGroup(
         "web applications with known ground truth",
         {
-            "generate": Command("environments.generate", "generate checked tasks"),
-            "validate": Command("environments.validate", "solve generated tasks in Chromium"),
-            "record": Command("environments.record", "record scripted agents or a model"),
-            "verify": Command("environments.verify_again", "verify recorded runs again"),
-            "results": Command("environments.results", "success by level, dimension and axis"),
-            "rules": Command("environments.rules", "false accepts and rejects of rules"),
-            "replay": Command("environments.replay", "success rate of blind replay"),
-            "equivalence": Command("environments.equivalence", "blind replay against pass@k"),
-            "prism": Command("environments.prism.__main__", "check the five PRISM principles"),
-            "export": Command("environments.export", "write static copies of tasks, for sharing"),
+            "generate": Command(
+                "environments.commands:generate",
+                "generate checked tasks",
+                "environments.settings:GenerateConfig",
+            ),
+            "validate": Command(
+                "environments.commands:validate",
+                "solve generated tasks in Chromium",
+                "environments.settings:ValidateConfig",
+            ),
+            "record": Command(
+                "environments.commands:record",
+                "record scripted agents or a model",
+                "environments.settings:RecordConfig",
+            ),
+            "verify": Command(
+                "environments.commands:verify",
+                "verify recorded runs again",
+                "environments.settings:VerifyConfig",
+            ),
+            "results": Command(
+                "environments.commands:results",
+                "success by level, dimension and axis",
+                "environments.settings:ResultsConfig",
+            ),
+            "rules": Command(
+                "environments.commands:rules",
+                "false accepts and rejects of rules",
+                "environments.settings:RulesConfig",
+            ),
+            "replay": Command(
+                "environments.commands:replay",
+                "success rate of blind replay",
+                "environments.settings:ReplayConfig",
+            ),
+            "equivalence": Command(
+                "environments.commands:equivalence",
+                "blind replay against pass@k",
+                "environments.settings:EquivalenceConfig",
+            ),
+            "prism": Command(
+                "environments.commands:prism",
+                "check the five PRISM principles",
+                "environments.settings:PrismConfig",
+            ),
+            "export": Command(
+                "environments.commands:export",
+                "write static copies of tasks, for sharing",
+                "environments.settings:ExportConfig",
+            ),
         },
     ),
     "proxy": CommandGroup(
         "faults and efficiency between an agent and the web",
         {
-            "run": Command("proxy.run", "run an agent behind the proxy and show what it cost"),
-            "serve": Command("proxy.serve", "run the proxy alone, for agents started elsewhere"),
-            "plan": Command("proxy.plan", "show what a fault plan does in a task"),
-            "results": Command("eval.resilience.__main__", "compare runs with and without faults"),
+            "run": Command(
+                "proxy.commands:run",
+                "run an agent behind the proxy and show what it cost",
+                "proxy.settings:AgentRunConfig",
+            ),
+            "serve": Command(
+                "proxy.commands:serve",
+                "run the proxy alone, for agents started elsewhere",
+                "proxy.settings:ServeConfig",
+            ),
+            "plan": Command(
+                "proxy.commands:plan",
+                "show what a fault plan does in a task",
+                "proxy.settings:ShowPlanConfig",
+            ),
+            "results": Command(
+                "eval.resilience.tables:report",
+                "compare runs with and without faults",
+                "eval.resilience.settings:ResilienceConfig",
+            ),
         },
     ),
     "data": CommandGroup(
@@ -151,7 +231,11 @@ GROUPS: Mapping[str, CommandGroup] = {
             "convert": Command("trajectories.convert", "write trajectories in our own format"),
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
             "sources": Command("trajectories.sources_command", "show known data sets: licences"),
-            "perturb": Command("robustness.perturb", "write trajectories changed in known ways"),
+            "perturb": Command(
+                "robustness.perturb:perturb",
+                "write trajectories changed in known ways",
+                "robustness.settings:PerturbConfig",
+            ),
         },
     ),
     "run": CommandGroup(

@@ -7,13 +7,11 @@ from pathlib import Path
 
 from trajudge.annotations import Labels, LabelsBy, primary_labels
 from trajudge.eval.store.inputs import find_source, open_spec
-from trajudge.face.calls import in_python
 from trajudge.trajectories.goals import read_goals
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 
 
-@in_python()
 def load(data: str | Path = "sample", goals: str | Path | None = None) -> list[Trajectory]:
     """Read all trajectories of ``KIND:PATH``, of a path whose kind is detected, or of ``sample``.
 
@@ -21,7 +19,7 @@ def load(data: str | Path = "sample", goals: str | Path | None = None) -> list[T
     them. A trajectory that cannot be read is omitted with a warning that names its file. Raises
     UserError for data that cannot be opened.
     """
-    return read_trajectories(data, goals, warned=4)
+    return read_trajectories(data, goals, warned=3)
 
 
 def read_trajectories(
@@ -38,7 +36,6 @@ def read_trajectories(
     return found
 
 
-@in_python()
 def labels(
     data: str | Path = "sample",
     annotations: str | None = None,

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trajudge.annotations import LabelsBy
 from trajudge.eval import audit as auditing
 from trajudge.eval.acceptance import accepting
 from trajudge.eval.acceptance.acceptance import AcceptanceFilter
 from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
 from trajudge.eval.acceptance.settings import AcceptConfig
-from trajudge.eval.acceptance.training.names import FormatName, Per
-from trajudge.eval.acceptance.training.settings import training_settings
+from trajudge.eval.acceptance.training.settings import TrainingConfig, training_settings
 from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import selecting
 from trajudge.eval.select.decision import CandidateResult, Decision
-from trajudge.eval.select.measures.under_attack import Threat
-from trajudge.eval.select.settings import PlanConfig, SelectConfig
+from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
-from trajudge.eval.settings import AuditConfig, Split, TaskId
-from trajudge.face.calls import check_keywords, in_python, one_or_several, settings
+from trajudge.eval.settings import AuditConfig
+from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.results import Judgments, folded_html, screen_html, tables_html
+from trajudge.util.settings import make
 from trajudge.util.tables import Table, first_screen
 
 if TYPE_CHECKING:
@@ -33,40 +31,6 @@ if TYPE_CHECKING:
 
 Runs = Judgments | str | Path | Iterable[Judgments | str | Path]
 """Judgments, or the folders of their runs; one or several."""
-
-
-class PlanSettings(TypedDict, total=False):
-    """The keywords of ``select``: the options of ``trajudge select`` by their names."""
-
-    target_precision: float
-    max_false_positives: float
-    confidence: float
-    correction: Literal["fixed-sequence", "max-t"]
-    every_benchmark: bool
-    split: Split
-    seed: int
-    margin: float
-    judge: Sequence[str]
-    ensembles_only: bool
-    panel: Sequence[str]
-    cascade: Sequence[str]
-    thresholds: Sequence[str]
-    rollout_price: float
-    training_price: float
-    judgment_price: Sequence[str]
-    threat: Threat
-
-
-class TrainingSettings(TypedDict, total=False):
-    """The keywords of ``accept`` for training data: the options of ``trajudge accept``."""
-
-    format: FormatName
-    per: Per
-    with_screenshots: bool
-    per_task: int
-    test_share: float
-    rejected_below: float
-    seed: int
 
 
 class SelectionResult(NamedTuple):
@@ -149,118 +113,66 @@ class RuleAudit(Audit):
         return screen_html(str(self)) + folded_html(everything)
 
 
-@in_python(PlanSettings)
 def select(
     runs: Runs,
     *,
     annotations: str | None = None,
-    labels_by: LabelsBy | None = None,
-    task_id: TaskId = "recorded",
     out: str | Path | None = None,
-    candidates: str | Path | None = None,
-    robustness: Sequence[str | Path] = (),
-    **plan: Unpack[PlanSettings],
+    **settings: Any,
 ) -> SelectionResult:
     """Choose the judge and threshold that filter trajectories, and write the decision.
 
-    The candidates are fixed in a file before any label is read; ``candidates`` is such a file and
-    replaces the plan, whose keywords are the options of ``trajudge select``. ``out`` is the
-    decision's folder (None: ``selections/``, named by the plan). ``robustness`` are files of
-    ``trajudge robust``, for a plan with a ``threat``. Raises UserError for judgments, labels or a
-    plan that cannot be used.
+    The candidates are fixed in a file before any label is read. ``out`` is the decision's folder
+    (None: ``selections/``, named by the plan). The other keywords are the options of ``trajudge
+    select``, such as ``target_precision``; ``candidates`` is a frozen plan and replaces those of
+    the plan. Raises UserError for judgments, labels or a plan that cannot be used, TypeError for an
+    unknown keyword.
     """
-    check_keywords("select", plan, PlanSettings.__annotations__)
-    given = {
-        "runs": _folders("select", runs),
-        "annotations": annotations,
-        "labels_by": labels_by,
-        "task_id": task_id,
-        "out": out,
-        "candidates": candidates,
-        "robustness": robustness,
-        "plan": settings(PlanConfig, "select", plan),
-    }
-    found = selecting.select(settings(SelectConfig, "select", given))
+    check_keywords("select", settings)
+    given = {"runs": _folders("select", runs), "annotations": annotations, "out": out}
+    found = selecting.select(make(SelectConfig, {**settings, **given}))
     return SelectionResult(found.decision, found.folder)
 
 
-@in_python(TrainingSettings)
 def accept(
     runs: Runs,
     decision: SelectionResult | str | Path | None = None,
     *,
     judge: str | None = None,
     threshold: float | None = None,
-    data: str | None = None,
     out: str | Path = "accepted",
-    dataset: str | Path | None = None,
-    page: Literal["pruned", "full", "none"] = "pruned",
-    without_observations: bool = False,
-    system: str | Path | None = None,
-    any_benchmark: bool = False,
-    agents: Literal["same", "any"] | None = None,
-    assume_same_judge: bool = False,
-    held_out: str | Path | None = None,
-    **training: Unpack[TrainingSettings],
+    **settings: Any,
 ) -> AcceptanceResult:
     """Write the trajectories that a decision accepts as conversations for fine-tuning.
 
-    ``judge`` with ``threshold`` replaces a decision, without its guarantee; the other parameters
+    ``judge`` with ``threshold`` replaces a decision, without its guarantee; the other keywords
     are the options of ``trajudge accept``; ``format`` also writes training data in a trainer's
-    layout. Raises UserError.
+    layout. Raises UserError, and TypeError for an unknown keyword.
     """
-    check_keywords("accept", training, TrainingSettings.__annotations__)
+    of_training = {n: settings.pop(n) for n in TrainingConfig.model_fields if n in settings}
+    check_keywords("accept", settings)
     given = {
         "run": _folders("accept", runs),
         "decision": decision.folder if isinstance(decision, SelectionResult) else decision,
         "judge": judge,
         "threshold": threshold,
-        "data": data,
         "out": out,
-        "dataset": dataset,
-        "page": page,
-        "without_observations": without_observations,
-        "system": system,
-        "any_benchmark": any_benchmark,
-        "agents": agents,
-        "assume_same_judge": assume_same_judge,
-        "held_out": held_out,
-        "training": training_settings(training),
+        "training": training_settings(of_training),
     }
-    config = settings(AcceptConfig, "accept", given)
+    config = make(AcceptConfig, {**settings, **given})
     found = accepting.accept(config)
     return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 
-@in_python()
-def audit(
-    runs: Runs,
-    *,
-    annotations: str | None = None,
-    labels_by: LabelsBy | None = None,
-    task_id: TaskId = "recorded",
-    split: Split = "all",
-    evaluator: str | None = None,
-    data: str | None = None,
-    task_tables: str | Path | None = None,
-    templates: str | Path | None = None,
-) -> RuleAudit:
+def audit(runs: Runs, *, annotations: str | None = None, **settings: Any) -> RuleAudit:
     """Compare the official reward (or the judge ``evaluator``) with the experts and the judges.
 
-    The parameters are the options of ``trajudge audit``. Raises UserError.
+    The other keywords are the options of ``trajudge audit``. Raises UserError, and TypeError for an
+    unknown keyword.
     """
-    given = {
-        "runs": _folders("audit", runs),
-        "annotations": annotations,
-        "labels_by": labels_by,
-        "task_id": task_id,
-        "split": split,
-        "evaluator": evaluator,
-        "data": data,
-        "task_tables": task_tables,
-        "templates": templates,
-    }
-    found = auditing.audit(settings(AuditConfig, "audit", given))
+    check_keywords("audit", settings)
+    given = {"runs": _folders("audit", runs), "annotations": annotations}
+    found = auditing.audit(make(AuditConfig, {**settings, **given}))
     return RuleAudit.model_construct(**dict(found))
 
 

@@ -10,7 +10,7 @@ from functools import cache
 from html import escape
 from pathlib import Path
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from trajudge.annotations import labels_by as refuse_alone
 from trajudge.annotations.model import Annotation, Labels, LabelsBy
@@ -22,15 +22,15 @@ from trajudge.eval.reporting.tables import comparison_screen, comparison_tables,
 from trajudge.eval.rescoring import score_source
 from trajudge.eval.scoring import records
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.scoring.records import Missing
-from trajudge.eval.settings import ScoreConfig, Split, TaskId
+from trajudge.eval.settings import ScoreConfig, Split
 from trajudge.eval.store.labels import refuse_conflicts
-from trajudge.face.calls import in_python, one_or_several, settings
+from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.data import read_labels, read_trajectories
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
-from trajudge.util.errors import MissingExtra, UserError
+from trajudge.util.errors import MissingExtra, UserError, naming
 from trajudge.util.files import refuse_repeated
+from trajudge.util.settings import make
 from trajudge.util.tables import Table, shown
 from trajudge.util.terminal import listed
 
@@ -287,7 +287,6 @@ Judged = Judgment | Judgments | str | Path
 """Judgments, or the folder of their run."""
 
 
-@in_python()
 def read_run(folder: str | Path) -> Judgments:
     """Read the judgments of a run's folder, with its labels and rewards.
 
@@ -296,50 +295,41 @@ def read_run(folder: str | Path) -> Judgments:
     return Judgments(sources.read_run(Path(folder)), [Path(folder)])
 
 
-@in_python(annotations="labels")
 def score(
     judgments: Judged | Iterable[Judged],
     labels: Labels | str | Path | None = None,
     runs: Iterable[Trajectory] | str | Path | None = None,
     *,
-    missing: Missing | None = None,
-    protocol: Literal["default", "agentrewardbench"] | None = None,
-    by: Literal["agent"] | None = None,
-    split: Split = "all",
     labels_by: LabelsBy | None = None,
-    task_id: TaskId = "recorded",
-    training_set: Literal["exclude", "include"] = "exclude",
+    **settings: Any,
 ) -> Scores:
     """Score judgments and the rule-based baseline against expert labels.
 
     ``judgments`` are results of ``judge``, or folders of runs. ``labels`` are a mapping, or data
     whose labels are read (None: those of the judgments' runs); ``runs`` are the trajectories whose
-    official rewards are the baseline (None: those of the judgments' runs). ``missing`` says how
-    failed judgments count (None: by the protocol), ``split`` which part of the annotations is
-    scored, ``labels_by`` makes one label of several annotators', and ``task_id="goal"``
-    takes runs of one goal for one task. Raises UserError.
+    official rewards are the baseline (None: those of the judgments' runs). ``labels_by`` makes one
+    label of several annotators'. The other keywords are options of ``trajudge score``: ``missing``,
+    ``protocol``, ``by``, ``split``, ``task_id``, ``training_set``, ``question``. Raises UserError,
+    and TypeError for an unknown keyword.
     """
-    given = {"missing": missing, "protocol": protocol, "by": by, "split": split}
-    more = {"training_set": training_set, "task_id": task_id}
-    config = settings(ScoreConfig, "score", {**given, **more})
-    source = _source("score", judgments, labels, runs, split=split, by=labels_by)
+    check_keywords("score", settings)
+    config = make(ScoreConfig, settings)
+    source = _source("score", judgments, labels, runs, split=config.split, by=labels_by)
     return Scores.of(score_source(source, config))
 
 
-@in_python(annotations="labels")
 def compare(
     judgments: Judged | Iterable[Judged],
     labels: Labels | str | Path | None = None,
     *,
     by: Literal["overall", "benchmark"] = "overall",
-    missing: Missing | None = None,
-    split: Split = "all",
+    **settings: Any,
 ) -> JudgeComparison:
     """Compare every pair of judges on the trajectories that both judged, over all benchmarks or
     also in each. The other parameters are those of ``score``. Raises UserError."""
-    given = {"compare": by, "missing": missing, "split": split}
-    config = settings(ScoreConfig, "compare", given, {"compare": "by"})
-    source = _source("compare", judgments, labels, None, split=split)
+    check_keywords("compare", settings)
+    config = make(ScoreConfig, {**settings, "compare": by})
+    source = _source("compare", judgments, labels, None, split=config.split)
     if len(judges := sources.judge_names([source])[0]) < 2:
         raise UserError(
             f"compare: the judgments are by {', '.join(judges)}: a comparison needs "
@@ -400,10 +390,10 @@ def _nothing(call: str, given: Sequence[Judged]) -> UserError:
     return UserError(f"{call}: judgments is empty: give at least one judgment")
 
 
-@in_python(data="labels")
 def _labels(call: str, labels: Labels | str | Path, by: LabelsBy | None) -> Labels:
     if isinstance(labels, str | Path):
-        return read_labels(labels, by=by)
+        with naming("labels"):
+            return read_labels(labels, by=by)
     refuse_alone(None, by)
     if isinstance(labels, Mapping):
         for key, label in labels.items():
@@ -420,12 +410,12 @@ def _labels(call: str, labels: Labels | str | Path, by: LabelsBy | None) -> Labe
     )
 
 
-@in_python(data="runs")
 def _rewards(
     call: str, runs: Iterable[Trajectory] | str | Path
 ) -> dict[TrajectoryKey, float | None]:
     if isinstance(runs, str | Path):
-        runs = read_trajectories(runs, warned=7)
+        with naming("runs"):
+            runs = read_trajectories(runs, warned=5)
     wanted = "trajectories, or data that holds them"
     return {one.key: one.official_reward for one in one_or_several(call, runs, Trajectory, wanted)}
 

@@ -61,16 +61,30 @@ class BaseClient(ABC):
     async def answer(self, call_args: CallArgs) -> Reply: ...
 
 
-async def pass_on(ask: ModelClient, call_args: CallArgs) -> Reply:
-    """Make the call with another client. Raises what that client raises."""
-    return await ask(
-        call_args.messages,
-        stage=call_args.stage,
-        rung=call_args.rung,
-        model=call_args.model,
-        assume=call_args.assume,
-        **call_args.parameters,
-    )
+class ChangedClient(BaseClient):
+    """Makes calls with another client, each as ``change`` returns it; ``check`` takes the call as
+    it was and the reply, and returns the reply or raises."""
+
+    def __init__(
+        self,
+        ask: ModelClient,
+        change: Callable[[CallArgs], CallArgs],
+        check: Callable[[CallArgs, Reply], Reply] = lambda _, reply: reply,
+    ) -> None:
+        self._ask, self._change, self._check = ask, change, check
+
+    async def answer(self, call_args: CallArgs) -> Reply:
+        """Raise what the other client, or ``check``, raises."""
+        changed = self._change(call_args)
+        reply = await self._ask(
+            changed.messages,
+            stage=changed.stage,
+            rung=changed.rung,
+            model=changed.model,
+            assume=changed.assume,
+            **changed.parameters,
+        )
+        return self._check(call_args, reply)
 
 
 class NoModel(BaseClient):

@@ -171,6 +171,9 @@ class Verdict(Record):
 
 VERDICT_FIELDS = tuple(Verdict.model_fields)
 
+SECOND_ASKED = "second_asked"
+"""In the ``scores`` of a cascade of judges: 1 if the second member was asked, else 0."""
+
 
 class Call(Record):
     """One model call of a judgment, as recorded in its ledger.
@@ -236,10 +239,6 @@ class ModelClient(Protocol):
         assume: str = "",
         **parameters: JsonValue,
     ) -> Awaitable[Reply]: ...
-
-
-Ask = ModelClient
-"""The name of the first version, for judges that users wrote then."""
 
 
 class Judge(Protocol):

@@ -33,6 +33,7 @@ from trajudge.trajectories.truncate import (
     PromptTruncator,
     TruncatedView,
     TruncationLevel,
+    Views,
     cut_middle,
 )
 
@@ -122,14 +123,14 @@ def first_that_fit(
     images: Sequence[ImageRef],
     budget: int,
     limits: ImageLimits,
-    beside: Sequence[int] = (),
+    text_tokens: Sequence[int] = (),
     detail: Detail | None = None,
 ) -> list[Picture]:
-    """Load as many images from the beginning as take at most ``budget`` tokens; ``beside`` are the
-    tokens of the text that goes with each. Raises ImageUnreadable."""
+    """Load as many images from the beginning as take at most ``budget`` tokens; ``text_tokens`` are
+    those of the text that goes with each. Raises ImageUnreadable."""
     shown: list[Picture] = []
     taken = 0
-    for image, text in zip(images, beside or [0] * len(images), strict=True):
+    for image, text in zip(images, text_tokens or [0] * len(images), strict=True):
         loaded = picture(image, limits, detail)
         tokens = picture_tokens(loaded, limits) + text
         if taken + tokens > budget:
@@ -219,7 +220,7 @@ def two_trees(before: Observation, after: Observation, budget: int) -> TwoTrees 
 
 
 def _fit(first: str, second: str, budget: int) -> bool:
-    """Tell whether both fit; nothing is counted where their upper bound fits."""
+    """Return True if both fit; nothing is counted where their upper bound fits."""
     if most_tokens(first) + most_tokens(second) <= budget:
         return True
     return count_tokens(first) + count_tokens(second) <= budget
@@ -299,6 +300,42 @@ async def ask_with_truncation(
     raise overflow
 
 
+async def ask_down_the_views(
+    ask: ModelClient,
+    shorter: Views,
+    messages: Callable[[TruncatedView], Sequence[Message]],
+    *,
+    around: int,
+    limit: int,
+    assume: str = "",
+    **parameters: JsonValue,
+) -> tuple[Reply, TruncatedView]:
+    """Ask with ever shorter views of a run; return the reply to the first that is not too long, and
+    that view.
+
+    ``around`` are the tokens of the prompt without the view. Raises ContextOverflow, and whatever
+    else ``ask`` raises.
+    """
+    overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
+    for view in shorter:
+        try:
+            reply = await ask(
+                messages(view),
+                stage="verdict",
+                rung=view.rung.label,
+                model=None,
+                assume=assume,
+                **parameters,
+            )
+        except ContextOverflow as error:
+            overflow = error
+            stated_budget = budget_after_overflow(error, view.tokens + around)
+            shorter.room = None if stated_budget is None else stated_budget - around
+        else:
+            return reply, view
+    raise overflow
+
+
 def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None:
     """Compute the token budget, by our count, of the prompt to try after one of ``counted`` tokens.
 
@@ -321,6 +358,8 @@ async def ask_about_steps(
     *,
     limit: int,
     images: ImageLimits | None = None,
+    stage: str = "verdict",
+    assume: str = "",
 ) -> Reply:
     """Ask with a prompt that lists the steps of a run and shows no tree, and return the reply."""
     truncator = PromptTruncator(trajectory, Representation.NONE)
@@ -328,32 +367,49 @@ async def ask_about_steps(
 
     def make(budget: int) -> TruncatedPrompt | None:
         view = truncator.first(budget - around)
+        return view and TruncatedPrompt(view.rung.label, messages(view))
+
+    return await ask_with_truncation(
+        ask, make, limit=limit, images=images, stage=stage, assume=assume
+    )
+
+
+async def ask_about_pictures(
+    ask: ModelClient,
+    trajectory: Trajectory,
+    best: Sequence[T],
+    messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], Sequence[Message]],
+    *,
+    shot_of: Callable[[T], Shot],
+    share: float,
+    limit: int,
+    images: ImageLimits,
+    text_tokens: Sequence[int] = (),
+    detail: Detail | None = None,
+) -> Reply:
+    """Ask about the steps of a run and some of its screenshots, and return the reply.
+
+    ``best`` are what can be shown, the best first, each with a screenshot (``shot_of``) and
+    ``text_tokens`` of its own; as many are shown, in order of their steps, as take at most a
+    ``share`` of the room. A prompt that lacks some is of the level ``fewer``.
+    """
+    truncator = PromptTruncator(trajectory, Representation.NONE)
+    bare = prompt_tokens(messages(EMPTY_VIEW, (), ()))
+    refs = [shot_of(one).image for one in best]
+
+    def make(budget: int) -> TruncatedPrompt | None:
+        room = int((budget - bare) * share)
+        loaded = first_that_fit(refs, room, images, text_tokens, detail)
+        kept = sorted(zip(best, loaded, strict=False), key=lambda pair: shot_of(pair[0]).number)
+        sources, pictures = [source for source, _ in kept], [shown for _, shown in kept]
+        around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)
+        view = truncator.first(budget - around)
         if view is None:
             return None
-        return TruncatedPrompt(view.rung.label, messages(view))
+        rung = view.rung.label if len(kept) == len(best) else "fewer"
+        return TruncatedPrompt(rung, messages(view, sources, pictures))
 
     return await ask_with_truncation(ask, make, limit=limit, images=images)
-
-
-def around_pictures(
-    truncator: PromptTruncator,
-    messages: Callable[[TruncatedView, Sequence[T], Sequence[Picture]], list[Message]],
-    kept: Sequence[tuple[T, Picture]],
-    budget: int,
-    images: ImageLimits,
-    *,
-    complete: bool,
-) -> TruncatedPrompt | None:
-    """Fit a run's text into what the pictures ``kept``, each with what it is a picture of, leave of
-    the budget (tokens); None where no text fits. A prompt whose pictures are not ``complete`` is of
-    the level ``fewer``."""
-    sources, pictures = [source for source, _ in kept], [picture for _, picture in kept]
-    around = prompt_tokens(messages(EMPTY_VIEW, sources, pictures), images)
-    view = truncator.first(budget - around)
-    if view is None:
-        return None
-    rung = view.rung.label if complete else "fewer"
-    return TruncatedPrompt(rung, messages(view, sources, pictures))
 
 
 def cut_or_full(recorded: str | None, shown: str | None) -> str:
@@ -394,3 +450,13 @@ def prompt_tokens(messages: Sequence[Message], images: ImageLimits | None = None
         for message in messages
         for part in message.parts
     )
+
+
+def fits_budget(messages: Sequence[Message], budget: int, images: ImageLimits) -> bool:
+    """Return True if the messages take at most ``budget`` tokens; short ones are not counted."""
+    parts = [part for message in messages for part in message.parts]
+    pictures = sum(picture_tokens(part, images) for part in parts if isinstance(part, Picture))
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    if pictures + sum(map(most_tokens, texts)) <= budget:
+        return True
+    return prompt_tokens(messages, images) <= budget

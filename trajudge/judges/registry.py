@@ -1,80 +1,367 @@
-"""The judges by name: those of ``judges.toml``, the user's own files and packages, and functions
-that a caller passes.
+"""The judges by name: those of ``judges/methods/``, the user's own files and packages, and
+functions that a caller passes.
 
-A judge's module is imported when the judge is made, so that listing judges imports none.
+A judge of this package registers itself where it is written:
+
+    @register_judge("webjudge", WebJudgeOptions, summary="...", representations=("screenshot",))
+    class WebJudge: ...
+
+Its module has the judge's name (``claims_first`` for ``claims-first``) or what stands before the
+first ``-`` or ``:`` in it (``aer`` for ``aer-c`` and ``aer-v``): looking up one judge imports no
+other. Its prompts and card are in ``prompts/NAME/``.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property, partial, wraps
+from dataclasses import dataclass
+from functools import cache, partial, wraps
 from hashlib import sha256
 from importlib import import_module
-from importlib.resources import files
 from inspect import iscoroutine, iscoroutinefunction, unwrap
 from pathlib import Path
+from pkgutil import iter_modules
 from reprlib import repr as short
 from types import CodeType, FunctionType, MappingProxyType, ModuleType
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
-import orjson
 from pydantic import BaseModel
 
-from trajudge.judges.defences import defended, read_defences, with_defended_members, with_room
-from trajudge.judges.entry import JudgeEntry
+from trajudge.judges import methods
+from trajudge.judges.defences import OF_PROMPTS, defended, read_defences, with_room
 from trajudge.judges.model import Judge, ModelClient, Verdict
 from trajudge.judges.options import read_options
 from trajudge.judges.prompting import AuxiliaryModel
-from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
+from trajudge.prompts.render import Card, load_prompt
+from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
 from trajudge.trajectories.plugins import Door, mistakes_said
 from trajudge.util.errors import UserError, did_you_mean
 
 DOOR = Door(group="trajudge.judges", option="--judge")
 
-
-def module_of(name: str) -> ModuleType | None:
-    """Return the module of a user's judge: ``name`` is a path to a ``.py`` file or an entry point;
-    None if it is neither. Raises UserError if it cannot be loaded."""
-    return DOOR.module(name)
+Factory = TypeVar("Factory", bound=Callable[..., Judge])
 
 
-def describe(name: str, module: ModuleType) -> JudgeEntry:
-    """Describe a user's judge. Raises UserError if the module holds none."""
-    if not callable(getattr(module, "judge", None)):
-        raise UserError(f"--judge {name}: must define  async def judge(trajectory, ask) -> Verdict")
-    return JudgeEntry(
-        module=module.__name__,
-        judge="judge",
-        options="Options" if hasattr(module, "Options") else "",
-        needs_model=_flag(name, module),
-        summary=str(getattr(module, "summary", module.__doc__ or "")).strip().split("\n")[0],
-        representations=tuple(getattr(module, "representations", ())),
-        label=Path(name).stem if name.endswith(".py") else name,
-        digest=getattr(module, "__digest__", ""),
-        needs=check_needs(name, module.needs) if hasattr(module, "needs") else None,
+@dataclass(frozen=True, kw_only=True)
+class JudgeEntry:
+    """What is registered of a judge.
+
+    ``make`` makes it of its options. ``id_options`` tell variants apart in the judge's id.
+    ``representations`` are what it may be shown of a page, the first one by default; none: it
+    reads no page. ``pictures`` is whose model must take images whatever the representation: ""
+    nobody's, "judge" or one of ``models``. ``composed``: its members, other judges, are named with
+    ``--members``. ``logprobs``: the model's endpoint must give token probabilities. ``prompt`` is
+    the folder under ``prompts/``. ``answer_option`` is the option with which it is sent the agent's
+    answer, where its own options leave it with what the actions hold of it. ``is_own``: it is the
+    user's, with the ``digest`` of its code; ``needs`` is what that must see of a run (of ours, the
+    options' class says so).
+    """
+
+    name: str
+    make: Callable[[Any], Judge]
+    options_class: type[Record] = Record
+    summary: str = ""
+    needs_model: bool = True
+    id_options: tuple[str, ...] = ()
+    representations: tuple[str, ...] = ()
+    pictures: str = ""
+    composed: bool = False
+    logprobs: bool = False
+    prompt: str = ""
+    answer_option: str = ""
+    is_own: bool = False
+    digest: str = ""
+    needs: Needs | None = None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The options that give it other models than the run's own, as ``captioner`` for
+        ``--captioner-model``."""
+        fields = self.options_class.model_fields.items()
+        return tuple(name for name, field in fields if field.annotation is AuxiliaryModel)
+
+    @property
+    def card(self) -> Card | None:
+        """The card with its source, scale and deviations; None for a user's own judge."""
+        return None if self.is_own else load_prompt(self.prompt).card.of(self.name)
+
+    def needs_pictures(self, role: str, representation: str | None) -> bool:
+        """Return True if the model of ``role`` ("judge" or one of ``models``) is shown screenshots.
+        ``representation`` None: the default one."""
+        shown = representation or next(iter(self.representations), "none")
+        by_representation = self.pictures == "" and shown in ("screenshot", "both")
+        return role == self.pictures or (role == "judge" and by_representation)
+
+
+_REGISTERED: dict[str, JudgeEntry] = {}
+
+
+def register_judge(
+    name: str, options: type[Record], *, prompt: str = "", **facts: Any
+) -> Callable[[Factory], Factory]:
+    """Register a class or function that makes a judge of its ``options``; ``facts`` are fields of
+    ``JudgeEntry``, ``prompt`` the folder of its prompts where that is not named as the judge."""
+
+    def register(make: Factory) -> Factory:
+        folder = prompt or name.replace(":", "-")
+        _REGISTERED[name] = JudgeEntry(
+            name=name, make=make, options_class=options, prompt=folder, **facts
+        )
+        return make
+
+    return register
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(module.name for module in iter_modules(methods.__path__))
+
+
+class _Judges(Mapping[str, JudgeEntry]):
+    """The judges of this package. Iterating imports all of their modules, a look-up only one."""
+
+    def __getitem__(self, name: str) -> JudgeEntry:
+        for module in (re.sub(r"\W", "_", str(name)), re.split(r"\W", str(name))[0]):
+            if module in _modules():
+                import_module(f"trajudge.judges.methods.{module}")
+        return _REGISTERED[name]
+
+    def __iter__(self) -> Iterator[str]:
+        for module in sorted(_modules()):
+            import_module(f"trajudge.judges.methods.{module}")
+        ours = _REGISTERED.values()
+        return iter(
+            one.name for one in sorted(ours, key=lambda one: (not one.needs_model, one.name))
+        )
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+JUDGES: Mapping[str, JudgeEntry] = _Judges()
+
+
+def judge_of_id(judge_id: str) -> str | None:
+    """Return the name of this package's judge with the id (``simplified`` of
+    ``simplified-axtree-success-last``), None for a user's own."""
+    words = re.split(r"(?=\W)", judge_id)
+    names = ("".join(words[:count]) for count in range(len(words), 0, -1))
+    return next((name for name in names if name in JUDGES), None)
+
+
+def find_judge(name: str) -> JudgeEntry:
+    """Find the entry of a judge: a built-in one, a caller's function, of an installed package, or
+    in a file (``path.py``). Raises UserError for an unknown name, and for a built-in judge's that a
+    package brings, too."""
+    if name in JUDGES:
+        DOOR.refuse_namesake(name)
+        return JUDGES[name]
+    if given := _GIVEN.get().get(name):
+        return given
+    module = DOOR.module(name)
+    if module is None:
+        known = DOOR.names(JUDGES)
+        close = did_you_mean(name, known)
+        raise UserError(f"--judge {name}: no such judge{close or ';'} there are {', '.join(known)}")
+    return _entry_of_module(name, module)
+
+
+def split_model(text: str) -> tuple[str, str]:
+    """Split ``NAME[:MODEL]`` into judge and model, "" for none; a judge's own name may hold a
+    colon."""
+    name, _, model = text.partition(":")
+    longer, _, rest = model.partition(":")
+    if name not in JUDGES and f"{name}:{longer}" in JUDGES:
+        return f"{name}:{longer}", rest
+    return name, model
+
+
+def with_model(name: str, model: str | None) -> str:
+    """Name a judge with its model, as ``split_model`` reads it."""
+    return f"{name}:{model}" if model else name
+
+
+def check_representation(name: str, representation: str) -> None:
+    """Raise UserError if the judge cannot be shown a page that way."""
+    takes = find_judge(name).representations
+    if representation not in takes:
+        reads = f"reads {' or '.join(takes)} only" if takes else "reads no page"
+        raise UserError(
+            f"--representation {representation}: judge {name} {reads}: leave the option out, "
+            "or choose another --judge"
+        )
+
+
+def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:
+    """Make a judge; return its id (such as ``simplified-axtree``) and the judge.
+
+    Raises UserError for an unknown name, an unknown option or a value that it does not take.
+    """
+    entry = find_judge(name)
+    on = read_defences(name, entry.options_class, options or {})
+    parsed = read_options(name, entry.options_class, options or {})
+    judge_id = _id(entry, parsed) + on.suffix
+    if entry.composed:
+        judge = entry.make(_with_defended_members(parsed, on.of_prompts))
+        return judge_id, defended(judge, on.model_copy(update=dict.fromkeys(OF_PROMPTS)))
+    for defence in on.of_prompts:
+        if why := unfit(entry, defence):
+            raise UserError(f"judge {name}: {why}: leave {defence} out")
+    tags = load_prompt(entry.prompt).tags if on.nonce is not None else frozenset[str]()
+    return judge_id, defended(entry.make(with_room(parsed, on)), on, tags)
+
+
+def unfit(entry: JudgeEntry, defence: str) -> str:
+    """Return why a judge cannot have a defence, "" if it can; of a composed judge its members have
+    it."""
+    if defence not in OF_PROMPTS or entry.composed:
+        return ""
+    if not entry.needs_model:
+        return f"asks no model, and {defence} changes prompts"
+    if defence == "canary" and entry.logprobs:
+        return "answers with one word, which no canary fits"
+    if defence == "nonce" and entry.is_own:
+        return "which tags its prompts have is not known, and nonce ends them"
+    return ""
+
+
+def _with_defended_members(options: Any, defences: Mapping[str, Any]) -> Any:
+    """Return a composed judge's options with ``defences`` for the members that ask a model. Raises
+    UserError if there is none."""
+    if not defences:
+        return options
+    members = tuple(
+        member.model_copy(update={"given": member.given | defences})
+        if find_judge(member.name).needs_model
+        else member
+        for member in options.of.members
     )
+    if members == options.of.members:
+        first = next(iter(defences))
+        raise UserError(f"{first}: changes prompts, and no member asks a model: leave it out")
+    return options.model_copy(update={"of": options.of.model_copy(update={"members": members})})
 
 
-def _flag(name: str, module: ModuleType) -> bool:
+def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
+    """Return what the judge with these options must see of a run: by its entry, else by ``needs``
+    of its options, else everything; with more where a defence looks at more. Raises UserError as
+    ``make_judge`` does."""
+    entry = find_judge(name)
+    needs = entry.needs
+    if needs is None:
+        parsed = read_options(name, entry.options_class, options or {})
+        needs = _check_needs(name, getattr(parsed, "needs", EVERYTHING))
+    if read_defences(name, entry.options_class, options or {}).cross_modal:
+        # It compares every tree, and the pictures around the last action.
+        compared = union([needs, Needs(trees=ALL, screenshots=last(2))])
+        return compared.model_copy(update={"requires": needs.requires})
+    return needs
+
+
+def answer_options(name: str, options: Mapping[str, Any] | None = None) -> dict[str, str]:
+    """Return which judges, this one or its members, are not sent an answer that no action holds,
+    each with the option that sends it. Raises UserError as ``make_judge`` does."""
+    entry, given = find_judge(name), options or {}
+    if entry.composed:
+        each = [answer_options(one.name, one.options | one.given) for one in _members(entry, given)]
+        return {judge: option for member in each for judge, option in member.items()}
+    withheld = entry.answer_option and not needs_of(name, given).answer
+    return {name: entry.answer_option} if withheld else {}
+
+
+def versions_of(name: str, options: Mapping[str, Any]) -> dict[str, int]:
+    """Return the versions on the cards of a judge and of its members, by name; a user's own judge
+    has none. Raises UserError as ``make_judge`` does."""
+    entry = find_judge(name)
+    versions = {name: entry.card.version} if entry.card else {}
+    for member in _members(entry, options):
+        versions |= versions_of(member.name, member.options | member.given)
+    return versions
+
+
+def _members(entry: JudgeEntry, options: Mapping[str, Any]) -> Sequence[Any]:
+    """Return the members of a composed judge, none of any other."""
+    if not entry.composed:
+        return ()
+    composed: Any = read_options(entry.name, entry.options_class, options)
+    members: Sequence[Any] = composed.of.members
+    return members
+
+
+def _id(entry: JudgeEntry, options: Record) -> str:
+    """Build the id: the name; the representation or variant always, other id options where they are
+    not the default, other models where there are any."""
+    parts = [entry.name]
+    for option in entry.id_options:
+        value = getattr(options, option)
+        default = type(options).model_fields[option].default
+        if option in ("representation", "variant"):
+            parts.append(f"{value}")
+        elif value.model if isinstance(value, AuxiliaryModel) else value != default:
+            parts.append(f"{option}-{value}")
+    return "-".join(parts)
+
+
+# Judges of users
+
+
+def _entry_of_module(name: str, module: ModuleType) -> JudgeEntry:
+    """Describe a user's judge: ``judge`` of the module, a factory where that has ``Options``.
+    Raises UserError if it holds none."""
+    factory = getattr(module, "judge", None)
+    if not callable(factory):
+        raise UserError(f"--judge {name}: must define  async def judge(trajectory, ask) -> Verdict")
+    options = getattr(module, "Options", None)
     asks: object = getattr(module, "needs_model", True)
     if not isinstance(asks, bool):
         raise UserError(f"--judge {name}: needs_model = {asks!r}: make it True or False")
-    return asks
+    label = Path(name).stem if name.endswith(".py") else name
+
+    def make(parsed: Record) -> Judge:
+        made = factory
+        if options is not None:
+            with mistakes_said(f"--judge {label}: judge(options) failed", factory, "correct it"):
+                made = factory(parsed)
+        return _guarded(label, _checked(label, made, by_factory=options is not None))
+
+    return JudgeEntry(
+        name=label,
+        make=make,
+        options_class=options or Record,
+        summary=str(getattr(module, "summary", module.__doc__ or "")).strip().split("\n")[0],
+        needs_model=asks,
+        representations=tuple(getattr(module, "representations", ())),
+        is_own=True,
+        digest=getattr(module, "__digest__", ""),
+        needs=_check_needs(name, module.needs) if hasattr(module, "needs") else None,
+    )
 
 
-def is_async(judge: object) -> bool:
-    """Tell whether a judge, a function or an instance, is to be awaited."""
+def _is_async(judge: object) -> bool:
+    """Return True if a judge, a function or an instance, is to be awaited."""
     called = (unwrap(judge) if callable(judge) else judge, getattr(judge, "__call__", None))  # noqa: B004
     return any(map(iscoroutinefunction, called))
 
 
-def check_needs(name: str, declared: object) -> Needs:
+def _checked(name: str, judge: object, *, by_factory: bool) -> Judge:
+    """Return the user's judge. Raises UserError if it is none that can be awaited."""
+    if iscoroutine(judge):  # made by a coroutine function; nobody awaits it
+        judge.close()
+    if not _is_async(judge):
+        write = "async def judge(trajectory, ask)"
+        if by_factory:
+            gave = f"judge(options) gave {type(judge).__name__}"
+            raise UserError(f"--judge {name}: {gave}: let  def judge(options)  return an  {write}")
+        raise UserError(f"--judge {name}: judge is no coroutine function: write  {write}")
+    return cast(Judge, judge)
+
+
+def _check_needs(name: str, declared: object) -> Needs:
     """Return what a judge says that it needs. Raises UserError for what says nothing of the
     kind."""
     if not isinstance(declared, Needs):
@@ -85,22 +372,8 @@ def check_needs(name: str, declared: object) -> Needs:
     return declared
 
 
-def checked(name: str, judge: object, *, made: bool) -> Judge:
-    """Return the user's judge; ``made``: by its factory ``judge(options)``. Raises UserError if it
-    is none that can be awaited."""
-    if iscoroutine(judge):  # made by a coroutine function; nobody awaits it
-        judge.close()
-    if not is_async(judge):
-        write = "async def judge(trajectory, ask)"
-        if made:
-            gave = f"judge(options) gave {type(judge).__name__}"
-            raise UserError(f"--judge {name}: {gave}: let  def judge(options)  return an  {write}")
-        raise UserError(f"--judge {name}: judge is no coroutine function: write  {write}")
-    return cast(Judge, judge)
-
-
-def explained(name: str, judge: Judge) -> Judge:
-    """Return the user's judge with its own mistakes said in one sentence.
+def _guarded(name: str, judge: Judge) -> Judge:
+    """Return the user's judge with its own mistakes reported in one sentence.
 
     The new judge raises UserError, with the judge's line, where the user's code raises an
     exception that is none of ours; the traceback is logged. Everything else passes.
@@ -116,20 +389,19 @@ def explained(name: str, judge: Judge) -> Judge:
     return guarded
 
 
+def _as_it_is(judge: Judge, options: Record) -> Judge:
+    return judge
+
+
 # Of this context alone: two calls that run at once may each have a judge of the same name.
 _GIVEN: ContextVar[Mapping[str, JudgeEntry]] = ContextVar("given", default=MappingProxyType({}))
-
-
-def given_entry(name: str) -> JudgeEntry | None:
-    """Return the entry of a judge that was handed over, None if there is none of that name."""
-    return _GIVEN.get().get(name)
 
 
 @contextmanager
 def given_judges(
     judges: Sequence[Judge], *, needs_model: bool, taken: Collection[str]
 ) -> Iterator[list[str]]:
-    """Let the registry find ``judges`` inside the block, by the names that this yields.
+    """Let ``find_judge`` find ``judges`` inside the block, by the names that this yields.
 
     A judge is named as its function is. Raises UserError for one that is no function, or no ``async
     def``, has a name that is ``taken``, or the name of another.
@@ -141,41 +413,30 @@ def given_judges(
                 f"judge is {short(judge)}: give a judge's name, a function  async def "
                 "judge(trajectory, ask)  that returns a Verdict, or leave it out for simplified"
             )
-        name = _name(judge)
+        inner = judge.func if isinstance(judge, partial) else judge
+        name = re.sub(r"\W", "", getattr(inner, "__name__", type(inner).__name__)) or "judge"
         if name in taken or name in entries:
             raise UserError(f"the judge function {name!r} has the name of another: rename it")
-        entries[name] = _entry(name, judge, needs_model)
+        if not _is_async(judge):
+            raise UserError(
+                f"the judge {name!r} is no coroutine function: write  async def {name}(trajectory, "
+                "ask)  that returns a Verdict"
+            )
+        declared = getattr(judge, "needs", None)
+        entries[name] = JudgeEntry(
+            name=name,
+            make=partial(_as_it_is, _guarded(name, judge)),
+            needs_model=needs_model,
+            summary=(inspect.getdoc(judge) or "").split("\n")[0],
+            is_own=True,
+            digest=digest(judge),
+            needs=None if declared is None else _check_needs(name, declared),
+        )
     token = _GIVEN.set({**_GIVEN.get(), **entries})
     try:
         yield list(entries)
     finally:
         _GIVEN.reset(token)
-
-
-def _entry(name: str, judge: Judge, needs_model: bool) -> JudgeEntry:
-    if not is_async(judge):
-        raise UserError(
-            f"the judge {name!r} is no coroutine function: write  async def {name}(trajectory, "
-            "ask)  that returns a Verdict"
-        )
-    declared = getattr(judge, "needs", None)
-    return JudgeEntry(
-        module="",
-        judge=name,
-        options="",
-        needs_model=needs_model,
-        summary=(inspect.getdoc(judge) or "").split("\n")[0],
-        label=name,
-        digest=digest(judge),
-        needs=None if declared is None else check_needs(name, declared),
-        function=judge,
-    )
-
-
-def _name(judge: object) -> str:
-    inner = judge.func if isinstance(judge, partial) else judge
-    name = getattr(inner, "__name__", type(inner).__name__)
-    return re.sub(r"\W", "", name) or "judge"
 
 
 def digest(judge: object) -> str:
@@ -265,177 +526,3 @@ def _plain(value: object) -> str | None:
     if isinstance(value, set | frozenset):
         return f"{{{', '.join(sorted(str(_plain(one)) for one in value))}}}"
     return None
-
-
-_METHODS = "trajudge.judges.methods"
-
-
-class _Register(Mapping[str, JudgeEntry]):
-    """The entries of ``judges.toml``."""
-
-    @cached_property
-    def _entries(self) -> dict[str, JudgeEntry]:
-        tables = tomllib.loads(files(__package__).joinpath("judges.toml").read_text("utf-8"))
-        return {name: _registered_entry(**table) for name, table in tables.items()}
-
-    def __getitem__(self, name: str) -> JudgeEntry:
-        return self._entries[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._entries)
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-
-def _registered_entry(module: str, judge: str, **fields: Any) -> JudgeEntry:
-    lists = {name: tuple(value) for name, value in fields.items() if isinstance(value, list)}
-    defaults = {"options": f"{judge}Options", "needs_model": True}
-    home = module if "." in module else f"{_METHODS}.{module}"
-    return JudgeEntry(module=home, judge=judge, **{**defaults, **fields, **lists})
-
-
-JUDGES: Mapping[str, JudgeEntry] = _Register()
-
-
-def find_judge(name: str) -> JudgeEntry:
-    """Find the entry of a judge: a built-in one, a caller's function, of an installed package, or
-    in a file (``path.py``). Raises UserError for an unknown name, and for a built-in judge's that a
-    package brings, too."""
-    if name in JUDGES:
-        DOOR.refuse_namesake(name)
-        return JUDGES[name]
-    if given := given_entry(name):
-        return given
-    module = module_of(name)
-    if module is None:
-        known = DOOR.names(JUDGES)
-        close = did_you_mean(name, known)
-        raise UserError(f"--judge {name}: no such judge{close or ';'} there are {', '.join(known)}")
-    return describe(name, module)
-
-
-def split_model(text: str) -> tuple[str, str]:
-    """Split ``NAME[:MODEL]`` into judge and model, "" for none; a judge's own name may hold a
-    colon."""
-    for name in JUDGES:
-        if text == name or text.startswith(f"{name}:"):
-            return name, text[len(name) + 1 :]
-    name, _, model = text.partition(":")
-    return name, model
-
-
-def with_model(name: str, model: str | None) -> str:
-    """Name a judge with its model, as ``split_model`` reads it."""
-    return f"{name}:{model}" if model else name
-
-
-def check_representation(name: str, representation: str) -> None:
-    """Raise UserError if the judge cannot be shown a page that way."""
-    takes = find_judge(name).representations
-    if representation not in takes:
-        reads = f"reads {' or '.join(takes)} only" if takes else "reads no page"
-        raise UserError(
-            f"--representation {representation}: judge {name} {reads}: leave the option out, "
-            "or choose another --judge"
-        )
-
-
-def make_judge(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, Judge]:
-    """Make a judge; return its id (such as ``simplified-axtree``) and the judge.
-
-    Raises UserError for an unknown name, an unknown option or a value that it does not take.
-    """
-    entry = find_judge(name)
-    defences = read_defences(name, entry.options_class, options or {})
-    parsed = read_options(name, entry.options_class, options or {})
-    judge_id = _id(entry.label or name, entry, parsed) + defences.suffix
-    if entry.composed:
-        parsed = with_defended_members(parsed, defences, _asks)
-    judge = _made(entry, with_room(parsed, defences))
-    return judge_id, defended(name, entry, judge, defences)
-
-
-def _asks(name: str) -> bool:
-    return find_judge(name).needs_model
-
-
-def _made(entry: JudgeEntry, options: Record) -> Judge:
-    if entry.function is not None:
-        return explained(entry.label, entry.function)
-    factory = getattr(import_module(entry.module), entry.judge)
-    if not entry.label:
-        judge: Judge = factory(options) if entry.options else factory
-        return judge
-    with mistakes_said(f"--judge {entry.label}: judge(options) failed", factory, "correct it"):
-        made = factory(options) if entry.options else factory
-    judge = checked(entry.label, made, made=bool(entry.options))
-    return explained(entry.label, judge)
-
-
-def needs_of(name: str, options: Mapping[str, Any] | None = None) -> Needs:
-    """Return what the judge with these options must see of a run: by its entry, else by ``needs``
-    of its options, else everything; with more where a defence looks at more. Raises UserError as
-    ``make_judge`` does."""
-    entry = find_judge(name)
-    needs = entry.needs
-    if needs is None:
-        kind = read_options(name, entry.options_class, options or {})
-        needs = check_needs(name, getattr(kind, "needs", EVERYTHING))
-    defences = read_defences(name, entry.options_class, options or {})
-    return _with_compared(needs) if defences.cross_modal else needs
-
-
-def answer_options(name: str, options: Mapping[str, Any] | None = None) -> dict[str, str]:
-    """Return which judges, this one or its members, are not sent an answer that no action holds,
-    each with the option that sends it. Raises UserError as ``make_judge`` does."""
-    entry, given = find_judge(name), options or {}
-    if entry.composed:
-        composed = read_options(name, entry.options_class, given)
-        members = getattr(composed, "of").members  # noqa: B009 - any composed judge's
-        each = [answer_options(member.name, member.options | member.given) for member in members]
-        return {judge: option for member in each for judge, option in member.items()}
-    withheld = entry.answer_option and not needs_of(name, given).answer
-    return {name: entry.answer_option} if withheld else {}
-
-
-def _with_compared(needs: Needs) -> Needs:
-    """Add what ``cross_modal`` compares: every tree, and the pictures around the last action."""
-    compared = union([needs, Needs(trees=ALL, screenshots=last(2))])
-    return compared.model_copy(update={"requires": needs.requires})
-
-
-def _id(name: str, entry: JudgeEntry, options: Record) -> str:
-    """Build the id: the name; the representation or variant always, other id options where they are
-    not the default, other models where there are any."""
-    parts = [name]
-    for option in entry.id_options:
-        value = getattr(options, option)
-        default = type(options).model_fields[option].default
-        if option in ("representation", "variant"):
-            parts.append(f"{value}")
-        elif value.model if isinstance(value, AuxiliaryModel) else value != default:
-            parts.append(f"{option}-{value}")
-    return "-".join(parts)
-
-
-_LENGTH = 32
-
-
-def key_hash(key: TrajectoryKey) -> str:
-    """Hash a trajectory's key, so that a model file names no benchmark's tasks."""
-    return sha256(orjson.dumps(key.order)).hexdigest()[:_LENGTH]
-
-
-def training_hashes(judge: object) -> frozenset[str] | None:
-    """Return the hashes of the judge's training set (of all members of a composed judge); None: it
-    was trained on trajectories that it does not name."""
-    hashes: frozenset[str] | None = getattr(judge, "training_keys", frozenset())
-    return hashes
-
-
-def combined_hashes(judges: Iterable[object]) -> frozenset[str] | None:
-    """Combine the training sets of several judges; None where one of them is not known."""
-    each = [training_hashes(judge) for judge in judges]
-    known = [hashes for hashes in each if hashes is not None]
-    return frozenset().union(*known) if len(known) == len(each) else None

@@ -94,7 +94,7 @@ def parse_reply(reply: Reply, parse: Callable[[str], T]) -> T:
 
 
 def _is_early(text: str, parse: Callable[[str], object]) -> bool:
-    """Tell whether the text says the same already without its last line, or without what follows
+    """Return True if the text says the same already without its last line, or without what follows
     its last tag or object."""
     text = text.rstrip().removesuffix("```").rstrip()
     ends = {text.rfind("\n"), text.rfind(">") + 1, text.rfind("}") + 1} - {len(text), -1}
@@ -394,7 +394,7 @@ def _read_lines(name: str, text: str, meaning: Callable[[str, bool], object]) ->
 
 
 def _begins_line(text: str, start: int) -> bool:
-    """Tell whether nothing but markup and a word such as "Final" stands before ``start`` on its
+    """Return True if nothing but markup and a word such as "Final" stands before ``start`` on its
     line."""
     before = text[max(0, start - _REACH) : start]
     return _PREFIX.fullmatch(normalise(before.rpartition("\n")[2])) is not None
@@ -449,14 +449,14 @@ _BEGUN = re.compile(r"\{\s*[\"'“]")
 _VALUE = r"\s*(?:[\"'“{\[\d-]|(?:true|false|null|none)\b)"
 
 
-class Found(NamedTuple):
+class ParsedObject(NamedTuple):
     """An object of a reply; ``fallback`` says what was mended to read it, "" if nothing."""
 
     fields: Mapping[str, Any]
     fallback: str
 
 
-def parse_json(text: str, keys: Collection[str]) -> Found:
+def parse_json(text: str, keys: Collection[str]) -> ParsedObject:
     """Parse the one object in the reply that has all of ``keys``; its thoughts are ignored.
 
     Strict JSON first; what is none is read as JSON5 with the words of Python: comments, trailing
@@ -484,7 +484,7 @@ def parse_json(text: str, keys: Collection[str]) -> Found:
         + (", one of which cannot be read" if unreadable else ""),
         unreadable=f"the reply holds no {wanted} that can be read",
     )
-    return Found(fields, FALLBACK if any(one.mended for one in objects) else "")
+    return ParsedObject(fields, FALLBACK if any(one.mended for one in objects) else "")
 
 
 class _Object(NamedTuple):
@@ -505,7 +505,7 @@ def _json_marks(keys: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _begun(text: str, start: int, end: int, marks: re.Pattern[str]) -> bool:
-    """Tell whether an object was begun, or a field written, where no object can be read."""
+    """Return True if an object was begun, or a field written, where no object can be read."""
     return any(pattern.search(text, start, end) for pattern in (_BEGUN, marks))
 
 

@@ -12,15 +12,12 @@ from typing import Any
 
 import yaml
 
-from trajudge.judges.cards import card_of
-from trajudge.judges.cards.fidelity import HEAD as FIDELITY_HEAD
-from trajudge.judges.cards.fidelity import fidelity_rows, read_fidelity
 from trajudge.judges.defences import DEFENCES, read_defences
-from trajudge.judges.entry import JudgeEntry
+from trajudge.judges.fidelity import FidelityItem, fidelity_items, read_fidelity
 from trajudge.judges.judging import FAILURES, BaseClient, CallArgs
 from trajudge.judges.model import Judge, Message, Picture, Reply
 from trajudge.judges.options import read_options
-from trajudge.judges.registry import DOOR, JUDGES, find_judge, make_judge, needs_of
+from trajudge.judges.registry import DOOR, JUDGES, JudgeEntry, find_judge, make_judge, needs_of
 from trajudge.judges.settings import FidelityConfig, ListConfig, ShowConfig
 from trajudge.prompts.render import Card
 from trajudge.trajectories.loaders import open_source
@@ -31,20 +28,9 @@ from trajudge.util.commands import OK
 from trajudge.util.tables import Row, Table, columns, folded, screen_width, text, wrapped
 from trajudge.util.terminal import LINES, count_of
 
-JudgeRow = tuple[str, str, str, str, str]
+_LIST_HEAD = ("judge", "sees", "calls", "answers", "paper")
 
-HEAD: JudgeRow = ("judge", "sees", "calls", "answers", "paper")
-
-
-def rows() -> list[JudgeRow]:
-    """List a row per judge, in the registry's order; then those of installed packages, whose code
-    is not run to list it."""
-    ours = [
-        _row(name, entry, card)
-        for name, entry in JUDGES.items()
-        if (card := card_of(name, entry)) is not None
-    ]
-    return [*ours, *((name, "", "", what, "") for name, what in installed_rows())]
+_FIDELITY_HEAD = ("judge", "item", "source", "here", "status")
 
 
 def installed_rows() -> list[tuple[str, str]]:
@@ -70,9 +56,9 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     # A judge without a prompt may not be complete without a trained model or its members.
     judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
     lines = [f"# {judge_id}", "", summary_line(entry), ""]
-    card = card_of(name, entry)
-    if card is not None:
-        card_text = yaml.safe_dump(card.model_dump(), sort_keys=False, allow_unicode=True, width=90)
+    if entry.card is not None:
+        card = entry.card.model_dump()
+        card_text = yaml.safe_dump(card, sort_keys=False, allow_unicode=True, width=90)
         lines += ["## Card", "", card_text]
     lines += [
         "## Options",
@@ -83,18 +69,12 @@ def described(name: str, options: Mapping[str, Any], trajectory: Trajectory) -> 
     ]
     if judge is not None:
         lines += ["## Needs", "", *need_lines(needs_of(name, options)), ""]
-        lines += [f"## Prompts for {trajectory.key}", "", *_prompt_lines(judge, trajectory)]
+        lines += [f"## Prompts for {trajectory.key}", "", *_preview(judge, trajectory).lines()]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _row(name: str, entry: JudgeEntry, card: Card) -> JudgeRow:
-    shown = " or ".join(entry.representations)
-    without = "steps" if entry.needs_model else "the run's record"
-    return (name, shown or without, card.calls, card.scale, card.paper)
-
-
 def summary_line(entry: JudgeEntry) -> str:
-    """Say what the judge asks; of a user's that says nothing, where it would."""
+    """Return what the judge asks; of a user's that says nothing, where it would."""
     return entry.summary or "a judge of your own: the first line of its docstring would stand here"
 
 
@@ -128,20 +108,7 @@ def need_lines(needs: Needs) -> Iterator[str]:
         yield f"skipped without: {', '.join(needs.requires)}"
 
 
-def _prompt_lines(judge: Judge, trajectory: Trajectory) -> list[str]:
-    """Render the first call of every stage, pictures by their size, and count the calls that
-    follow."""
-    return _previewed(judge, trajectory).lines()
-
-
-def stages_of(judge: Judge, trajectory: Trajectory) -> list[str]:
-    """Name the stages in which a judge asks about a trajectory, with how often where it is more
-    than once."""
-    count = _previewed(judge, trajectory).count
-    return [stage if number == 1 else f"{stage} × {number}" for stage, number in count.items()]
-
-
-def _previewed(judge: Judge, trajectory: Trajectory) -> _PreviewClient:
+def _preview(judge: Judge, trajectory: Trajectory) -> _PreviewClient:
     client = _PreviewClient()
 
     async def judge_it() -> None:
@@ -159,7 +126,12 @@ class _PreviewClient(BaseClient):
         self._first: dict[str, list[str]] = {}
         self.count: Counter[str] = Counter()
 
+    def stages(self) -> list[str]:
+        """Name the stages in which the judge asks, with how often where it is more than once."""
+        return [name if count == 1 else f"{name} × {count}" for name, count in self.count.items()]
+
     def lines(self) -> list[str]:
+        """Return the first call of every stage, pictures by their size, and how many follow."""
         written = []
         for stage, lines in self._first.items():
             more = self.count[stage] - 1
@@ -201,12 +173,24 @@ _LIST_REST = (
 def list_screen(*, full: bool = False) -> str:
     """List the judges, one line each where the screen is wide enough; then those of installed
     packages, whose code is not run. ``full`` adds all that is known of each."""
+    cards = [(entry, card) for entry in JUDGES.values() if (card := entry.card)]
+    installed = installed_rows()
     if full:
-        return full_table(HEAD, rows())
-    ours = [(name, entry) for name, entry in JUDGES.items() if not entry.label]
-    shown = [(name, _model(entry), _calls(name, entry), entry.summary) for name, entry in ours]
-    shown += [(name, "", "", what) for name, what in installed_rows()]
-    asking = sum(entry.needs_model for _, entry in ours)
+        rows = [
+            (
+                entry.name,
+                " or ".join(entry.representations)
+                or ("steps" if entry.needs_model else "the run's record"),
+                *(card.calls, card.scale, card.paper),
+            )
+            for entry, card in cards
+        ]
+        return full_table(
+            _LIST_HEAD, [*rows, *((name, "", "", what, "") for name, what in installed)]
+        )
+    shown = [(entry.name, _model(entry), _calls(card), entry.summary) for entry, card in cards]
+    shown += [(name, "", "", what) for name, what in installed]
+    asking = sum(entry.needs_model for entry, _ in cards)
     finding = f"{count_of(len(shown), 'judge')}, of which {asking} ask a model"
     head, width = ("judge", "model", "calls", "what it asks or reads"), screen_width()
     rest = folded(_LIST_REST, width)
@@ -220,18 +204,17 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
     """Show a judge in a few fields. Raises UserError for an unknown judge or option."""
     entry = find_judge(name)
     judge_id, judge = make_judge(name, options) if entry.needs_model else (name, None)
-    card = card_of(name, entry)
-    fields = _card_fields(card) if card is not None else {}
+    fields = _card_fields(entry.card) if entry.card is not None else {}
     plain = [line for line in option_lines(name, entry, options) if " = {" not in line]
     fields["options"] = "; ".join(plain) or "none"  # limits of pictures have fields of their own
     fields["defences"] = "; ".join(defence_lines(name, entry, options))
     if judge is not None:
         fields["needs"] = "; ".join(need_lines(needs_of(name, options)))
-        fields["prompts"] = ", ".join(stages_of(judge, trajectory))
+        fields["prompts"] = ", ".join(_preview(judge, trajectory).stages())
     width = screen_width()
     lines = [line for each in fields.items() for line in _field(*each, width)]
     rest = "The prompts: --full" if judge is not None else ""
-    if card is not None:
+    if entry.card is not None:
         rest = "The whole card, deviations with their reasons, and the prompts: --full"
     above = [f"# {judge_id}", "", *folded(summary_line(entry), width), ""]
     below = ["", *folded(rest, width)] if rest else []
@@ -241,17 +224,22 @@ def judge_screen(name: str, options: Mapping[str, Any], trajectory: Trajectory) 
 def fidelity_screen(name: str | None, *, full: bool = False) -> str:
     """Count what judges follow of their sources, or list in what one differs, ``full`` item by
     item. Raises UserError for a judge that has no source."""
+    compared = {judge: fidelity_items(judge) for judge in ([name] if name else read_fidelity())}
     if full:
-        return full_table(FIDELITY_HEAD, list(fidelity_rows(name)))
+        rows = [(judge, *_cells(item)) for judge, items in compared.items() for item in items]
+        return full_table(_FIDELITY_HEAD, rows)
     if name is not None:
-        return _differences(name, screen_width())
-    counts = [
-        (judge, *_counts(judge), str(len(known.rules)), known.source.partition(",")[0])
-        for judge, known in read_fidelity().items()
-    ]
+        return _differences(name, compared[name], screen_width())
+    counts = []
+    for judge, known in read_fidelity().items():
+        number = Counter(item.status for item in known.items)
+        source = known.source.partition(",")[0]
+        figures = (number["same"], number["mended"], number["declared"], len(known.rules))
+        counts.append((judge, *map(str, figures), source))
     declared = sum(int(row[3]) for row in counts)
     finding = (
-        f"{count_of(len(counts), 'judge')} beside their sources: {declared} declared deviations"
+        f"{count_of(len(counts), 'judge')} compared with their sources: {declared} declared "
+        "deviations"
     )
     head = ("judge", "same", "mended", "declared", "rules", "source")
     rest = "Item by item:  trajudge judges fidelity NAME; all items of all judges: --full"
@@ -259,8 +247,12 @@ def fidelity_screen(name: str | None, *, full: bool = False) -> str:
     return "\n".join([finding, "", *lines, "", *folded(rest, screen_width())]) + "\n"
 
 
+def _cells(item: FidelityItem) -> tuple[str, str, str, str]:
+    return (item.item, item.source, item.ours, item.status)
+
+
 def _model(entry: JudgeEntry) -> str:
-    """Say what kind of model a judge asks."""
+    """Name the kind of model that a judge asks."""
     if entry.composed:
         return "members"
     if not entry.needs_model:
@@ -271,10 +263,9 @@ def _model(entry: JudgeEntry) -> str:
     return "images" if sees else "text"
 
 
-def _calls(name: str, entry: JudgeEntry) -> str:
+def _calls(card: Card) -> str:
     """Shorten the card's formula to what stands before its explanation."""
-    card = card_of(name, entry)
-    match = _CALLS.match(card.calls) if card else None
+    match = _CALLS.match(card.calls)
     return match[0].strip() if match else "…"
 
 
@@ -296,19 +287,14 @@ def _field(name: str, value: str, width: int) -> list[str]:
     return [f"{label:<{_MARGIN}}{line}" for label, line in zip(labels, lines, strict=True)]
 
 
-def _counts(judge: str) -> tuple[str, ...]:
-    statuses = Counter(item.status for item in read_fidelity()[judge].items)
-    return tuple(str(statuses[status]) for status in ("same", "mended", "declared"))
-
-
-def _differences(name: str, width: int) -> str:
+def _differences(name: str, items: Sequence[FidelityItem], width: int) -> str:
     """List the items that are not the same, as many as fit."""
-    rows = [row[1:] for row in fidelity_rows(name)]
-    differing = sorted((row for row in rows if row[-1] != "same"), key=lambda row: row[-1])
-    same = len(rows) - len(differing)
-    source = folded(f"{name} beside {read_fidelity()[name].source}", width)
+    differing = sorted((item for item in items if item.status != "same"), key=lambda i: i.status)
+    same = len(items) - len(differing)
+    source = folded(f"{name} compared with {read_fidelity()[name].source}", width)
     room = LINES - len(source) - 4
-    lines, kept = _first_rows(("item", "source", "here", "status"), differing, width, room)
+    head, rows = ("item", "source", "here", "status"), list(map(_cells, differing))
+    lines, kept = _first_rows(head, rows, width, room)
     left = [f"{len(differing) - kept} more that differ"] if kept < len(differing) else []
     rest = f"{' and '.join([*left, count_of(same, 'item') + ' the same'])}: --full"
     return "\n".join([*source, "", *lines, "", *folded(rest, width)]) + "\n"

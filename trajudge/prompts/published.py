@@ -1,5 +1,7 @@
 """Published prompts, read from the packages that hold them: AgentRewardBench's for the simplified
 judge, browser-use's for its built-in judge.
+
+The packages are parsed, not imported: they bring much else with them, and run code.
 """
 
 from __future__ import annotations
@@ -8,31 +10,16 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from trajudge.prompts.render import TAG, sendable
 from trajudge.prompts.untrusted import VERSION, count_changes, neutralise
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_text
-
-PACKAGE = "agent_reward_bench"
-
-INSTALL = "pip install --no-deps agent-reward-bench"
-
-_NAMES = (
-    "SYSTEM_PROMPT",
-    "INVERTED_SYSTEM_PROMPT",
-    "STEP_TEMPLATE",
-    "GOAL_TEMPLATE",
-    "ACTION_TEMPLATE",
-    "AXTREE_TEMPLATE",
-    "FINAL_MSG",
-)
-
 
 CHANGES = "changed_places"
 
@@ -41,124 +28,140 @@ CHANGES = "changed_places"
 Untrusted = Literal["neutralised", "as-recorded"]
 
 
-@dataclass(frozen=True)
-class PublishedText:
-    """How a published prompt shows what pages and agents wrote: without the ``tags`` of the prompt
-    and the marks of chat templates, or as recorded but for characters that no API takes."""
+class Slot(NamedTuple):
+    """A place in a text: the expression that fills it, and what stands there for an empty value."""
 
-    tags: frozenset[str]
+    name: str
+    default: str = ""
+
+
+Template = tuple[str | Slot, ...]
+
+
+@dataclass(frozen=True)
+class PublishedTexts:
+    """Texts of a published prompt by name.
+
+    What pages and agents wrote is ``shown`` without the tags of the prompt and the marks of chat
+    templates, or as recorded but for characters that no API takes.
+    """
+
+    texts: Mapping[str, Template]
     untrusted: Untrusted
 
     @property
-    def version(self) -> str:
-        """What a prompt's hash holds of it."""
-        return f"untrusted text {VERSION}, own tags" if self._neutralises else self.untrusted
-
-    @property
-    def _neutralises(self) -> bool:
-        return self.untrusted == "neutralised"
+    def hash(self) -> str:
+        """SHA-256 over the texts and how untrusted text is written into them."""
+        how = f"version {VERSION}" if self.untrusted == "neutralised" else self.untrusted
+        return sha256(repr([*self.texts.items(), how]).encode()).hexdigest()
 
     def shown(self, text: str) -> str:
-        """Return the text as it is sent."""
-        return sendable(neutralise(text, self.tags) if self._neutralises else text)
+        """Return untrusted text as it is sent."""
+        return sendable(neutralise(text, self._tags) if self.untrusted == "neutralised" else text)
+
+    @cached_property
+    def _tags(self) -> frozenset[str]:
+        words = (part for text in self.texts.values() for part in text if isinstance(part, str))
+        return frozenset(tag for part in words for tag in TAG.findall(part))
 
     def changes(self, texts: Iterable[str | None]) -> int:
         """Count the places of the texts that are not sent as they were recorded."""
         return sum(count_changes(text, self.shown) for text in texts if text is not None)
 
+    def fill(self, name: str, **values: str) -> str:
+        """Fill a text; the values are never read as templates."""
+        parts = self.texts[name]
+        return "".join(p if isinstance(p, str) else values[p.name] or p.default for p in parts)
 
-@dataclass(frozen=True)
-class PublishedPrompt:
-    """The reference's texts by name. ``hash`` is SHA-256 over them and how ``untrusted`` text is
-    written into them."""
 
-    texts: Mapping[str, str]
-    screenshot_text: str
-    hash: str
-    untrusted: PublishedText
+def _package_folder(prompts: str, package: str, name: str) -> Path:
+    """Return the folder of the installed package that ``--prompts`` reads. Raises UserError if it
+    is not installed."""
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise UserError(
+            f"--prompts {prompts} reads the judge's own prompts from the package '{name}', which "
+            f"is not installed: install it with  pip install --no-deps {name}"
+        )
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _parsed(path: Path, name: str) -> ast.Module:
+    try:
+        return ast.parse(read_text(path))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise UserError(
+            f"{path} cannot be read as the prompts of {name} ({error}): install it again with  "
+            f"pip install --no-deps {name}"
+        ) from error
+
+
+# AgentRewardBench
+
+_SLOTS = re.compile(r"\{(\w+)\}")
+_WHOLE = ("SYSTEM_PROMPT", "INVERTED_SYSTEM_PROMPT", "FINAL_MSG")
+_FILLED = ("STEP_TEMPLATE", "GOAL_TEMPLATE", "ACTION_TEMPLATE", "AXTREE_TEMPLATE")
+
+
+class PublishedPrompt(PublishedTexts):
+    """The prompts of AgentRewardBench's simplified judge."""
 
     def system(self, success: str) -> str:
         """Return the system prompt that asks for success ``first`` or ``last``."""
-        return self.texts["SYSTEM_PROMPT" if success == "first" else "INVERTED_SYSTEM_PROMPT"]
+        return self.fill("SYSTEM_PROMPT" if success == "first" else "INVERTED_SYSTEM_PROMPT")
 
     def step(self, number: int, url: str | None, action: str | None, reasoning: str | None) -> str:
         """Render one step; the reference joins them with nothing in between."""
-        return _fill(
-            self.texts["STEP_TEMPLATE"],
-            step_number=number,
-            url=self.untrusted.shown(str(url)),
-            action=self.untrusted.shown(str(action)),
-            reasoning=self.untrusted.shown(str(reasoning)),
-        )
+        texts = {"url": url, "action": action, "reasoning": reasoning}
+        shown = {name: self.shown(str(text)) for name, text in texts.items()}
+        return self.fill("STEP_TEMPLATE", step_number=str(number), **shown)
 
     def before_picture(self, goal: str, steps: str, axtree: str | None) -> list[str]:
         """Render the texts of the user message that come before the picture, in order; ``steps`` as
         ``step`` gives them."""
         texts = [
-            _fill(self.texts["GOAL_TEMPLATE"], goal=self.untrusted.shown(goal)),
-            _fill(self.texts["ACTION_TEMPLATE"], steps=steps),
+            self.fill("GOAL_TEMPLATE", goal=self.shown(goal)),
+            self.fill("ACTION_TEMPLATE", steps=steps),
         ]
         if axtree is not None:
-            texts.append(_fill(self.texts["AXTREE_TEMPLATE"], axtree=self.untrusted.shown(axtree)))
+            texts.append(self.fill("AXTREE_TEMPLATE", axtree=self.shown(axtree)))
         return texts
+
+    @property
+    def screenshot_text(self) -> str:
+        """The words before the picture."""
+        return self.fill("screenshot")
 
     @property
     def final(self) -> str:
         """What ends the user message, after the picture."""
-        return self.texts["FINAL_MSG"]
-
-
-def _fill(template: str, **values: object) -> str:
-    """Replace ``{name}`` by the value, nothing else: the template comes from a foreign file."""
-    return re.sub(r"\{(\w+)\}", lambda match: str(values[match[1]]), template)
+        return self.fill("FINAL_MSG")
 
 
 @cache
 def load_published(untrusted: Untrusted = "neutralised") -> PublishedPrompt:
     """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
     files do not hold the texts that this version of trajudge knows."""
-    folder = package_folder("agentrewardbench", PACKAGE, INSTALL) / "judge"
-    return read_published(folder, untrusted)
-
-
-def package_folder(prompts: str, package: str, install: str) -> Path:
-    """Return the folder of the installed package that ``--prompts`` reads, which is not imported.
-    Raises UserError if it is not installed."""
-    spec = find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        name = install.rpartition(" ")[2]
-        raise UserError(
-            f"--prompts {prompts} reads the judge's own prompts from the package '{name}', which "
-            f"is not installed: install it with  {install}"
-        )
-    return Path(next(iter(spec.submodule_search_locations)))
+    folder = _package_folder("agentrewardbench", "agent_reward_bench", "agent-reward-bench")
+    return read_published(folder / "judge", untrusted)
 
 
 def read_published(folder: Path, untrusted: Untrusted = "neutralised") -> PublishedPrompt:
     """Read the prompts in the package's folder ``judge`` (``defaults.py`` and ``__init__.py``)."""
-    texts = _string_constants(_parsed(folder / "defaults.py"))
-    missing = [name for name in _NAMES if name not in texts]
-    screenshot_text = _screenshot_text(_parsed(folder / "__init__.py"))
-    if missing or screenshot_text is None:
+    name = "agent-reward-bench"
+    constants = _string_constants(_parsed(folder / "defaults.py", name))
+    screenshot = _screenshot_text(_parsed(folder / "__init__.py", name))
+    missing = [one for one in (*_WHOLE, *_FILLED) if one not in constants]
+    if missing or screenshot is None:
         raise UserError(
             f"{folder} lacks the prompt {missing[0] if missing else 'for the screenshot'}: this is "
             "not the known version of agent-reward-bench, install 0.1.2"
         )
-    kept = {name: texts[name] for name in _NAMES}
-    tags = frozenset(tag for text in kept.values() for tag in TAG.findall(text))
-    shown = PublishedText(tags, untrusted)
-    content = "\0".join([*kept.values(), screenshot_text, shown.version])
-    return PublishedPrompt(kept, screenshot_text, sha256(content.encode()).hexdigest(), shown)
-
-
-def _parsed(path: Path) -> ast.Module:
-    try:
-        return ast.parse(read_text(path))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(
-            f"{path} cannot be read as the prompts of agent-reward-bench ({error}): "
-            f"install it again with  {INSTALL}"
-        ) from error
+    texts: dict[str, Template] = {one: (constants[one],) for one in _WHOLE}
+    for one in _FILLED:
+        pieces = _SLOTS.split(constants[one])  # text, name, text, ...
+        texts[one] = tuple(Slot(p) if n % 2 else p for n, p in enumerate(pieces))
+    return PublishedPrompt({**texts, "screenshot": (screenshot,)}, untrusted)
 
 
 def _string_constants(module: ast.Module) -> dict[str, str]:
@@ -186,14 +189,10 @@ def _screenshot_text(module: ast.Module) -> str | None:
     return None
 
 
-PUBLISHED_BROWSER_USE_PACKAGE = "browser_use"
-
-PUBLISHED_BROWSER_USE_INSTALL = "pip install --no-deps browser-use"
-
-_FUNCTION = "construct_judge_messages"
+# browser-use
 
 # The texts by their variable, with the values that each is filled with.
-_TEXTS = {
+_VALUES = {
     "ground_truth_section": set[str](),
     "system_prompt": {"ground_truth_section", "current_date"},
     "ground_truth_prompt": {"ground_truth"},
@@ -207,31 +206,19 @@ _TEXTS = {
 }
 
 
-@dataclass(frozen=True)
-class Slot:
-    """A place in a text: the expression that fills it, and what stands there for an empty value."""
+class PublishedJudge(PublishedTexts):
+    """The prompts of browser-use's built-in judge."""
 
-    name: str
-    default: str = ""
-
-
-Template = tuple[str | Slot, ...]
-
-
-@dataclass(frozen=True)
-class PublishedJudge:
-    """The package's texts by variable, and the mark of a cut. ``hash`` is SHA-256 over them and how
-    ``untrusted`` text is written into them."""
-
-    texts: Mapping[str, Template]
-    mark: str
-    hash: str
-    untrusted: PublishedText
+    @property
+    def mark(self) -> str:
+        """What stands where a text was cut."""
+        return self.fill("mark")
 
     def system(self, *, ground_truth: bool, date: str) -> str:
         """Render the system prompt; ``date`` as the package writes it: 2026-01-31 12:00 UTC."""
-        section = self._filled("ground_truth_section") if ground_truth else ""
-        return self._filled("system_prompt", ground_truth_section=section, current_date=date)
+        section = self.fill("ground_truth_section") if ground_truth else ""
+        values = {"ground_truth_section": section, "current_date": date}
+        return sendable(self.fill("system_prompt", **values))
 
     def user(
         self, *, task: str, steps: str, result: str, ground_truth: str | None, images: int
@@ -239,106 +226,78 @@ class PublishedJudge:
         """Render the user's text, whose values are untrusted; ``images`` is how many follow."""
         truth = ""
         if ground_truth is not None:
-            truth = self._filled(
-                "ground_truth_prompt", ground_truth=self.untrusted.shown(ground_truth)
-            )
-        return self._filled(
-            "user_prompt",
-            **{
-                "task_truncated": self.untrusted.shown(task),
-                "ground_truth_prompt": truth,
-                "steps_text_truncated": self.untrusted.shown(steps),
-                "final_result_truncated": self.untrusted.shown(result),
-                "len(encoded_images)": str(images),
-            },
-        )
-
-    def _filled(self, name: str, **values: str) -> str:
-        parts = (
-            part if isinstance(part, str) else values[part.name] or part.default
-            for part in self.texts[name]
-        )
-        return sendable("".join(parts))
+            truth = self.fill("ground_truth_prompt", ground_truth=self.shown(ground_truth))
+        values = {
+            "task_truncated": self.shown(task),
+            "ground_truth_prompt": truth,
+            "steps_text_truncated": self.shown(steps),
+            "final_result_truncated": self.shown(result),
+            "len(encoded_images)": str(images),
+        }
+        return sendable(self.fill("user_prompt", **values))
 
 
 @cache
 def load_published_judge(untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Load the prompts of the installed package. Raises UserError if it is not installed, or if its
     file does not hold the texts that this version of trajudge knows."""
-    folder = package_folder(
-        "browser-use", PUBLISHED_BROWSER_USE_PACKAGE, PUBLISHED_BROWSER_USE_INSTALL
-    )
+    folder = _package_folder("browser-use", "browser_use", "browser-use")
     return read_published_judge(folder / "agent" / "judge.py", untrusted)
 
 
 def read_published_judge(path: Path, untrusted: Untrusted = "neutralised") -> PublishedJudge:
     """Read the prompts in the package's ``agent/judge.py``."""
-    try:
-        module = ast.parse(read_text(path))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise UserError(
-            f"{path} cannot be read as browser-use's judge ({error}): install it again with  "
-            f"{PUBLISHED_BROWSER_USE_INSTALL}"
-        ) from error
-    texts_of = dict(_assigned(_function(module, _FUNCTION)))
+    module = _parsed(path, "browser-use")
+    assigned = dict(_assigned(_function(module, "construct_judge_messages")))
     mark = _mark(_function(module, "_truncate_text"))
-    for name, slots in _TEXTS.items():
-        named = {part.name for part in texts_of.get(name, ()) if isinstance(part, Slot)}
-        if name not in texts_of or named != slots or not mark:
+    for name, values in _VALUES.items():
+        named = {part.name for part in assigned.get(name, ()) if isinstance(part, Slot)}
+        if name not in assigned or named != values or not mark:
             raise UserError(
                 f"{path} does not hold the judge's {name} as it is known: install browser-use "
                 "0.13, or leave --prompts out"
             )
-    texts = {name: texts_of[name] for name in _TEXTS}
-    words = (part for text in texts.values() for part in text if isinstance(part, str))
-    tags = frozenset(tag for part in words for tag in TAG.findall(part))
-    shown = PublishedText(tags, untrusted)
-    content = repr([*texts.items(), mark, shown.version])
-    return PublishedJudge(texts, mark, sha256(content.encode()).hexdigest(), shown)
+    texts = {name: assigned[name] for name in _VALUES}
+    return PublishedJudge({**texts, "mark": (mark,)}, untrusted)
 
 
-def _function(module: ast.Module, name: str) -> ast.FunctionDef | None:
-    functions = (node for node in module.body if isinstance(node, ast.FunctionDef))
-    return next((function for function in functions if function.name == name), None)
+def _function(module: ast.Module, name: str) -> Iterator[ast.AST]:
+    """Yield the nodes of a function, none where there is no such function."""
+    for node in module.body:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield from ast.walk(node)
 
 
-def _assigned(function: ast.FunctionDef | None) -> Iterator[tuple[str, Template]]:
-    """Yield the texts that the function assigns, but for the empty ones."""
-    for node in ast.walk(function) if function else ():
+def _assigned(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, Template]]:
+    """Yield the strings and f-strings that are assigned, but for the empty ones."""
+    for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            text = _template(node.value)
-            if text is not None and text != ("",):
-                yield node.targets[0].id, text
+            value = node.value
+            parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+            template = tuple(map(_part, parts))
+            if all(part is not None and part != "" for part in template):
+                yield node.targets[0].id, tuple(part for part in template if part is not None)
 
 
-def _template(value: ast.expr) -> Template | None:
-    """Return the parts of a string or f-string, None for any other value."""
+def _part(value: ast.expr) -> str | Slot | None:
+    """Return a piece of text, or the place of ``name`` or of ``name or "what stands there else"``;
+    None for any other value."""
     if isinstance(value, ast.Constant):
-        return (value.value,) if isinstance(value.value, str) else None
-    if not isinstance(value, ast.JoinedStr):
+        return value.value if isinstance(value.value, str) else None
+    if not isinstance(value, ast.FormattedValue):
         return None
-    parts: list[str | Slot] = []
-    for part in value.values:
-        if isinstance(part, ast.FormattedValue):
-            parts.append(_slot(part.value))
-        elif isinstance(part, ast.Constant):
-            parts.append(str(part.value))
-    return tuple(parts)
-
-
-def _slot(value: ast.expr) -> Slot:
-    """Return the place of ``name``, or of ``name or "what stands there else"``."""
-    if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or) and len(value.values) == 2:
-        first, default = value.values
+    inner = value.value
+    if isinstance(inner, ast.BoolOp) and isinstance(inner.op, ast.Or) and len(inner.values) == 2:
+        first, default = inner.values
         if isinstance(default, ast.Constant):
             return Slot(ast.unparse(first), str(default.value))
-    return Slot(ast.unparse(value))
+    return Slot(ast.unparse(inner))
 
 
-def _mark(function: ast.FunctionDef | None) -> str:
-    """Return what the function puts behind a text that it cut, "" if it is not as it is known."""
-    nodes = ast.walk(function) if function else ()
-    for node in (node for node in nodes if isinstance(node, ast.BinOp)):
-        if isinstance(node.left, ast.Subscript) and isinstance(node.right, ast.Constant):
-            return str(node.right.value)
+def _mark(nodes: Iterable[ast.AST]) -> str:
+    """Return what a function puts behind a text that it cut, "" if it is not as it is known."""
+    for node in nodes:
+        match node:
+            case ast.BinOp(left=ast.Subscript(), right=ast.Constant(value=value)):
+                return str(value)
     return ""

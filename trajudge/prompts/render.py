@@ -44,7 +44,7 @@ class Card(BaseModel):
 
     ``version`` is raised with every change of what the judge is shown or asked, and of how its
     replies are read; cards without one are of the first. ``left_out`` are rules of the source that
-    the prompts do not hold: id (``judges.cards.fidelity``) to the reason.
+    the prompts do not hold: id (``judges.fidelity``) to the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -63,12 +63,12 @@ class Card(BaseModel):
     judges: dict[str, Own] = Field(default_factory=dict, exclude=True)
 
     def of(self, judge: str) -> Card:
-        """Return the card of one judge: this one, or its own where several share the folder."""
-        own = self.judges.get(judge)
-        if own is None:
-            return self
-        fields = {**dict(own), "name": judge, "deviations": self.deviations + own.deviations}
-        return self.model_copy(update={**fields, "judges": {}})
+        """Return the card of one judge, with what it has for itself where several share the
+        folder."""
+        fields: dict[str, object] = {"name": judge, "judges": {}}
+        if own := self.judges.get(judge):
+            fields |= {**dict(own), "deviations": self.deviations + own.deviations}
+        return self.model_copy(update=fields)
 
 
 def read_card(text: str) -> Card:
@@ -97,7 +97,7 @@ def sendable(text: str) -> str:
 
 
 def _is_sendable(text: str) -> bool:
-    """Tell whether it is sendable: nearly every text is, and both ways tell it many times faster
+    """Return True if it is sendable: nearly every text is, and both ways tell it many times faster
     than the pattern."""
     if text.isascii():
         return not any(map(text.__contains__, _CONTROL))

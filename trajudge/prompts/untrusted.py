@@ -125,12 +125,12 @@ def count_changes(text: str, shown: Callable[[str], str]) -> int:
 
 
 def _is_plain_line(text: str) -> bool:
-    """Tell whether it is a single line, and none that begins with a role."""
+    """Return True if it is a single line, and none that begins with a role."""
     return text.isprintable() and _FIRST_ROLE.match(text) is None  # a line break is not printable
 
 
 def _has_unusual(text: str) -> bool:
-    """Tell whether anything is invisible, or a letter in disguise. Characters beyond the basic
+    """Return True if anything is invisible, or a letter in disguise. Characters beyond the basic
     plane, which are slow to search for, are searched for only where there are any."""
     if _UNUSUAL_BASIC.search(text):
         return True
@@ -181,7 +181,7 @@ def _roles(folded: str) -> Iterator[int]:
 
 
 def _names(raw_name: str, tags: frozenset[str]) -> bool:
-    """Tell whether a name is one of the tags, invisible characters in it or behind it or not."""
+    """Return True if a name is one of the tags, invisible characters in it or behind it or not."""
     if raw_name == "|" or _IS_ESCAPED.fullmatch(raw_name):
         return True
     name = raw_name.lower()

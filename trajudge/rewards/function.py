@@ -19,8 +19,8 @@ from trajudge.eval.select.decision import Decision
 from trajudge.eval.select.output import read_decision
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention, Reward
-from trajudge.rewards.settings import RewardConfig
-from trajudge.rewards.shaping import RewardShaping, neutral_share, shaped
+from trajudge.rewards.settings import RewardConfig, RewardShaping
+from trajudge.rewards.shaping import neutral_share, shaped
 from trajudge.stats.calibration import FittedMap
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey
@@ -44,7 +44,7 @@ class RewardFunction:
         content = {
             "judge": stable_dump(self.configuration),
             "calibration": self.calibration and stable_dump(self.calibration.map),
-            "shaping": stable_dump(self.shaping),
+            "shaping": self.shaping.model_dump(mode="json"),
             "decision": self.decided,
         }
         return sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]

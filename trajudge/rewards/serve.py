@@ -2,40 +2,43 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from argparse import Namespace
-from socket import socket
+from pathlib import Path
 
-from trajudge.rewards.options import parser
-from trajudge.util.commands import OK, command, make_settings
+from pydantic import SecretStr
 
+from trajudge.eval.runs.plan import without_effect
+from trajudge.rewards.server.listening import listen
+from trajudge.rewards.server.serving import serve
+from trajudge.rewards.settings import RewardServerConfig
+from trajudge.util.commands import OK
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_text
 
-@command(parser)
-def main(options: Namespace) -> int:
-    """Serve until it is interrupted."""
-    from trajudge.rewards.server.listening import listen  # noqa: PLC0415 - --help needs none
-
-    has_token = options.token_file is not None
-    with listen(options.host, options.port, has_token=has_token) as address:
-        return _serve(options, address)
+WATCHED = "watch.jsonl"
 
 
-def _serve(options: Namespace, address: socket) -> int:
-    import asyncio  # noqa: PLC0415 - what follows is slow: the address is taken by now
-
-    from trajudge.rewards.from_options import read_token, reward_config  # noqa: PLC0415
-    from trajudge.rewards.server.serving import serve  # noqa: PLC0415
-    from trajudge.rewards.server.settings import RewardServerConfig  # noqa: PLC0415
-
-    values = {
-        "reward": reward_config(options),
-        "folder": options.store,
-        "token": read_token(options.token_file),
-        **{name: getattr(options, name) for name in ("host", "port", "queue")},
-    }
-    asyncio.run(serve(make_settings(RewardServerConfig, values), address))
+def run(config: RewardServerConfig) -> int:
+    """Serve until it is interrupted. Raises UserError."""
+    reward = config.reward
+    token = None if config.token_file is None else read_token(config.token_file)
+    with listen(config.host, config.port, has_token=token is not None) as address:
+        models = () if reward.judge.model is None else (reward.judge.model,)
+        for line in without_effect((reward.judge.judge,), models, reward.judge, reward.calls):
+            sys.stderr.write(f"warning: {line}\n")
+        watch = reward.watch.model_copy(update={"journal": config.folder / WATCHED})
+        reward = reward.model_copy(update={"watch": watch})
+        asyncio.run(serve(config.model_copy(update={"reward": reward, "token": token}), address))
     return OK
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def read_token(file: Path) -> SecretStr:
+    """Read the token of ``--token-file``. Raises UserError for one that is short."""
+    try:
+        text = read_text(file).strip()
+    except OSError as error:
+        raise UserError(f"--token-file {file}: cannot be read ({error.strerror})") from error
+    if len(text) < 16:
+        raise UserError(f"--token-file {file}: its token has fewer than 16 characters")
+    return SecretStr(text)

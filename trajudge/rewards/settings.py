@@ -1,31 +1,184 @@
-"""What a reward is made of: judge, model, calibration, decision, shaping."""
+"""Settings of ``trajudge serve``: what a reward is made of, what is watched, where it is served."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, SecretStr, model_validator
 
 from trajudge.eval.runs.settings import JudgeConfig
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.rewards.shaping import RewardShaping
-from trajudge.rewards.watch.settings import WatchConfig
-from trajudge.trajectories.model import Record
+from trajudge.util.commands import HIGHEST_PORT
+from trajudge.util.settings import (
+    Count,
+    Only,
+    Option,
+    Output,
+    Positive,
+    Seed,
+    Settings,
+    options_of,
+)
+
+RewardForm = Literal["identity", "verdict", "gate", "logit"]
+BOUNDARY = 0.5
+_CALLS = Only(*(one.name for one in options_of(CallConfig) if one.name not in ("dry_run", "yes")))
+Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-class RewardConfig(Record):
-    """``calibration`` is a file of ``trajudge score --calibration-out``, ``decision`` a folder of
-    ``trajudge select``, whose threshold then holds. ``unqualified`` takes the nearest candidate of
-    a decision in which no judge qualified. ``assume_same_judge``: what a decision does not record
-    of its judge is as it is here. ``deadline`` in seconds (None: none). ``watch`` says when rewards
-    stop because they cannot be trusted any more."""
+class RewardShaping(Settings):
+    """How a judgment becomes a value in [``low``, ``high``].
 
-    judge: JudgeConfig = JudgeConfig()
-    calls: CallConfig = CallConfig()
+    ``identity`` is the probability of success; ``verdict`` is 1 from ``threshold`` on, else 0;
+    ``gate`` is 1 from ``threshold`` on, 0 below ``reject_below``, and abstains between the two;
+    ``logit`` is the log-odds, cut at 4 either way. ``threshold`` None: the judge's own verdict.
+    ``side_effect`` and ``repetition`` are the shares that such a label takes off. ``allow_flip``:
+    they are taken off as they are, even if a success then counts less than a failure.
+    """
+
+    form: Annotated[
+        RewardForm,
+        Option("probability of success (default), 0 or 1, 0 or 1 or none, or log-odds"),
+    ] = "identity"
+    threshold: Annotated[
+        float | None, Field(ge=0, le=1), Option("accept from this score on", "T")
+    ] = None
+    reject_below: Annotated[float, Field(ge=0, le=1), Option("of a gate: 0 below this", "T")] = 0.5
+    low: float = 0.0
+    high: float = 1.0
+    side_effect: Annotated[
+        float,
+        Field(ge=0),
+        Option("taken off for a side effect", "SHARE", name="side_effect_penalty"),
+    ] = 0.5
+    repetition: Annotated[
+        float,
+        Field(ge=0),
+        Option("taken off for going round in circles", "SHARE", name="repetition_penalty"),
+    ] = 0.1
+    allow_flip: bool = False
+
+    @property
+    def boundary(self) -> float:
+        """The score from which a trajectory is accepted."""
+        return BOUNDARY if self.threshold is None else self.threshold
+
+    @model_validator(mode="after")
+    def _keeps_the_order(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError("low must be below high")
+        threshold = 1.0 if self.threshold is None else self.threshold
+        if self.form == "gate" and threshold < self.reject_below:
+            raise ValueError(
+                f"--threshold {self.threshold:g} of a gate is below --reject-below "
+                f"{self.reject_below:g}: raise the one or lower the other"
+            )
+        if self.side_effect + self.repetition >= 1 and not self.allow_flip:
+            raise ValueError(
+                f"--side-effect-penalty {self.side_effect:g} and --repetition-penalty "
+                f"{self.repetition:g} are 1 or more together, so that a success counts less than a "
+                "failure: lower them"
+            )
+        return self
+
+
+class WatchConfig(Settings):
+    """When rewards stop because they cannot be trusted any more.
+
+    ``canaries`` are trajectories (KIND:PATH) of which one is judged again, past the cache, after
+    every ``every`` rewards; a judge that did not move gives another verdict than at first in
+    at most ``noise`` of them. ``audit_share`` of the rewards are to be audited: the mean reward
+    may lie ``gap`` above the share of true successes. The judge may fail in ``failures`` of the
+    rewards. ``alpha`` is the probability that rewards which should go on are ever stopped, all
+    tests together; with ``keep_going`` they are only reported. ``journal`` keeps what was seen.
+
+    Two signs stop nothing, but have ten times as many rewards audited. With ``probes`` half of the
+    canaries that the judge rejected are asked doctored as well, and accepted in at most ``fooled``.
+    The form of accepted runs is held to that of the first ``baseline`` of them; while it stays, a
+    sign of a change comes once in ``run_length`` accepted runs or more, in the mean."""
+
+    canaries: Annotated[
+        str | None,
+        Option("trajectories that are judged again and again, past the cache", "KIND:PATH"),
+    ] = None
+    every: Annotated[Count, Option("one after N rewards", name="canary_every")] = 100
+    noise: Share = 0.05
+    audit_share: Annotated[
+        float, Field(ge=0, le=1), Option("of the rewards, listed at /v1/audits", "SHARE")
+    ] = 0.005
+    gap: Share = 0.1
+    failures: Share = 0.2
+    probes: bool = True
+    fooled: Share = 0.1
+    baseline: int = Field(default=200, ge=20)
+    run_length: int = Field(default=100_000, ge=100)
+    alpha: Share = 0.01
+    keep_going: Annotated[bool, Option("report what would stop the rewards")] = False
+    journal: Path | None = None
+    seed: Seed = 0
+
+
+class RewardConfig(Settings):
+    """What a reward is made of: judge, model, calibration, decision, shaping."""
+
+    sections: ClassVar[Mapping[str, str]] = {
+        "judge": "the judge",
+        "calibration": "the value",
+        "watch": "the watch",
+        "calls": "the calls",
+    }
+
+    judge: Annotated[JudgeConfig, Only("judge", "model", "judge_option", "representation")] = (
+        JudgeConfig()
+    )
+    calibration: Annotated[
+        Path | None,
+        Option(
+            "what  trajudge score --calibration-out  wrote of this judge", name="calibration_file"
+        ),
+    ] = None
+    decision: Annotated[Path | None, Option("take the threshold of this selection", "DIR")] = None
+    unqualified: Annotated[
+        bool, Option("take the nearest candidate of a decision in which no judge qualified")
+    ] = False
+    assume_same_judge: Annotated[
+        bool, Option("what a decision does not record of its judge is as it is here")
+    ] = False
     shaping: RewardShaping = RewardShaping()
-    calibration: Path | None = None
-    decision: Path | None = None
-    unqualified: bool = False
-    assume_same_judge: bool = False
-    deadline: float | None = Field(default=None, gt=0)
+    deadline: Annotated[
+        Positive | None,
+        Option("a reward that takes longer abstains; its judge goes on (default: none)", "SECONDS"),
+    ] = None
     watch: WatchConfig = WatchConfig()
+    calls: Annotated[CallConfig, _CALLS] = CallConfig()
+
+
+class RewardServerConfig(Settings):
+    """Serve a judge's rewards to trainers over HTTP. A judge that fails, is late or may not spend
+    more abstains; it never gives a number.
+
+      trajudge serve --model gpt-4o --calibration-file calibration.json --max-cost 50
+      trajudge serve --judge heuristic --port 0
+    """
+
+    first: ClassVar = (
+        *("judge", "model", "base_url", "calibration_file", "decision", "form", "deadline"),
+        *("max_cost", "port", "token_file"),
+    )
+    sections: ClassVar[Mapping[str, str]] = {"host": "the server"}
+
+    reward: RewardConfig = RewardConfig()
+    host: Annotated[str, Option("address to listen on", "ADDRESS")] = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=HIGHEST_PORT), Option("0: a free one (default: 8377)")] = (
+        8377
+    )
+    token_file: Annotated[Path | None, Option("file with the token that clients must send")] = None
+    token: SecretStr | None = None
+    folder: Annotated[
+        Path,
+        Output("pushed trajectories, their images and what was paid", "DIR", name="store"),
+    ] = Path("rewards")
+    queue: Annotated[Count, Option("rewards at work at most")] = 1_000
+    patience: float = Field(default=10.0, ge=0)  # seconds that an id may be unknown

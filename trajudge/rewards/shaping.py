@@ -8,63 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
-
-from pydantic import Field, model_validator
+from typing import NamedTuple
 
 from trajudge.eval.select.measures.scores import accepts_score, judged_score
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention
+from trajudge.rewards.settings import BOUNDARY, RewardForm, RewardShaping
 from trajudge.stats.calibration import FittedMap
-from trajudge.trajectories.model import Record
 
-RewardForm = Literal["identity", "verdict", "gate", "logit"]
 PENALTIES = ("side_effect", "repetition")
 MOST_LOG_ODDS = 4.0
-_BOUNDARY = 0.5
-ALLOWING = ", or set allow_flip"
-
-
-class RewardShaping(Record):
-    """How a judgment becomes a value in [``low``, ``high``].
-
-    ``identity`` is the probability of success; ``verdict`` is 1 from ``threshold`` on, else 0;
-    ``gate`` is 1 from ``threshold`` on, 0 below ``reject_below``, and abstains between the two;
-    ``logit`` is the log-odds, cut at 4 either way. ``threshold`` None: the judge's own verdict.
-    ``side_effect`` and ``repetition`` are the shares that such a label takes off. ``allow_flip``:
-    they are taken off as they are, even if a success then counts less than a failure.
-    """
-
-    form: RewardForm = "identity"
-    threshold: float | None = Field(default=None, ge=0, le=1)
-    reject_below: float = Field(default=0.5, ge=0, le=1)
-    low: float = 0.0
-    high: float = 1.0
-    side_effect: float = Field(default=0.5, ge=0)
-    repetition: float = Field(default=0.1, ge=0)
-    allow_flip: bool = False
-
-    @property
-    def boundary(self) -> float:
-        """The score from which a trajectory is accepted."""
-        return _BOUNDARY if self.threshold is None else self.threshold
-
-    @model_validator(mode="after")
-    def _keeps_the_order(self) -> Self:
-        if not self.low < self.high:
-            raise ValueError("low must be below high")
-        threshold = 1.0 if self.threshold is None else self.threshold
-        if self.form == "gate" and threshold < self.reject_below:
-            raise ValueError(
-                f"threshold={self.threshold:g} of a gate is below reject_below="
-                f"{self.reject_below:g}: raise the one or lower the other"
-            )
-        if self.side_effect + self.repetition >= 1 and not self.allow_flip:
-            raise ValueError(
-                f"side_effect={self.side_effect:g} and repetition={self.repetition:g} are 1 or "
-                f"more together, so that a success counts less than a failure: lower them{ALLOWING}"
-            )
-        return self
 
 
 class ShapedValue(NamedTuple):
@@ -86,7 +39,7 @@ def shaped(judgment: Judgment, fitted: FittedMap | None, shaping: RewardShaping)
     if shaping.form == "gate" and not accepted and accepts_score(score, shaping.reject_below):
         return ShapedValue(None, probability, {}, "uncertain")
     if shaping.form in ("verdict", "gate"):
-        base, boundary = float(accepted), _BOUNDARY
+        base, boundary = float(accepted), BOUNDARY
     else:
         threshold = shaping.boundary
         base = _formed(score if probability is None else probability, shaping.form)

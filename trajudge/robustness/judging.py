@@ -22,31 +22,14 @@ from trajudge.robustness.asking.requests import asked_requests
 from trajudge.robustness.defences.variants import defended_requests
 from trajudge.robustness.measures.adaptive import AdaptiveSuccess
 from trajudge.robustness.measures.report import read_variants
+from trajudge.robustness.settings import RobustConfig
 from trajudge.robustness.sources import Subjects, subjects
-from trajudge.robustness.suite import SOURCES, SuiteName, expanded, limited, recorded_again, suite
-from trajudge.trajectories.model import Record, Seed
+from trajudge.robustness.suite import expanded, limited, recorded_again, suite
 from trajudge.util.commands import INTERRUPTED, OK
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import one_line
 
 NO_SUBJECTS = Subjects((), {})
-
-
-class RobustConfig(Record):
-    """What is changed and where it is kept. ``attacked`` is a folder of changed runs that is there
-    already (None: below ``out``); ``adaptive``: queries of each failure by an attacker that
-    learns (0: none); ``defence``: what every judge is also judged behind; ``drift``: the file of
-    verdicts that the judges are held to later."""
-
-    suite: SuiteName = "core"
-    perturbation: tuple[str, ...] = ()
-    limit: int = SOURCES
-    seed: Seed = 0
-    out: Path = Path("robustness")
-    attacked: Path | None = None
-    adaptive: int = 0
-    defence: tuple[str, ...] = ()
-    drift: Path | None = None
 
 
 class JudgedRuns(NamedTuple):
@@ -120,7 +103,7 @@ def _adaptive(
     spent = dollars_in_all([one.spent for one in results])
     for one in (result.planned for result in results if config.adaptive):
         try:
-            found = attacked_adaptively(one, known, config.adaptive, config.seed, spent)
+            found = attacked_adaptively(one, known, config.adaptive or 0, config.seed, spent)
         except BudgetSpent as error:
             sys.stderr.write(f"warning: the adaptive attacker ended early: {error}\n")
             break

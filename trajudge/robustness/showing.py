@@ -9,9 +9,10 @@ from pathlib import Path
 from trajudge.robustness.cards.data import card_data
 from trajudge.robustness.cards.writing import MeasuredRuns, write_results
 from trajudge.robustness.defences.comparison import compared, comparison_screen
-from trajudge.robustness.judging import JudgedRuns, RobustConfig
+from trajudge.robustness.judging import JudgedRuns
 from trajudge.robustness.measures.report import JudgeRobustness, measured
 from trajudge.robustness.measures.screen import screen
+from trajudge.robustness.settings import RobustConfig
 from trajudge.util.errors import UserError
 
 

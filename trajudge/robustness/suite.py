@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import orjson
 
@@ -14,12 +13,12 @@ from trajudge.eval.store.inputs import digest
 from trajudge.robustness.attacked import spread, write
 from trajudge.robustness.catalogue import catalogue, chosen
 from trajudge.robustness.model import Perturbation
+from trajudge.robustness.settings import SuiteName
 from trajudge.robustness.sources import Subjects
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular, write_bytes
 
-SuiteName = Literal["core", "all"]
 SETTINGS = "manifest.json"
 # Of every family what judges were seen to fall for, and what it is compared with.
 CORE = (
@@ -39,7 +38,6 @@ CORE = (
     *("inject-url-query.success.plain", "inject-pixels-large.success.plain"),
     *("sibling-tree", "sibling-page", "page-visited", "action-retargeted"),
 )
-SOURCES = 150
 FAILURES = 2 / 3  # of the sources, where there are that many
 
 

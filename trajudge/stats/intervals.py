@@ -497,17 +497,20 @@ def rate_evidence(
     with np.errstate(divide="ignore", invalid="ignore"):
         rate = hits.sum(axis=-1) / total
         clusters = degrees_of_freedom(trials, stratum_sizes)
-        if squares is None:
-            independent = total
-            agreeing = np.einsum("...c,...c->...", trials, trials) / total
-            effect = _design_effect(hits, trials, rate, stratum_sizes, agreeing)
-            alike = _without_variation(hits, trials)
-            effect = np.where(alike, np.fmax(effect, agreeing), effect)
-        else:
+        agreeing = np.einsum("...c,...c->...", trials, trials) / total
+        independent = total
+        if squares is not None:
             independent = total**2 / np.asarray(squares, dtype=float).sum(axis=-1)
-            effect = _weighted_effect(hits, trials, rate, stratum_sizes, independent)
-        # Weighted trials have no part whose variance the model knows.
-        share = np.where(alike, 1.0, (effect - 1) / effect) if squares is None else 1.0
+        effect = _linearised_effect(hits, trials, rate, stratum_sizes, independent)
+        share = np.asarray(1.0)  # of the variance that is estimated from the clusters
+        if squares is None:
+            model = _design_effect(hits, trials, rate, stratum_sizes, agreeing)
+            # The model is for rates that vary evenly: where tasks succeed or fail throughout, or
+            # a few large ones do, the data show more.
+            shown = (agreeing > 1) & (rate > 1e-12) & (rate < 1 - 1e-12) & (effect > model)
+            effect = np.where(shown, effect, model)
+            whole = (agreeing > 1) & (effect >= agreeing)
+            share = np.where(whole, 1.0, (effect - 1) / effect)
         df = clusters / np.maximum(share, 1e-6) ** 2
     return RateEvidence(rate, independent / effect, effect, clusters, df)
 
@@ -620,16 +623,6 @@ def _design_effect(
     return effect
 
 
-def _without_variation(hits: Floats, trials: Floats) -> Bools:
-    """Tell where both outcomes came, several clusters have more than one trial, and no cluster has
-    both (...): then the clusters count, not their trials."""
-    several = np.count_nonzero(trials > 1, axis=-1) > 1
-    pure = ((hits <= 1e-9) | (trials - hits <= 1e-9)).all(axis=-1)
-    total = hits.sum(axis=-1)
-    both = (total > 1e-9) & (trials.sum(axis=-1) - total > 1e-9)
-    return np.asarray(several & pure & both)
-
-
 def _between_strata(hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints) -> Floats:
     """Variance (L,) that comes of how many trials fall to strata whose rates differ, beyond that of
     independent trials, which has it already; as a share of the latter."""
@@ -684,7 +677,7 @@ def _exceeding(sizes: Floats, top: int) -> Floats:
     return np.asarray(beyond[:, 1:] + parts[:, :top])
 
 
-def _weighted_effect(
+def _linearised_effect(
     hits: Floats, trials: Floats, rate: Floats, stratum_sizes: Ints, independent: Floats
 ) -> Floats:
     """Compute how many times larger the linearised variance is than that of ``independent`` trials,

@@ -75,8 +75,8 @@ class Argument(Option):
 class Only:
     """Take these options of a group of settings."""
 
-    def __init__(self, *fields: str) -> None:
-        self.fields = fields
+    def __init__(self, *names: str) -> None:
+        self.names = names
 
 
 class Settings(BaseModel):
@@ -88,6 +88,10 @@ class Settings(BaseModel):
     sections: ClassVar[Mapping[str, str]] = {}
     exclusive: ClassVar[Sequence[tuple[str, ...]]] = ()
     epilog: ClassVar[str] = ""
+
+    @classmethod
+    def prepare(cls, words: Sequence[str]) -> None:
+        """Do what a command needs before its words are read."""
 
     @model_validator(mode="after")
     def _check_exclusive(self) -> Self:
@@ -185,27 +189,34 @@ class Setting:
 
 def options_of(kind: type[Settings]) -> list[Setting]:
     """Return every option of a command, in the order of the fields."""
-    return list(_options(kind, kind.model_construct(), (), ""))
+    return [one for one in _settings(kind) if one.option is not _KEYWORD]
 
 
-def _options(
+_KEYWORD = Option("")  # of a field that only Python may give
+
+
+def _settings(kind: type[Settings]) -> Iterator[Setting]:
+    """Yield every field of the record and of its groups."""
+    return _below(kind, kind.model_construct(), (), "")
+
+
+def _below(
     kind: type[Settings], defaults: Settings, path: tuple[str, ...], section: str
 ) -> Iterator[Setting]:
     for name, info in kind.model_fields.items():
         section = kind.sections.get(name, section)
-        group = info.annotation
-        default = getattr(defaults, name, None)
+        group, default = info.annotation, getattr(defaults, name, None)
         if isinstance(group, type) and issubclass(group, Settings):
-            only = [one.fields for one in info.metadata if isinstance(one, Only)]
-            for one in _options(group, default or group.model_construct(), (*path, name), section):
-                if not only or one.name in only[0]:
+            only = next((one.names for one in info.metadata if isinstance(one, Only)), None)
+            for one in _below(group, default or group.model_construct(), (*path, name), section):
+                if only is None or one.name in only:
                     yield one
-        for option in info.metadata:
-            if isinstance(option, Option):
-                yield Setting(path, name, option, info, default, section)
+            continue
+        option = next((one for one in info.metadata if isinstance(one, Option)), _KEYWORD)
+        yield Setting(path, name, option, info, default, section)
 
 
-class _SettingsParser(TextParser):
+class SettingsParser(TextParser):
     """A parser whose values ``make`` checks."""
 
     def _check_inputs(self, action: Action, words: Sequence[str]) -> None:
@@ -217,8 +228,8 @@ class _SettingsParser(TextParser):
 
 def parser_of(kind: type[Settings], prog: str) -> Parser:
     """Build the parser of a command's words; what it leaves out has no attribute."""
-    about = inspect.cleandoc(kind.__doc__ or "")
-    parser = _SettingsParser(prog=prog, description=about, epilog=kind.epilog or None)
+    about = re.sub("(?m)^trajudge ", "  trajudge ", inspect.cleandoc(kind.__doc__ or ""))
+    parser = SettingsParser(prog=prog, description=about, epilog=kind.epilog or None)
     groups: dict[str, Any] = {"": parser}
     for one in options_of(kind):
         section = "" if isinstance(one.option, Argument) else one.section
@@ -261,6 +272,7 @@ def add_option(group: Any, one: Setting, default: Any = SUPPRESS) -> None:
 def parse(kind: type[S], prog: str, argv: Sequence[str]) -> S:
     """Read a command's settings from its words, and from ``--config`` what they do not name.
     Raises UserError."""
+    kind.prepare(argv)
     given = vars(parser_of(kind, prog).parse_args(argv))
     file = given.pop("config", None)
     read = _read_config(Path(file), kind, prog) if file else {}
@@ -273,15 +285,23 @@ def parse(kind: type[S], prog: str, argv: Sequence[str]) -> S:
         raise
 
 
-def make(kind: type[S], values: Mapping[str, Any], **fields: Any) -> S:
-    """Build the record from the values of its options by name; None keeps a default.
+def keywords_of(kind: type[Settings]) -> dict[str, Setting]:
+    """Return the settings by the names that Python gives them: those of options, and of fields
+    that have another name or are no options."""
+    every = list(_settings(kind))
+    options = [one for one in every if one.option is not _KEYWORD]
+    return {one.field: one for one in every} | {one.name: one for one in options}
 
-    ``fields`` are those of ``kind`` that are no options. Raises UserError for a name that is no
-    option, a value that a field refuses, a path that cannot be read or written.
+
+def make(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Build the record from values by name (``keywords_of``); None keeps a default.
+
+    Raises UserError for a name that no setting has, a value that a field refuses, a path that
+    cannot be read or written.
     """
-    settings = {one.name: one for one in options_of(kind)}
+    settings = keywords_of(kind)
     defaults = kind.model_construct()
-    nested: dict[str, Any] = dict(fields)
+    nested: dict[str, Any] = {}
     for name, value in values.items():
         if name not in settings:
             raise UserError(f"no option {name!r}{did_you_mean(name, settings) or ''}")
@@ -309,6 +329,8 @@ def _check_value(one: Setting, value: Any) -> None:
     several = value if isinstance(value, list | tuple) else [value]
     if "" in [part for part in several if isinstance(part, str)]:
         raise UserError(f"{one.flag} is empty: give a value, or leave it out")
+    if isinstance(value, list) and not one.is_repeated and one.words == 1:
+        raise UserError(f"{one.flag} takes one value, not {len(value)}: give one")
     if isinstance(value, bool) and one.inner in (int, float):
         raise UserError(f"{one.flag} {value}: must be a number")
     if isinstance(one.option, Output) or not (one.inner is Path or _names_path(one.metavar)):
@@ -418,8 +440,7 @@ def _flag_at(kind: type[Settings], location: tuple[int | str, ...]) -> str:
 
 
 def _flag(kind: type[Settings], field: str) -> str:
-    named = [one.flag for one in options_of(kind) if one.field == field and not one.path]
-    return named[0] if named else field
+    return next((one.flag for one in _settings(kind) if one.field == field and not one.path), field)
 
 
 def _without_none(kind: Any) -> Any:
@@ -454,7 +475,7 @@ def _read_config(file: Path, kind: type[Settings], prog: str) -> dict[str, Any]:
             close = did_you_mean(name, known)
             raise UserError(f"{file}: no option {key!r}{close or ':'} see  {prog} --help")
         if name in values:
-            raise UserError(f"{file}: {key!r} comes twice: leave one out")
+            raise UserError(f"{file}: {name!r} comes twice: leave one out")
         if value not in ("", "false") if known[name].is_switch else value != "":
             values[name] = typed[key] if isinstance(value, dict) else value
     return values

@@ -110,6 +110,12 @@ class JsonLines(io.TextIOBase):
         return self._stream.fileno()
 
 
+def log_as_json() -> None:
+    """Write JSON lines to standard error until the command ends."""
+    if not isinstance(sys.stderr, JsonLines):
+        sys.stderr = JsonLines(sys.stderr)
+
+
 ShowProgress = Callable[[str, int, int], None]
 
 """Takes what is counted, how many are done and how many there are."""

@@ -36,7 +36,7 @@ from trajudge.eval.store.run_folder import (
     write_manifest,
 )
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 from trajudge.util.jsonl import without_surrogates
 
 COUNT = 104

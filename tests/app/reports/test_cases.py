@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.app.made_runs import Task, write_run
 from trajudge.app.reports.content import Content, report_content
-from trajudge.app.reports.settings import ReportConfig
+from trajudge.app.settings import ReportConfig
 from trajudge.eval.settings import ScoreConfig
 
 WRONGLY_ACCEPTED = Task("accepted", False, True)

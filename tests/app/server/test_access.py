@@ -14,10 +14,11 @@ import pytest
 
 from tests.app.server.test_guard import FORM, ROOM
 from tests.app.serving import Answer, Served, served
+from trajudge.app.server.hosts import allowed_hosts, check_server
 from trajudge.app.server.security.sessions import new_token
 from trajudge.app.server.serve import addresses
-from trajudge.app.server.settings import ServerConfig, allowed_hosts, check_server
 from trajudge.app.server.workspace import Workspace
+from trajudge.app.settings import ServerConfig
 from trajudge.util.errors import UserError
 from trajudge.util.machine import own_addresses
 

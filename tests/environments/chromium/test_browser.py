@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import command
 from tests.environments.chromium.conftest import bid
 from tests.environments.chromium.site import Site
 from trajudge.environments.chromium import Browser, launch, open_session
-from trajudge.environments.generate import main as generate
-from trajudge.environments.record import main as record
 from trajudge.environments.recording import recorder
 from trajudge.util.errors import UserError
 from trajudge.util.machine import CHROMIUMS
+
+generate = command("env generate")
+record = command("env record")
 
 pytestmark = pytest.mark.browser
 

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from trajudge.environments.prism.__main__ import main
+from tests.commands import command
 from trajudge.environments.prism.report import PATTERNS, Report, grade, read_reports, satisfied
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
+
+main = command("env prism")
 
 EVERY = "every configuration"
 WHOLE: dict[str, Any] = {

@@ -8,12 +8,14 @@ from typing import Any
 
 import pytest
 
+from tests.commands import command
 from tests.environments.cases import agent, job, sound
 from tests.environments.specifications.plain import recorded
 from trajudge.environments.agents.script import Behaviour
 from trajudge.environments.apps import APPS, load_app
 from trajudge.environments.model.case import Case
-from trajudge.environments.rules import main
+
+main = command("env rules")
 
 pytestmark = pytest.mark.slow
 

@@ -16,10 +16,11 @@ from tests.screens import on_one_line
 from trajudge.eval.cli import main
 from trajudge.eval.runs.batches import BatchSession
 from trajudge.eval.runs.jobs import StopSignal
-from trajudge.eval.runs.options import parse
 from trajudge.eval.runs.plan import plan_runs
+from trajudge.eval.runs.settings import RunRequest
 from trajudge.eval.store.run_folder import dollars_in_all
 from trajudge.judges.batch.ledger import Ledger, ledger_path
+from trajudge.util.settings import parse
 from trajudge.util.terminal import count_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")
@@ -126,7 +127,7 @@ def test_what_a_retry_reserves_comes_on_top_of_what_its_requests_have_cost(
         root = ["--model", "gpt-4o", "--base-url", f"{server.url}/v1", "--limit", str(JUDGMENTS)]
         own = ["--out", "batch", "--cache", "batch.sqlite", "--data", "sample"]
         options = ["--batch-options", OPTIONS, "--retry-failed"]
-        request = parse([*root, *own, *words, *options])
+        request = parse(RunRequest, "trajudge judge", [*root, *own, *words, *options])
         (planned,) = plan_runs(request)
         session = BatchSession(planned, [], StopSignal(), request.batch)
         asyncio.run(session.execute())

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from trajudge.eval.resilience.reading import ended_tasks, read_events
-from trajudge.judges.models.prices import KnownPrice, Price, listed_price
+from trajudge.judges.models import KnownPrice, Price, listed_price
 from trajudge.util.errors import UserError
 
 USAGE = {"input": 1000, "cache_read": 200, "cache_write": None, "output": 50, "reasoning": None}

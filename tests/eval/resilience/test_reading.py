@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.eval.resilience.reading import read_recordings
-from trajudge.judges.models.prices import listed_price
+from trajudge.judges.models import listed_price
 from trajudge.util.errors import UserError
 
 HEADER = {"format": "trajudge-recording", "version": 1}

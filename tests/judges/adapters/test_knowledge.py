@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.judges.model import Usage
-from trajudge.judges.models.capabilities import capability, is_known
-from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import Price, Tier, listed_price
+from trajudge.judges.models import OwnModels, Price, Tier, capability, is_known, listed_price
 from trajudge.util.errors import UserError
 
 
@@ -95,7 +93,7 @@ def test_a_dated_name_costs_what_its_family_costs(model: str) -> None:
 def test_an_unknown_model_has_no_price_rather_than_none_to_pay(model: str) -> None:
     known = listed_price(model)
     assert known.cost(Usage(input=10)) is None
-    assert known.source.source == "unknown"
+    assert known.source == "unknown"
 
 
 def test_the_users_prices_go_first(tmp_path: Path) -> None:
@@ -105,7 +103,7 @@ def test_the_users_prices_go_first(tmp_path: Path) -> None:
     known = own.price("openai/gpt-4o-2024-11-20")
     assert known
     assert known.cost(Usage(input=1_000_000)) == 1
-    assert known.source.detail == "mine.toml"
+    assert known.detail == "mine.toml"
     free = own.price("own")
     assert free
     assert free.cost(Usage(input=10)) == 0
@@ -150,7 +148,7 @@ def test_a_users_model_may_be_told_in_json() -> None:
 
 def test_the_table_is_read_when_a_model_is_named() -> None:
     code = (
-        "import trajudge.judges.calls.handle, trajudge.judges.models.table as t\n"
+        "import trajudge.judges.calls.handle, trajudge.judges.models as t\n"
         "assert t._table.cache_info().currsize == 0"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

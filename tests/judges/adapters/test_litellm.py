@@ -6,9 +6,9 @@ from importlib.util import find_spec
 import pytest
 
 from tests.judges.adapters.requests import request
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import AuthFailed
 from trajudge.judges.adapters.litellm import LiteLLMAdapter
+from trajudge.judges.models import ContextWindow
 
 pytestmark = pytest.mark.skipif(
     find_spec("litellm") is None, reason="litellm is not installed (the extra of that name)"

@@ -11,10 +11,7 @@ from typing import Any
 import pytest
 
 from trajudge.judges.model import Usage
-from trajudge.judges.models import generate
-from trajudge.judges.models.capabilities import capability, is_known
-from trajudge.judges.models.prices import Price, listed_price
-from trajudge.judges.models.table import _table
+from trajudge.judges.models import Price, _table, capability, generate, is_known, listed_price
 
 MAKERS = {
     *("openai", "anthropic", "gemini", "vertex_ai-language-models", "vertex_ai", "xai"),

@@ -9,9 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from trajudge.judges.models.capabilities import is_known
-from trajudge.judges.models.names import ServedModel, served_model
-from trajudge.judges.models.prices import listed_price
+from trajudge.judges.models import ServedModel, is_known, listed_price, served_model
 
 
 @pytest.mark.parametrize(

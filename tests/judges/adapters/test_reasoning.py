@@ -16,7 +16,7 @@ from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.adapters.wire import chat_fields, messages_fields
 from trajudge.judges.model import Reply
-from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models import capability
 from trajudge.util.errors import UserError
 
 THOUGHT = "It might be <success>Successful</success>."

@@ -12,7 +12,7 @@ from trajudge.judges.adapters.routing import make_adapter
 from trajudge.judges.calls.handle import single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.model import Usage
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Price
 
 # As OpenRouter lists models; what is not read is left out.
 PRICING = {
@@ -74,5 +74,5 @@ def test_the_users_price_goes_before_the_servers(tmp_path: Path) -> None:
     with LlmServer(models=[LISTED]) as server:
         options = config(tmp_path, f"{server.url}/v1", adapter="http", models=entry)
         handle = single_model("maker/model", options)
-    assert handle.priced.source.source == "file"
+    assert handle.priced.source == "file"
     assert handle.price("maker/model", Usage(input=1_000_000)) == 2

@@ -35,7 +35,7 @@ def claude(incoming: Incoming) -> Outgoing:
         for part in message["content"]
         if part["type"] == "image_url"
     ]
-    for url in urls:
+    for url in set(urls):
         with Image.open(BytesIO(b64decode(url))) as image:
             if len(url) > 5 * 2**20 or (len(urls) > 20 and max(image.size) > 2000):
                 return error(incoming, 400, TOO_LARGE, kind="invalid_request_error")
@@ -46,10 +46,6 @@ def claude(incoming: Incoming) -> Outgoing:
     ("name", "models"),
     [
         ("judge", None),
-        ("sonnet-latest", None),
-        ("anthropic/claude-sonnet-4.5", None),
-        ("databricks-claude-3-7-sonnet", None),
-        ("arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12", None),
         ("gpt-4o", '{"gpt-4o": {"same_as": "claude-sonnet-4-5"}}'),
     ],
 )
@@ -75,3 +71,20 @@ async def test_a_claude_under_another_name_gets_images_that_it_takes(
     assert max(shown.width, shown.height) >= 1500, "no smaller than it has to be"
     if models:
         assert (handle.pricing, handle.window.tokens) == ("anthropic", 200_000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sonnet-latest",
+        "anthropic/claude-sonnet-4.5",
+        "databricks-claude-3-7-sonnet",
+        "arn:aws:bedrock:us-east-1:1:application-inference-profile/ab12",
+    ],
+)
+def test_images_of_any_name_behind_a_gateway_are_as_small(name: str, tmp_path: Path) -> None:
+    calls = CallConfig(
+        base_url="http://127.0.0.1:1/v1", adapter="http", dry_run=True, cache=str(tmp_path)
+    )
+    limits = single_model(name, calls).images
+    assert (limits.max_side <= 2000, limits.max_bytes <= 3_750_000) == (True, True)

@@ -10,23 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import ScriptedAsk, mug_run
-from trajudge.judges.methods.baselines import (
-    HeuristicOptions,
-    RuleBasedOptions,
-    cycle_repeats,
-    heuristic,
-    rule_based,
-)
+from trajudge.judges.methods.heuristic import Heuristic, HeuristicOptions, cycle_repeats
+from trajudge.judges.methods.rule_based import RuleBased, RuleBasedOptions
 from trajudge.judges.model import Skipped, Verdict
 from trajudge.trajectories.model import Observation, Step, Trajectory
 
 
 def ruled(run: Trajectory) -> Verdict:
-    return asyncio.run(_give(rule_based(RuleBasedOptions())(run, ScriptedAsk())))
+    return asyncio.run(_give(RuleBased(RuleBasedOptions())(run, ScriptedAsk())))
 
 
 def guessed(run: Trajectory) -> Verdict:
-    return asyncio.run(_give(heuristic(HeuristicOptions())(run, ScriptedAsk())))
+    return asyncio.run(_give(Heuristic(HeuristicOptions())(run, ScriptedAsk())))
 
 
 async def _give(verdict: Awaitable[Verdict]) -> Verdict:

@@ -19,16 +19,14 @@ from trajudge.trajectories.tokens import count_tokens
 SCORES = '{"success": 0.8, "efficiency": 0.4, "self_correction": 1}'
 REPLY = f"It searched and bought.\n```json\n{SCORES}\n```"
 LONG_PAGE = "[1] button 'x'\n" * 4_000
-FIRST_VERSION = "It searched and bought.\nSuccess: 0.8\nEfficiency: 0.4\nSelf-correction: 1"
 
 
 def insta(**options: object) -> Insta:
     return Insta(InstaOptions.model_validate(options))
 
 
-@pytest.mark.parametrize("reply", [REPLY, FIRST_VERSION])
-def test_gives_three_scores_and_a_verdict_by_the_threshold(tmp_path: Path, reply: str) -> None:
-    with LlmServer(text=reply) as server:
+def test_gives_three_scores_and_a_verdict_by_the_threshold(tmp_path: Path) -> None:
+    with LlmServer(text=REPLY) as server:
         judgment = judged_over_http(server, insta(), seen_run(), tmp_path)
         strict = judged_over_http(server, insta(threshold=0.9), seen_run(), tmp_path)
         assert server.stats.requests == 1

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.judges.runs import ScriptedAsk, mug_run
-from trajudge.judges.methods.telemetry_judge import (
+from trajudge.judges.methods.telemetry import (
     FEATURES,
     Telemetry,
     TelemetryModel,
@@ -21,9 +21,9 @@ from trajudge.judges.methods.telemetry_judge import (
     features,
     read_model,
 )
-from trajudge.judges.methods.telemetry_training import fit, out_of_fold
 from trajudge.judges.model import Skipped
 from trajudge.judges.registry import make_judge
+from trajudge.judges.telemetry_training import fit, out_of_fold
 from trajudge.trajectories.model import Step, Trajectory
 from trajudge.util.errors import UserError
 

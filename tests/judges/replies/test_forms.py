@@ -22,7 +22,7 @@ from trajudge.judges.methods.browser_use import parse_judgement
 from trajudge.judges.methods.insta import parse_scores
 from trajudge.judges.methods.nnetnav import parse_reward
 from trajudge.judges.methods.universal_verifier.replies import (
-    CRITICAL_POINT,
+    ASSUMED,
     parse_critical_point,
     parse_violation,
 )
@@ -104,7 +104,7 @@ REPLIES: list[tuple[str, str, object]] = [
     ("reward", "Thought: bought.\nReward: 5\n", True),
     ("reward", "Rating: 4\n\nReward: cannot be given", None),
     ("insta", SCORES, 0.9),
-    ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n", 0.9),
+    ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n", None),
     ("insta", SCORES + "\nSuccess: 0.1\nSelf-correction: 0\n" + SCORES[:30], None),
     ("insta", "Success: 0.9\nEfficiency: 0.5\nSelf-correction: 1\n" + SCORES[:-4], None),
     # Objects with the mistakes of models, alone and after a draft.
@@ -150,10 +150,10 @@ def test_a_reply_is_read_as_a_person_reads_it(form: str, reply: str, meant: obje
 
 
 def test_a_type_outside_of_the_block_contradicts_the_one_in_it() -> None:
-    assert parse_critical_point(CRITICAL_POINT)
+    assert parse_critical_point(ASSUMED["critical_point"])
     other = "critical_point_type: PERMISSION_GRANTED_INFO_PROVIDED_TASK_SPECIFIED\n"
     with pytest.raises(ParseFailure, match="more than once"):
-        parse_critical_point(f"{CRITICAL_POINT}\nCorrection:\n{other}")
+        parse_critical_point(f"{ASSUMED['critical_point']}\nCorrection:\n{other}")
 
 
 HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant<|channel|>final<|message|>{}"

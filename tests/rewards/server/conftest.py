@@ -56,7 +56,7 @@ def _answer(status: int, body: bytes, headers: dict[str, str]) -> Answer:
 
 @contextmanager
 def serving(folder: Path, *words: str) -> Iterator[Server]:
-    command = [sys.executable, "-m", "trajudge.rewards.serve", "--port", "0"]
+    command = [sys.executable, "-m", "trajudge", "serve", "--port", "0"]
     given = ["--store", str(folder / "store"), "--cache", str(folder / "replies.sqlite"), *words]
     with subprocess.Popen(
         [*command, *given], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

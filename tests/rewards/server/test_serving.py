@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from tests.commands import serve as main
 from tests.llm_server import LlmServer
 from tests.ports import free_port
 from tests.rewards.cases import trajectory
@@ -25,7 +26,6 @@ from tests.rewards.server.conftest import ROOT, Server, record_of, serving
 from tests.rewards.test_rewarder import calibration_file
 from trajudge.judges.engine.budget import read_payments
 from trajudge.rewards.reward import Reward
-from trajudge.rewards.serve import main
 from trajudge.trajectories.model import ImageRef
 
 TOKEN = "a-token-of-this-test"
@@ -259,7 +259,7 @@ def test_who_asks_while_the_server_starts_waits_for_the_answer(tmp_path: Path) -
     """OpenRLHF's client gives up after five refusals."""
     port = free_port()
     words = ["--judge", "heuristic", "--port", str(port), "--store", str(tmp_path)]
-    command = [sys.executable, "-m", "trajudge.rewards.serve", *words]
+    command = [sys.executable, "-m", "trajudge", "serve", *words]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
         refusals, began = 0, time.monotonic()
         while True:
@@ -354,7 +354,7 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
             "error: --side-effect-penalty 1 and --repetition-penalty 0.1 are 1 or more together, "
             "so that a success counts less than a failure: lower them\n",
         ),
-        (["--judge", "heuristic", "--threshold", "nan"], "--threshold is nan: it is no number"),
+        (["--judge", "heuristic", "--threshold", "nan"], "--threshold nan: must be a number"),
         (
             ["--judge", "heuristic", "--form", "gate", "--threshold", "0.3"],
             "--threshold 0.3 of a gate is below --reject-below 0.5: raise the one or lower",
@@ -362,7 +362,7 @@ def test_what_is_too_much_is_asked_for_again(tmp_path: Path) -> None:
         (["--judge", "heuristic", "--calibration-file", "none"], "none: cannot be read"),
         (
             ["--judge", "heuristic", "--port", "99999"],
-            "no port: the lowest is 0, the highest port is 65535",
+            "--port 99999: must be at most 65535",
         ),
     ],
 )

@@ -12,10 +12,10 @@ from benchmarks.reward_watch import reward, runs_until_sign
 from tests.llm_server import LlmServer
 from tests.rewards.cases import ACCEPTED, config, trajectory
 from trajudge.rewards.rewarder import Rewarder
+from trajudge.rewards.settings import WatchConfig
 from trajudge.rewards.watch.bets import ChangeDetector
 from trajudge.rewards.watch.monitor import RewardMonitor, WatchState
 from trajudge.rewards.watch.probes import PROBES
-from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories import store
 
 WATCH = WatchConfig(audit_share=0.01)

@@ -30,7 +30,7 @@ from trajudge.eval.store.table import (
     last_of_each,
 )
 from trajudge.judges.model import Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.trajectories.store import KeyFields
 from trajudge.util.terminal import count_of

@@ -19,7 +19,7 @@ from trajudge.app.judgments.settings import (
     remake,
 )
 from trajudge.judges.judging import FAILURES, CallArgs, NotRecorded, ReplayClient
-from trajudge.judges.methods.composed import PanelMember
+from trajudge.judges.methods.panel import PanelMember
 from trajudge.judges.model import Call, Judgment, Message, Reply, Request, Text, Verdict
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs

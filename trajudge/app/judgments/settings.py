@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from trajudge.judges.calls.handle import image_limits
-from trajudge.judges.methods.composed import Members, PanelMember, panel_members
+from trajudge.judges.methods.panel import Members, PanelMember, panel_members
 from trajudge.judges.model import Judge
-from trajudge.judges.models.capabilities import capability
+from trajudge.judges.models import capability
 from trajudge.judges.prompting import AuxiliaryModel
-from trajudge.judges.registry import JUDGES, find_judge, make_judge, needs_of
+from trajudge.judges.registry import JUDGES, find_judge, judge_of_id, make_judge, needs_of
 from trajudge.trajectories.needs import Needs
 from trajudge.util.errors import UserError
 
@@ -90,8 +90,7 @@ def _registered(manifest: Manifest) -> str | None:
     judge = str(manifest.get("judge"))
     known = [str(name) for name in names if name in JUDGES and judge.startswith(str(name))]
     # Judges without a card: the id begins with the name.
-    known += sorted((name for name in JUDGES if judge.startswith(name)), key=len, reverse=True)
-    return next(iter(known), None)
+    return known[0] if known else judge_of_id(judge)
 
 
 def _members(options: Mapping[str, Any]) -> list[dict[str, Any]]:

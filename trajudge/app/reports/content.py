@@ -9,7 +9,6 @@ from typing import NamedTuple
 from trajudge.app.pages.figures import CurvePoint, curve_points
 from trajudge.app.reports.cases import CaseVerdict, ReportedCase, chosen_cases
 from trajudge.app.reports.evidence import CaseEvidence, read_evidence
-from trajudge.app.reports.settings import Redaction, ReportConfig
 from trajudge.app.reports.views import (
     BenchmarkTable,
     JudgeRow,
@@ -20,6 +19,7 @@ from trajudge.app.reports.views import (
     overall_scores,
     run_card,
 )
+from trajudge.app.settings import Redaction, ReportConfig
 from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables

@@ -15,7 +15,7 @@ from markupsafe import Markup
 from trajudge.app.pages.templates import static_text, templates
 from trajudge.app.reports.content import Content, ShownCase
 from trajudge.app.reports.pictures import SmallPicture, small_picture
-from trajudge.app.reports.settings import ReportConfig
+from trajudge.app.settings import ReportConfig
 from trajudge.eval.reporting.results import results_json
 from trajudge.eval.scoring.records import LABEL_TITLES
 from trajudge.trajectories.model import ImageRef

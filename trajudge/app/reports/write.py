@@ -5,7 +5,7 @@ from __future__ import annotations
 from trajudge.app.reports.content import Content, report_content
 from trajudge.app.reports.document import Document, report_document
 from trajudge.app.reports.pictures import remove_pictures
-from trajudge.app.reports.settings import ReportConfig
+from trajudge.app.settings import ReportConfig
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_file, make_folder, save_bytes
 from trajudge.util.machine import collection_paused

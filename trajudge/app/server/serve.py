@@ -12,16 +12,16 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from trajudge.app.server.application import Room, application
-from trajudge.app.server.keys import read_keys
-from trajudge.app.server.security.sessions import People, new_token
-from trajudge.app.server.settings import (
-    ServerConfig,
+from trajudge.app.server.hosts import (
     allowed_hosts,
     bracketed,
     check_server,
     own_hosts,
 )
+from trajudge.app.server.keys import read_keys
+from trajudge.app.server.security.sessions import People, new_token
 from trajudge.app.server.workspace import Workspace
+from trajudge.app.settings import ServerConfig
 from trajudge.util.errors import UserError
 from trajudge.util.machine import is_loopback
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-from trajudge.util.commands import make_settings
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from trajudge.judges.calls.handle import ModelHandle
@@ -16,14 +14,6 @@ class ModelSettings(NamedTuple):
 
     model: str
     calls: CallConfig
-
-
-def model_settings(model: str, **calls: Any) -> ModelSettings:
-    """Make settings from options of ``trajudge judge``, by their names; None leaves one at its
-    default. Raises UserError that names the first wrong one."""
-    from trajudge.judges.calls.settings import CallConfig  # noqa: PLC0415 - scripted agents need no model
-
-    return ModelSettings(model, make_settings(CallConfig, calls))
 
 
 def model_side(settings: ModelSettings) -> ModelHandle:

@@ -95,7 +95,7 @@ def check_plan(path: Path) -> None:
     """Raise UserError, in the proxy's own words, for a plan that it would refuse."""
     # A run's own horizon is known when it begins: here as many page loads as any fault may take.
     options = ["--faults", str(path), "--horizon", str(MOST_PAGE_LOADS)]
-    command = [sys.executable, "-m", "trajudge.proxy.plan", *options]
+    command = [sys.executable, "-m", "trajudge.eval.cli", "proxy", "plan", *options]
     checked = subprocess.run(  # noqa: S603 - our own command
         command, capture_output=True, text=True, env=_environment(), check=False
     )
@@ -116,7 +116,7 @@ def open_proxy(arm: FaultArm, port: int, seed: int) -> Iterator[FaultProxy]:
         site = f"*.localhost=http://127.0.0.1:{port}"
         # A recorder that is killed takes its proxy with it.
         options = ["--faults", str(plan), "--site", site, "--out", str(out), "--stop-with-stdin"]
-        command = [sys.executable, "-m", "trajudge.proxy.serve", *options]
+        command = [sys.executable, "-m", "trajudge.eval.cli", "proxy", "serve", *options]
         process = subprocess.Popen(  # noqa: S603 - our own command
             command,
             stdin=subprocess.PIPE,

@@ -8,27 +8,32 @@ from shlex import quote
 
 from trajudge.environments.agents.script import behaviour_of
 from trajudge.environments.model.variant import MARK
-from trajudge.environments.recording.campaign import CampaignResult, Counts, record, table
+from trajudge.environments.recording.campaign import (
+    CampaignResult,
+    Counts,
+    RecordingPlan,
+    record,
+    table,
+)
 from trajudge.environments.recording.fault_proxy import check_plan
 from trajudge.environments.recording.faulted import ArmResult, arms_of, record_arms
 from trajudge.environments.recording.jobs import FEWER
 from trajudge.environments.recording.pool import FailedJob
 from trajudge.environments.recording.recorder import run_name
-from trajudge.environments.recording.settings import RecordConfig, plan_of
 from trajudge.util.tables import Table, first_screen, first_warnings, screen_width
 from trajudge.util.terminal import count_of, one_line
 
 
-def recorded(config: RecordConfig) -> tuple[str, list[FailedJob]]:
-    """Record what the settings name; return what is shown, and the jobs that gave no run. Raises
-    UserError and Halted."""
-    plan, out, workers = plan_of(config), config.out, config.workers
-    if config.faults is None:
+def recorded(
+    plan: RecordingPlan, out: Path, workers: int, faults: Path | None, *, pictures: bool
+) -> tuple[str, list[FailedJob]]:
+    """Record what is planned, with each fault of ``faults`` once more; return what is shown, and
+    the jobs that gave no run. Raises UserError and Halted."""
+    if faults is None:
         campaign = record(plan, out, workers)
         return recording_screen(campaign, out), campaign.failed
-    check_plan(config.faults)
-    planned = arms_of(config.faults, pictures=not config.text_only)
-    arms = record_arms(plan, planned, out, workers)
+    check_plan(faults)
+    arms = record_arms(plan, arms_of(faults, pictures=pictures), out, workers)
     return arms_screen(arms, out), [job for arm in arms for job in arm.recorded.failed]
 
 

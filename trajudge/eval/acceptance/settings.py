@@ -9,9 +9,10 @@ from pydantic import Field
 
 from trajudge.eval.acceptance.training.settings import TrainingConfig
 from trajudge.trajectories.model import Record, Seed
+from trajudge.util.settings import Settings
 
 
-class AcceptConfig(Record):
+class AcceptConfig(Settings):
     """What accepts (a ``decision``, or a ``judge`` at a ``threshold``), what it is applied to, and
     how the accepted trajectories are written.
 

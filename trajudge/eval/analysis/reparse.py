@@ -15,7 +15,7 @@ from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.judging import NotRecorded, ReplayClient, ReplyOf, judge_trajectory
 from trajudge.judges.model import Judge, Judgment, Reply, Status
-from trajudge.judges.registry import JUDGES, make_judge, needs_of
+from trajudge.judges.registry import judge_of_id, make_judge, needs_of
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS, Needs
@@ -70,8 +70,7 @@ def _judge(manifest: dict[str, object], named: str | None) -> tuple[Judge, Needs
     Raises UserError where the manifest does not name it.
     """
     judge_id = str(manifest.get("judge"))
-    names = [name for name in JUDGES if judge_id.startswith(name)]
-    name = named or max(names, key=len, default=None)
+    name = named or judge_of_id(judge_id)
     if name is None:
         raise UserError(f"{judge_id}: is no judge of trajudge: name its file with --judge FILE")
     options = manifest.get("options")

@@ -29,10 +29,10 @@ from trajudge.eval.store.run_folder import (
     write_rewards,
     writing,
 )
-from trajudge.judges.methods.telemetry_judge import FEATURES, features
-from trajudge.judges.methods.telemetry_training import fit, folds_of
+from trajudge.judges.methods.telemetry import FEATURES, features
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.telemetry_training import fit, folds_of
+from trajudge.judges.training import key_hash
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS

@@ -14,7 +14,7 @@ from trajudge.annotations.queue_files import (
     read_argilla,
     read_label_studio,
 )
-from trajudge.eval.labelling.settings import ExportConfig, LabelImportConfig, PeopleConfig
+from trajudge.eval.labelling.settings import LabelExportConfig, LabelImportConfig, PeopleConfig
 from trajudge.eval.store.task_goals import FILE as GOALS
 from trajudge.eval.store.task_goals import read_goals, save_goals
 from trajudge.util.commands import OK
@@ -53,7 +53,7 @@ def label_import(config: LabelImportConfig) -> int:
     return OK
 
 
-def label_export(config: ExportConfig) -> int:
+def label_export(config: LabelExportConfig) -> int:
     """Write the labels of a queue as files; the exit code."""
     queue = LabelQueue(config.queue)
     files = export_queue(queue, config.out, stage=config.stage, layout=config.layout)

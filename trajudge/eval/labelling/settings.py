@@ -124,7 +124,7 @@ class LabelImportConfig(Settings):
     ] = "trajudge"
 
 
-class ExportConfig(Settings):
+class LabelExportConfig(Settings):
     """Write the labels of a queue (labels.jsonl, in trajudge's own format, which --annotations
     reads, with the inclusion probability and the stratum of each), its log (events.jsonl), its
     items (items.jsonl) and which tasks share a goal (goals.jsonl).

@@ -18,8 +18,7 @@ from pydantic import BaseModel, Field, ValidationError
 from trajudge.annotations import store as annotation_store
 from trajudge.eval.resilience.settings import ResilienceConfig
 from trajudge.judges.model import Usage
-from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import KnownPrice, listed_price
+from trajudge.judges.models import KnownPrice, OwnModels, listed_price
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError

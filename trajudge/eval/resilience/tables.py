@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 
 from trajudge.eval.reporting.sentences import UNDEFINED, percent, with_limits
-from trajudge.eval.resilience.reading import CLEAN, LATENCY_PARTS
+from trajudge.eval.resilience.reading import CLEAN, LATENCY_PARTS, read_experiment
 from trajudge.eval.resilience.results import (
     LEVELS,
     ArmCost,
@@ -14,8 +15,13 @@ from trajudge.eval.resilience.results import (
     JudgedArm,
     PopupFactor,
     ResilienceResults,
+    plot_retention,
+    results_of,
+    write_results,
 )
-from trajudge.util.tables import Table, first_screen
+from trajudge.eval.resilience.settings import ResilienceConfig
+from trajudge.util.commands import OK
+from trajudge.util.tables import Table, first_screen, folded, print_tables, screen_width
 
 ALL = "all agents"
 _SMALLEST = 0.001  # a p-value below is shown as such
@@ -222,3 +228,21 @@ def p_value(value: float | None) -> str:
     if value is None:
         return UNDEFINED
     return f"<{_SMALLEST}" if value < _SMALLEST else f"{value:.3f}"
+
+
+def report(config: ResilienceConfig) -> int:
+    """Compare runs with and without faults, show and write the results; return the exit code."""
+    results = results_of(read_experiment(config), config.judge, config.judge_option, config.judged)
+    if config.full:
+        print_tables(all_tables(results))
+        notes = [line for note in results.notes for line in folded(note, screen_width())]
+        sys.stdout.writelines(f"{line}\n" for line in ["", *notes] if notes)
+    else:
+        rest = (
+            f"agent by agent, costs and latency: --full; everything is in {config.out}/results.json"
+        )
+        sys.stdout.write(screen(results, rest=rest))
+    write_results(results, config.out)
+    if config.plots:
+        plot_retention(results.measures, config.plots)
+    return OK

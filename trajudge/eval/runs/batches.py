@@ -49,7 +49,7 @@ from trajudge.judges.calls.handle import cache_path
 from trajudge.judges.engine import Cache
 from trajudge.judges.engine.budget import BudgetSpent, Payments, dollars_by_request, read_attempts
 from trajudge.judges.model import Judgment, Usage
-from trajudge.judges.models.prices import Price, RecordedPrice, listed_price
+from trajudge.judges.models import KnownPrice, Price, listed_price
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of
@@ -97,7 +97,7 @@ def _recorded(run: str, model: str) -> Price | None:
     if model not in prices:
         return listed_price(model).price
     try:
-        recorded = RecordedPrice.model_validate(prices[model])
+        recorded = KnownPrice.model_validate(prices[model])
     except ValidationError as error:
         raise UserError(
             f"{Path(run) / MANIFEST}: the price of {model} cannot be read: start the run's own "

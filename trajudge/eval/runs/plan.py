@@ -15,7 +15,14 @@ import numpy as np
 
 from trajudge.annotations import Annotation, Labels
 from trajudge.annotations.agentrewardbench import benchmark_of
-from trajudge.eval.runs.settings import ROLES, DataConfig, JudgeConfig, RunConfig, RunRequest
+from trajudge.eval.runs.settings import (
+    OF_ANSWERS,
+    ROLES,
+    DataConfig,
+    JudgeConfig,
+    RunConfig,
+    RunRequest,
+)
 from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers, strangers_said
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
@@ -24,19 +31,19 @@ from trajudge.eval.store.run_folder import MANIFEST, read_manifest, unreadable_s
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
-from trajudge.judges.entry import JudgeEntry
 from trajudge.judges.model import Judge
 from trajudge.judges.registry import (
+    JudgeEntry,
     answer_options,
     check_representation,
     find_judge,
-    key_hash,
     make_judge,
     needs_of,
     split_model,
-    training_hashes,
+    versions_of,
     with_model,
 )
+from trajudge.judges.training import key_hash, training_hashes
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.loaders import parse_source
@@ -125,8 +132,6 @@ def without_effect(
 ) -> list[str]:
     """Name the options that say which model answers, or how, where no judge or member asks one, in
     a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
-    from trajudge.eval.runs.settings import OF_ANSWERS, ROLES  # noqa: PLC0415 - slow
-
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
     given = [*(["model"] if models else []), *roles, *answers]
@@ -139,6 +144,12 @@ def without_effect(
         return []
     options = ", ".join(f"--{name.replace('_', '-')}" for name in given)
     return [f"{_none_asks(judges)} a model: without effect: {options}"]
+
+
+def warn_without_effect(request: RunRequest) -> None:
+    """Say on standard error which options have no effect."""
+    for line in without_effect(request.judges, request.models, request.judge, request.calls):
+        sys.stderr.write(f"warning: {line}\n")
 
 
 def _asks(config: JudgeConfig, *, models_of_their_own: bool = True) -> bool:
@@ -165,7 +176,6 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
-    from trajudge.eval.runs.settings import ROLES  # noqa: PLC0415 - slow, and so is the next
     from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
 
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
@@ -573,7 +583,7 @@ def make_plan(
         training_keys=_trained_on(made.id, made.judge, keys),
         loader_digest=source.loader_digest,
         goals=source.goals.digest if source.goals else None,
-        judge_versions=_versions(config.judge, judge_options),
+        judge_versions=versions_of(config.judge, judge_options),
         **calls,
     )
     folder = run.out if run.out else default_folder(manifest)
@@ -652,16 +662,8 @@ def _trained_on(judge_id: str, judge: Judge, keys: KeyColumns) -> list[str]:
 
 
 def _card(judge: str) -> dict[str, Any]:
-    from trajudge.judges.cards import card_of  # noqa: PLC0415 - brings the templates' library
-
-    card = card_of(judge, find_judge(judge))
+    card = find_judge(judge).card
     return card.model_dump(mode="json") if card else {}
-
-
-def _versions(judge: str, options: Mapping[str, Any]) -> dict[str, int]:
-    from trajudge.judges.cards import versions_of  # noqa: PLC0415 - brings the templates' library
-
-    return versions_of(judge, options)
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:

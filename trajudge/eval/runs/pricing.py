@@ -103,7 +103,7 @@ def _told_apart(runs: Sequence[PlannedRun]) -> list[str]:
 def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
     """Tell whether the runs may cost what nobody has agreed to: they ask models, without a
     limit."""
-    agreed = request.yes or request.calls.max_cost is not None
+    agreed = request.calls.yes or request.calls.max_cost is not None
     return not agreed and any(planned.model is not None for planned in runs)
 
 

@@ -1,51 +1,21 @@
-"""What a run is asked to do, as typed records that the command line, ``--config`` and the public
-functions build alike.
-
-The fields are named as the options of ``trajudge judge``; a default here is the option's default.
-"""
+"""Settings of ``trajudge judge``: what a run is asked to do."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.eval.settings import LabelsBy, Split
 from trajudge.judges.calls.settings import CallConfig
-from trajudge.trajectories.model import Record
 from trajudge.util.commands import MOST_SAMPLES
-from trajudge.util.errors import UserError
 from trajudge.util.files import check_folder
-
-
-class BatchConfig(Record):
-    """Whether calls go in batches, and how. ``batch_files``: into a folder, for ``vllm
-    run-batch``; ``batch_options`` are limits and times (``judges.batch.limits``)."""
-
-    batch: bool = False
-    batch_files: Path | None = None
-    batch_submit_only: bool = False
-    batch_fallback: Literal["live"] | None = None
-    batch_options: str | None = None
-
-    @property
-    def is_on(self) -> bool:
-        return self.batch or self.batch_files is not None
-
-
-def check_batch(config: BatchConfig) -> None:
-    """Raise UserError for options of batches without batches, and for options that clash."""
-    needs_batch = config.batch_submit_only or config.batch_fallback or config.batch_options
-    if needs_batch and not config.is_on:
-        raise UserError("--batch-submit-only, --batch-fallback and --batch-options go with --batch")
-    if config.batch and config.batch_files:
-        raise UserError(
-            "--batch asks the provider, --batch-files writes files for  vllm run-batch: give one"
-        )
-    if config.batch_files and config.batch_fallback:
-        raise UserError("--batch-fallback goes with --batch, not with --batch-files")
-
+from trajudge.util.settings import Count, Only, Option, Output, Settings, options_of
+from trajudge.util.terminal import log_as_json
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
 
@@ -59,101 +29,277 @@ OF_ANSWERS = (
 )
 
 
-class JudgeConfig(Record):
-    """One judge with one model (None: it needs none) and its options.
+class JudgeConfig(Settings):
+    """One judge with one model (None: it needs none) and its options."""
 
-    ``options`` are those of ``--judge-option``, ``members`` those of a panel or cascade.
-    """
+    judge: Annotated[str, Option("the judge to ask")] = "simplified"
+    model: Annotated[str | None, Option("the model that it asks")] = None
+    options: Annotated[
+        dict[str, Any],
+        Option(
+            "an option of this judge, or of the members that take it, see  "
+            "trajudge judges show NAME; may be repeated",
+            "NAME=VALUE",
+            name="judge_option",
+        ),
+    ] = Field(default_factory=dict)
+    members: Annotated[
+        str | None, Option("members of --judge panel or cascade", "NAME[:MODEL],...")
+    ] = None
+    rule: Annotated[
+        Literal["majority", "unanimous", "mean"] | None,
+        Option("how a panel's verdicts are combined (default: majority)"),
+    ] = None
+    quorum: Annotated[
+        Count | None, Option("minimum number of member verdicts (default: majority)")
+    ] = None
+    tie: Annotated[
+        Literal["success", "failure"] | None,
+        Option("verdict when a panel's votes tie (default: failure)"),
+    ] = None
+    captioner_model: Annotated[str | None, Option("describes screenshots (default: --model)")] = (
+        None
+    )
+    describer_model: Annotated[str | None, Option("describes changes (default: --model)")] = None
+    light_model: Annotated[
+        str | None, Option("takes a judge's lighter stages (default: --model)")
+    ] = None
+    representation: Annotated[
+        RepresentationName | None,
+        Option("what the judge sees of the final page (default: the judge's own)"),
+    ] = None
+    success_last: Annotated[bool, Option("ask for success after the other labels")] = False
+    prompts: Annotated[
+        Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None,
+        Option(
+            "our prompts (default), or the source's own, read from the installed package: "
+            "agent-reward-bench (for simplified), browser-use; fara's cannot be read yet"
+        ),
+    ] = None
 
-    judge: str = "simplified"
-    model: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
-    members: str | None = None
-    rule: Literal["majority", "unanimous", "mean"] | None = None
-    quorum: int | None = Field(default=None, ge=1)
-    tie: Literal["success", "failure"] | None = None
-    captioner_model: str | None = None
-    describer_model: str | None = None
-    light_model: str | None = None
-    representation: RepresentationName | None = None
-    success_last: bool = False
-    prompts: Literal["trajudge", "agentrewardbench", "browser-use", "fara"] | None = None
+
+# What the judges of a request have in common.
+_OF_ALL = Only(*(one.name for one in options_of(JudgeConfig) if one.name not in ("judge", "model")))
 
 
-class DataConfig(Record):
+class DataConfig(Settings):
     """Which trajectories are judged, and the labels they are scored against."""
 
-    data: str | None = None
-    annotations: str | None = None
-    labels_by: LabelsBy | None = None
-    goals: Path | None = None
-    split: Split | None = None
-    benchmark: tuple[str, ...] = ()
-    agent: tuple[str, ...] = ()
-    task: tuple[str, ...] = ()
-    limit: int | None = Field(default=None, ge=1)
-    stratified: bool = False
-    strict: bool = False
+    data: Annotated[
+        str | None,
+        Option(
+            "a file or folder, KIND:PATH (an unknown KIND lists them), an installed loader or a "
+            "Python file (default: the AgentRewardBench copy on this machine, else the sample)",
+            "KIND:PATH",
+        ),
+    ] = None
+    annotations: Annotated[
+        str | None, Option("expert labels (default: those of the data)", "KIND:PATH")
+    ] = None
+    labels_by: Annotated[
+        LabelsBy | None,
+        Option(
+            "primary, majority, unanimous or any: of several annotators' labels (default: refuse "
+            "those that differ)",
+            "POLICY",
+        ),
+    ] = None
+    goals: Annotated[
+        Path | None,
+        Option("JSON, JSON Lines or CSV of task_id and goal, for logs that do not hold them"),
+    ] = None
+    split: Annotated[
+        Split | None, Option("default: test where the annotations have splits, else all")
+    ] = None
+    benchmark: Annotated[tuple[str, ...], Option("only this benchmark; may be repeated")] = ()
+    agent: Annotated[tuple[str, ...], Option("only this agent; may be repeated")] = ()
+    task: Annotated[tuple[str, ...], Option("only this task; may be repeated", "ID")] = ()
+    limit: Annotated[Count | None, Option("at most N trajectories")] = None
+    stratified: Annotated[bool, Option("spread --limit over benchmarks and agents")] = False
+    strict: Annotated[bool, Option("stop at the first trajectory that cannot be read")] = False
+
+    @model_validator(mode="after")
+    def _check_stratified(self) -> Self:
+        if self.stratified and not self.limit:
+            raise ValueError("--stratified goes with --limit N")
+        return self
 
 
-class RunConfig(Record):
-    """How often each trajectory is judged, what counts as a failed run, and where it is kept;
-    ``ray``: by how many actors of Ray (None: in this process)."""
+class BatchConfig(Settings):
+    """Whether calls go in batches, and how."""
 
-    samples: int = Field(default=1, ge=1, le=MOST_SAMPLES)
-    retry_failed: bool = False
-    max_failures: int | float = 0
-    protocol: Literal["default", "agentrewardbench"] = "default"
-    out: Path | None = None
-    export: tuple[str, Path] | None = None
-    export_restricted: bool = False
-    ray: int | None = Field(default=None, ge=1)
+    batch: Annotated[
+        bool, Option("ask through the provider's batch interface (OpenAI, Azure, Anthropic)")
+    ] = False
+    batch_files: Annotated[
+        Path | None,
+        Output(
+            "write the requests into files for  vllm run-batch; started again, read its output",
+            "DIR",
+        ),
+    ] = None
+    batch_submit_only: Annotated[
+        bool, Option("submit and leave: the same command collects and goes on")
+    ] = False
+    batch_fallback: Annotated[
+        Literal["live"] | None,
+        Option("ask the last 1% singly, at the full price, when a batch expired before their turn"),
+    ] = None
+    batch_options: Annotated[
+        str | None,
+        Option(
+            "limits of a file (lines, bytes, tokens), tokens under way (enqueued), seconds "
+            "(poll, grace)",
+            "NAME=N,...",
+        ),
+    ] = None
+
+    @property
+    def is_on(self) -> bool:
+        return self.batch or self.batch_files is not None
+
+    @model_validator(mode="after")
+    def _check_batch(self) -> Self:
+        needs_batch = self.batch_submit_only or self.batch_fallback or self.batch_options
+        if needs_batch and not self.is_on:
+            raise ValueError(
+                "--batch-submit-only, --batch-fallback and --batch-options go with --batch"
+            )
+        if self.batch and self.batch_files:
+            raise ValueError(
+                "--batch asks the provider, --batch-files writes files for  vllm run-batch: give "
+                "one"
+            )
+        if self.batch_files and self.batch_fallback:
+            raise ValueError("--batch-fallback goes with --batch, not with --batch-files")
+        return self
 
 
-class RunRequest(Record):
-    """What one command asks for: every judge with every model, on the same data.
+def _failures(value: Any) -> Any:
+    """Read a count, or a share such as ``5%``."""
+    most = float("inf")
+    with suppress(ValueError):
+        if isinstance(value, str) and value.endswith("%"):
+            value, most = float(value[:-1]) / 100, 1
+        elif isinstance(value, str):
+            value = int(value)
+    if not isinstance(value, int | float) or not 0 <= value <= most:
+        raise ValueError("neither a count nor a share such as 5%")
+    return value
 
-    ``judge`` holds what all judges have in common; ``yes``: do not ask before a dear run;
-    ``full``: show every table instead of one screen.
+
+def _export(value: Any) -> Any:
+    return ("agentrewardbench", value) if isinstance(value, str | Path) else value
+
+
+class RunConfig(Settings):
+    """How often each trajectory is judged, what counts as a failed run, and where it is kept."""
+
+    samples: Annotated[
+        int,
+        Field(ge=1, le=MOST_SAMPLES),
+        Option("judgments per trajectory, each with the next seed"),
+    ] = 1
+    retry_failed: Annotated[bool, Option("ask again where an earlier try failed")] = False
+    max_failures: Annotated[
+        int | float,
+        BeforeValidator(_failures),
+        Option("failed judgments that still exit with 0 (default: 0)", "N|N%"),
+    ] = 0
+    protocol: Annotated[
+        Literal["default", "agentrewardbench"],
+        Option("what a failed judgment counts as, and how figures are rounded (default: default)"),
+    ] = "default"
+    out: Annotated[
+        Path | None, Output("the run's folder (default: runs/, named by its settings)", "DIR")
+    ] = None
+    export: Annotated[
+        tuple[Literal["agentrewardbench"], Path] | None,
+        BeforeValidator(_export),
+        Option("agentrewardbench DIR: the judgments in the published layout as well", "FORMAT DIR"),
+    ] = None
+    export_restricted: Annotated[
+        bool,
+        Option("also of data whose card forbids redistribution (trajudge data sources)"),
+    ] = False
+    ray: Annotated[
+        Count | None,
+        Option("judge with N actors of Ray, in the cluster at RAY_ADDRESS or on this machine"),
+    ] = None
+
+    @model_validator(mode="after")
+    def _check_export(self) -> Self:
+        if self.export:
+            check_folder(self.export[1], "--export agentrewardbench")
+        elif self.export_restricted:
+            raise ValueError("--export-restricted goes with --export agentrewardbench DIR")
+        return self
+
+
+class RunRequest(Settings):
+    """Ask a judge whether web agents succeeded, caused side effects or repeated themselves, and
+    measure the judge against expert annotations, the rule-based baseline beside it.
+
+      trajudge judge --model gpt-4o
+      trajudge judge --judge heuristic
+      trajudge judge --model my-model --base-url http://127.0.0.1:8000/v1 --limit 20
     """
 
-    judges: tuple[str, ...] = ("simplified",)
-    models: tuple[str, ...] = ()
-    judge: JudgeConfig = JudgeConfig()
-    batch: BatchConfig = BatchConfig()
+    epilog: ClassVar[str] = """\
+exit codes: 0 done, 1 stopped at --max-cost or more failed judgments than --max-failures, 2 a
+mistake in the call or its files, 130 interrupted (everything kept: the same command goes on)
+"""
+    first: ClassVar = (
+        *("model", "judge", "base_url", "data", "limit", "samples", "concurrency", "max_cost"),
+        *("dry_run", "out"),
+    )
+    sections: ClassVar[Mapping[str, str]] = {
+        "models": "the judge",
+        "data": "the trajectories",
+        "calls": "the calls",
+        "batch": "calls in batches: half the price, within a day",
+        "run": "the run",
+    }
+
+    models: Annotated[
+        tuple[str, ...],
+        Option("e.g. gpt-4o, claude-..., provider/name; may be repeated", name="model"),
+    ] = ()
+    judges: Annotated[
+        tuple[str, ...],
+        Field(min_length=1),
+        Option(
+            "see  trajudge judges list  (default: simplified); may be repeated, and runs with "
+            "every --model",
+            name="judge",
+        ),
+    ] = ("simplified",)
+    judge: Annotated[JudgeConfig, _OF_ALL] = JudgeConfig()
     data: DataConfig = DataConfig()
     calls: CallConfig = CallConfig()
+    batch: BatchConfig = BatchConfig()
     run: RunConfig = RunConfig()
-    yes: bool = False
-    full: bool = False
+    full: Annotated[bool, Option("show all tables and notes instead of one screen")] = False
+    log_format: Annotated[
+        Literal["text", "json"],
+        Option(
+            "of progress, notes and errors on standard error; json: an object per line (default: "
+            "text)"
+        ),
+    ] = "text"
 
+    @classmethod
+    def prepare(cls, words: Sequence[str]) -> None:
+        """Write JSON lines to standard error before anything is refused, where it is asked for."""
+        if "--log-format=json" in words or ("--log-format", "json") in pairwise(words):
+            log_as_json()
 
-def _check_export(form: str, folder: Path) -> None:
-    if form != "agentrewardbench":
-        raise UserError(f"--export: no format {form!r}: use agentrewardbench")
-    check_folder(folder, f"--export {form}")
-
-
-def check_request(request: RunRequest) -> None:
-    """Check what no field refuses by itself. Raises UserError for settings that do not go together,
-    and for an adapter that is not there."""
-    judge, calls, run = request.judge, request.calls, request.run
-    if run.export:
-        _check_export(*run.export)
-    elif run.export_restricted:
-        raise UserError("--export-restricted goes with --export agentrewardbench DIR")
-    if calls.adapter:
-        from trajudge.judges.adapters.routing import check_adapter  # noqa: PLC0415 - where it is named
-
-        check_adapter(calls.adapter)
-    check_batch(request.batch)
-    if run.ray and request.batch.is_on:
-        raise UserError("--ray spreads live calls, and --batch makes none: give one of them")
-    if calls.script and calls.adapter not in (None, "scripted"):
-        raise UserError("--script goes with --adapter scripted")
-    if not {"panel", "cascade"} & set(request.judges):
-        for name in ("members", "rule", "quorum", "tie"):
-            if getattr(judge, name) is not None:
-                raise UserError(f"--{name} goes with --judge panel or cascade")
-    if request.data.stratified and not request.data.limit:
-        raise UserError("--stratified goes with --limit N")
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.run.ray and self.batch.is_on:
+            raise ValueError("--ray spreads live calls, and --batch makes none: give one of them")
+        if not {"panel", "cascade"} & set(self.judges):
+            for name in ("members", "rule", "quorum", "tie"):
+                if getattr(self.judge, name) is not None:
+                    raise ValueError(f"--{name} goes with --judge panel or cascade")
+        return self

@@ -32,7 +32,7 @@ from trajudge.eval.store.table import (
     places_among,
 )
 from trajudge.judges.model import Judgment, Status
-from trajudge.judges.registry import key_hash
+from trajudge.judges.training import key_hash
 from trajudge.stats.intervals import Bools, Floats, Ints, sum_clusters
 from trajudge.trajectories.model import Record, TrajectoryKey, checked
 from trajudge.util.terminal import count_of

@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from trajudge.judges.registry import JUDGES, find_judge
+from trajudge.judges.registry import JUDGES, judge_of_id
 from trajudge.trajectories.model import Record, defaults_of
 
 # What makes two judges of one name different judges; of a run all of these are known.
@@ -105,10 +105,8 @@ def _difference(name: str, before: JsonValue, now: JsonValue) -> Iterator[str]:
 
 def _defaults(judge: str) -> dict[str, Any]:
     """Fill in defaults: an option that an earlier version did not record had its default."""
-    names = [name for name in JUDGES if judge.startswith(name)]
-    if not names:
-        return {}
-    return defaults_of(find_judge(max(names, key=len)).options_class)
+    name = judge_of_id(judge)
+    return {} if name is None else defaults_of(JUDGES[name].options_class)
 
 
 def _short(value: JsonValue) -> str:

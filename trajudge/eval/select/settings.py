@@ -7,10 +7,11 @@ from typing import Literal
 
 from trajudge.eval.select.measures.under_attack import Threat
 from trajudge.eval.settings import LabelConfig, TaskId
-from trajudge.trajectories.model import Record, Seed
+from trajudge.trajectories.model import Seed
+from trajudge.util.settings import Settings
 
 
-class PlanConfig(Record):
+class PlanConfig(Settings):
     """What a plan is made from: the target, the candidates and their prices (US dollars).
 
     None leaves a field to the plan's default. ``panel`` and ``cascade`` are ``A,B`` each,

@@ -19,9 +19,8 @@ from trajudge.eval.store.run_folder import (
     read_unreadable,
     write_manifest,
 )
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.engine.cache import SentCall, SentCalls
-from trajudge.judges.models.prices import RecordedPrice
+from trajudge.judges.models import ContextWindow, KnownPrice
 from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
@@ -122,7 +121,7 @@ class RunManifest(Record):
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
     windows: dict[str, ContextWindow] = added(default_factory=dict)
-    prices: dict[str, RecordedPrice] = added(default_factory=dict)
+    prices: dict[str, KnownPrice] = added(default_factory=dict)
     protocol: str = "default"
     version: str
     sent: list[dict[str, JsonValue]] = added(default_factory=list)

@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from trajudge.eval.rungs import furthest_rung
-from trajudge.judges.methods.composed import SECOND_ASKED
-from trajudge.judges.model import USAGE_FIELDS, Call, Judgment, Status
+from trajudge.judges.model import SECOND_ASKED, USAGE_FIELDS, Call, Judgment, Status
 from trajudge.stats.intervals import Bools, Floats, Ints
 from trajudge.trajectories.model import Record, TrajectoryKey, canonical_task_id
 from trajudge.trajectories.store import KeyFields

@@ -43,13 +43,13 @@ class AnthropicAdapter(ProviderAdapter):
         wanted.setdefault("max_tokens", min(self._known.output, 4096))
         return wanted
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         return messages_fields(parameters, self._known, model)
 
     def _takes_temperature(
-        self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]
+        self, parameters: Mapping[str, JsonValue], fixed: Mapping[str, Any]
     ) -> bool:
-        thinking = told.get("thinking") or parameters.get("thinking") or {}
+        thinking = fixed.get("thinking") or parameters.get("thinking") or {}
         thinks = isinstance(thinking, Mapping) and thinking.get("type") in {"enabled", "adaptive"}
         return self._known.temperature and not thinks
 

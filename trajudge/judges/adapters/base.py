@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.errors import RateHeaders
 from trajudge.judges.model import Reply, Request
+from trajudge.judges.models import ContextWindow, Price
 from trajudge.util.errors import UserError
 from trajudge.util.masking import remember_url
-
-if TYPE_CHECKING:
-    from trajudge.judges.adapters.context_windows import ContextWindow
-    from trajudge.judges.models.prices import Price
 
 __all__ = [
     "Adapter",
@@ -85,7 +82,7 @@ class MarksPrompts(Protocol):
 class TakesReasoning(Protocol):
     """An adapter that can tell the model how much to reason."""
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         """Return the fields that go out for what the parameters say of reasoning. Raises UserError
         for what the model or its server does not take."""
         ...

@@ -1,5 +1,5 @@
 """Models where a cloud serves them: Azure, Bedrock, Vertex and Gemini, through the openai and
-anthropic SDKs.
+anthropic SDKs, with the credentials that the clouds' own libraries find.
 """
 
 from __future__ import annotations
@@ -15,23 +15,38 @@ from urllib.parse import quote, urlsplit
 
 from trajudge.judges.adapters.anthropic import AnthropicAdapter
 from trajudge.judges.adapters.base import key_from
-from trajudge.judges.adapters.context_windows import ContextWindow
-from trajudge.judges.adapters.errors import AuthFailed, CallFailed, Unreachable
+from trajudge.judges.adapters.errors import AuthFailed, Unreachable
 from trajudge.judges.adapters.openai import OpenAIAdapter
 from trajudge.judges.adapters.sdk import HttpResult, root_cause
+from trajudge.judges.models import ContextWindow
 from trajudge.util.errors import MissingExtra, UserError
 
 TokenProvider = Callable[[], Awaitable[str]]
 
 """Returns the token that is good now; the openai SDK calls it before every request."""
 
-_SCOPE = "https://cognitiveservices.azure.com/.default"
+_AZURE_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - the name of a variable
+_BEDROCK_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 - the name of a variable
+_GOOGLE_SIGN_IN = "gcloud auth application-default login,  or set GOOGLE_APPLICATION_CREDENTIALS"
 
-_SIGN_IN = "az login,  or export AZURE_OPENAI_API_KEY=..."
+
+def _setting(*variables: str) -> str:
+    """Return the first of the environment's ``variables`` that is set, "" if none is."""
+    return next(filter(None, (os.environ.get(name, "").strip() for name in variables)), "")
+
+
+def _required(value: str, model: str, variable: str, example: str) -> str:
+    """Return ``value``. Raises UserError if it is empty, with an ``example`` of the variable."""
+    if not value:
+        raise UserError(
+            f"{variable} is not set, and {model!r} cannot be asked without it: "
+            f"export {variable}={example}"
+        )
+    return value
 
 
 def is_installed() -> bool:
-    """Tell whether azure-identity is."""
+    """Return True if azure-identity is."""
     return find_spec("azure") is not None and find_spec("azure.identity") is not None
 
 
@@ -42,7 +57,8 @@ def entra_tokens() -> TokenProvider:
     The provider raises AuthFailed where no credential gives one, and Unreachable.
     """
     identity, exceptions = import_module("azure.identity"), import_module("azure.core.exceptions")
-    fetch = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), _SCOPE)
+    scope = "https://cognitiveservices.azure.com/.default"
+    fetch = identity.get_bearer_token_provider(identity.DefaultAzureCredential(), scope)
     turn = asyncio.Lock()
 
     async def token() -> str:
@@ -51,31 +67,16 @@ def entra_tokens() -> TokenProvider:
                 return str(await asyncio.to_thread(fetch))
             except exceptions.ClientAuthenticationError as error:
                 reason = str(error).strip().splitlines()[0]
-                raise AuthFailed(f"Microsoft Entra gives no token ({reason}): {_SIGN_IN}") from None
+                raise AuthFailed(
+                    f"Microsoft Entra gives no token ({reason}): az login,  or export "
+                    "AZURE_OPENAI_API_KEY=..."
+                ) from None
             except exceptions.AzureError as error:
                 raise Unreachable(
                     f"cannot reach Microsoft Entra for a token: {root_cause(error)}"
                 ) from None
 
     return token
-
-
-def setting(*variables: str) -> str:
-    """Return the first of the environment's ``variables`` that is set, "" if none is."""
-    return next(filter(None, (os.environ.get(name, "").strip() for name in variables)), "")
-
-
-def required(value: str, model: str, *, missing: str, fix: str) -> str:
-    """Return ``value``. Raises UserError if it is empty, saying what is ``missing`` to ask
-    ``model``, and the ``fix``."""
-    if not value:
-        raise UserError(f"{missing} is not set, and {model!r} cannot be asked without it: {fix}")
-    return value
-
-
-_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
-
-_TOKEN = "AZURE_OPENAI_AD_TOKEN"  # noqa: S105 - the name of a variable
 
 
 class AzureAdapter(OpenAIAdapter):
@@ -100,13 +101,8 @@ class AzureAdapter(OpenAIAdapter):
         super().__init__(model, **options)
 
     def _service_url(self, model: str) -> str:
-        return required(
-            "",
-            model,
-            missing=self.url_variable,
-            fix=f"export {self.url_variable}=https://RESOURCE.openai.azure.com  or name the "
-            "endpoint with --base-url",
-        )
+        example = "https://RESOURCE.openai.azure.com  or name the endpoint with --base-url"
+        return _required("", model, self.url_variable, example)
 
     @staticmethod
     def _root(url: str) -> str:
@@ -115,26 +111,23 @@ class AzureAdapter(OpenAIAdapter):
 
     def _own_endpoint(self) -> str | None:
         host = urlsplit(self._url).hostname or ""
-        return f"azure:{host}" if host.endswith(_HOSTS) else None
+        is_own = host.endswith((".azure.com", ".azure.us", ".azure.cn"))
+        return f"azure:{host}" if is_own else None
 
     def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
-        self._version = required(
-            setting("OPENAI_API_VERSION"),
-            model,
-            missing="OPENAI_API_VERSION",
-            fix="export OPENAI_API_VERSION=2024-10-21  or a later version that the resource has",
-        )
-        self._token = setting(_TOKEN)
-        given = self._token_provider or self._token or setting(self.key_variable)
+        example = "2024-10-21  or a later version that the resource has"
+        version = _setting("OPENAI_API_VERSION")
+        self._version = _required(version, model, "OPENAI_API_VERSION", example)
+        self._token = _setting(_AZURE_TOKEN)
+        given = self._token_provider or self._token or _setting(self.key_variable)
         needs_key = own_service and not dry_run and not given
         if needs_key and is_installed():
-            self._token_provider = entra_tokens()
-            needs_key = False
+            self._token_provider, needs_key = entra_tokens(), False
         self._key = key_from(self.key_variable, own_service=needs_key, model=model)
         if self._token_provider:
             self.key_variable = "the identity that Microsoft Entra gave the token"
         elif self._token:
-            self.key_variable = _TOKEN
+            self.key_variable = _AZURE_TOKEN
 
     def _credentials(self) -> dict[str, Any]:
         asks: dict[str, Any] = {"api_key": self._key}
@@ -157,9 +150,18 @@ class AzureAdapter(OpenAIAdapter):
         return None
 
 
-VERSION = "bedrock-2023-05-31"
+class GeminiAdapter(OpenAIAdapter):
+    """Chat completions of Gemini. Raises UserError if the key is missing."""
 
-_BEDROCK_TOKEN = "AWS_BEARER_TOKEN_BEDROCK"  # noqa: S105 - the name of a variable
+    name = "gemini"
+    service = "gemini"
+    own_url = "https://generativelanguage.googleapis.com/v1beta/openai"
+    url_variable = "GOOGLE_GEMINI_BASE_URL"
+    key_variable = "GEMINI_API_KEY"
+
+    @staticmethod
+    def _root(url: str) -> str:
+        return url if urlsplit(url).path else url + "/v1beta/openai"
 
 
 class BedrockAdapter(AnthropicAdapter):
@@ -177,10 +179,18 @@ class BedrockAdapter(AnthropicAdapter):
     key_variable = "AWS_ACCESS_KEY_ID"
 
     def _service_url(self, model: str) -> str:
-        return f"https://bedrock-runtime.{_region(model)}.amazonaws.com"
+        return f"https://bedrock-runtime.{self._region(model)}.amazonaws.com"
 
     def _own_endpoint(self) -> str | None:
         return self.service if self._where.endswith(".amazonaws.com:443") else None
+
+    @staticmethod
+    def _region(model: str) -> str:
+        """Return the region of the environment or of the profile. Raises UserError."""
+        region = _setting("AWS_REGION", "AWS_DEFAULT_REGION")
+        if not region and find_spec("boto3"):
+            region = import_module("boto3").Session().region_name or ""
+        return _required(region, model, "AWS_REGION", "us-east-1")
 
     def _authenticate(self, model: str, *, own_service: bool, dry_run: bool) -> None:
         if "anthropic." not in model and "arn:" not in model:
@@ -188,88 +198,47 @@ class BedrockAdapter(AnthropicAdapter):
                 f"--model {model}: bedrock/ asks Claude through Anthropic's SDK: write "
                 "bedrock/us.anthropic.claude-…, or ask other models with --adapter litellm"
             )
-        self._region = _region(model)
-        if setting(_BEDROCK_TOKEN):
+        self._aws_region = self._region(model)
+        if _setting(_BEDROCK_TOKEN):
             self.key_variable = _BEDROCK_TOKEN
         elif not dry_run:
-            _check_credentials(model)
+            self._check_credentials(model)
+
+    @staticmethod
+    def _check_credentials(model: str) -> None:
+        if find_spec("boto3") is None:
+            raise MissingExtra("boto3", "bedrock", f"the model {model!r}")
+        exceptions = import_module("botocore.exceptions")
+        try:
+            known = import_module("boto3").Session().get_credentials()
+        except exceptions.BotoCoreError as error:
+            raise UserError(f"--model {model}: no credentials for AWS: {error}") from None
+        if known is None:
+            raise UserError(
+                f"{model!r} cannot be asked without credentials for AWS: set AWS_PROFILE, "
+                f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or {_BEDROCK_TOKEN}"
+            )
 
     def _credentials(self) -> dict[str, Any]:
-        return {"aws_region": self._region, "base_url": self._url}
+        return {"aws_region": self._aws_region, "base_url": self._url}
 
     def _address(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         # The SDK rewrites a body that it encodes; ours is encoded.
         model = quote(str(body.pop("model")), safe=":")
-        return f"/model/{model}/invoke", {"anthropic_version": VERSION, **body}
+        return f"/model/{model}/invoke", {"anthropic_version": "bedrock-2023-05-31", **body}
 
     async def _post(self, body: dict[str, Any]) -> HttpResult:
-        if setting(_BEDROCK_TOKEN):
+        if _setting(_BEDROCK_TOKEN):
             return await super()._post(body)
         exceptions = import_module("botocore.exceptions")
         try:
             return await super()._post(body)
+        except exceptions.HTTPClientError as error:
+            raise Unreachable(f"cannot reach AWS for credentials: {root_cause(error)}") from None
         except (exceptions.BotoCoreError, exceptions.ClientError) as error:
-            raise _unsigned(error, exceptions.HTTPClientError) from None
-
-
-def _region(model: str) -> str:
-    """Return the region of the environment or of the profile. Raises UserError."""
-    region = setting("AWS_REGION", "AWS_DEFAULT_REGION")
-    if not region and find_spec("boto3"):
-        region = import_module("boto3").Session().region_name or ""
-    return required(region, model, missing="AWS_REGION", fix="export AWS_REGION=us-east-1")
-
-
-def _check_credentials(model: str) -> None:
-    if find_spec("boto3") is None:
-        raise MissingExtra("boto3", "bedrock", f"the model {model!r}")
-    exceptions = import_module("botocore.exceptions")
-    try:
-        known = import_module("boto3").Session().get_credentials()
-    except exceptions.BotoCoreError as error:
-        raise UserError(f"--model {model}: no credentials for AWS: {error}") from None
-    if known is None:
-        raise UserError(
-            f"{model!r} cannot be asked without credentials for AWS: set AWS_PROFILE, "
-            f"AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or {_BEDROCK_TOKEN}"
-        )
-
-
-def _unsigned(error: Exception, unreachable: type[Exception]) -> CallFailed:
-    """Make the error of a request that could not be signed."""
-    if isinstance(error, unreachable):
-        return Unreachable(f"cannot reach AWS for credentials: {root_cause(error)}")
-    return AuthFailed(f"no credentials for AWS: {error}: sign in anew, or check AWS_PROFILE")
-
-
-_PATH = "/v1beta/openai"
-
-
-class GeminiAdapter(OpenAIAdapter):
-    """Chat completions of Gemini. Raises UserError if the key is missing."""
-
-    name = "gemini"
-    service = "gemini"
-    own_url = f"https://generativelanguage.googleapis.com{_PATH}"
-    url_variable = "GOOGLE_GEMINI_BASE_URL"
-    key_variable = "GEMINI_API_KEY"
-
-    @staticmethod
-    def _root(url: str) -> str:
-        return url if urlsplit(url).path else url + _PATH
-
-
-VERTEX_VERSION = "vertex-2023-10-16"
-
-_VERTEX_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-
-_REGIONS = {
-    "global": "aiplatform.googleapis.com",
-    "us": "aiplatform.us.rep.googleapis.com",
-    "eu": "aiplatform.eu.rep.googleapis.com",
-}
-
-_VERTEX_SIGN_IN = "gcloud auth application-default login,  or set GOOGLE_APPLICATION_CREDENTIALS"
+            raise AuthFailed(
+                f"no credentials for AWS: {error}: sign in anew, or check AWS_PROFILE"
+            ) from None
 
 
 class VertexAdapter(AnthropicAdapter):
@@ -286,8 +255,18 @@ class VertexAdapter(AnthropicAdapter):
     key_variable = "GOOGLE_APPLICATION_CREDENTIALS"
 
     def _service_url(self, model: str) -> str:
-        region = _vertex_region(model)
-        return f"https://{_REGIONS.get(region, f'{region}-aiplatform.googleapis.com')}/v1"
+        region = self._region(model)
+        host = {
+            "global": "aiplatform.googleapis.com",
+            "us": "aiplatform.us.rep.googleapis.com",
+            "eu": "aiplatform.eu.rep.googleapis.com",
+        }.get(region, f"{region}-aiplatform.googleapis.com")
+        return f"https://{host}/v1"
+
+    @staticmethod
+    def _region(model: str) -> str:
+        region = _setting("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION")
+        return _required(region, model, "CLOUD_ML_REGION", "global  or the region that serves it")
 
     @staticmethod
     def _root(url: str) -> str:
@@ -302,31 +281,44 @@ class VertexAdapter(AnthropicAdapter):
                 f"--model {model}: vertex/ asks Claude through Anthropic's SDK: write "
                 "vertex/claude-…, gemini/NAME for Gemini, or ask with --adapter litellm"
             )
-        self._region = _vertex_region(model)
+        self._google_region = self._region(model)
         self._google: Any = None
         project = ""
         if not dry_run:
-            self._google, project = _default_credentials(model)
-        project = setting("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT") or project
+            self._google, project = self._default_credentials(model)
+        variable = "ANTHROPIC_VERTEX_PROJECT_ID"
+        self._project = _setting(variable, "GOOGLE_CLOUD_PROJECT") or project
         if not dry_run:
-            required(
-                project,
-                model,
-                missing="ANTHROPIC_VERTEX_PROJECT_ID",
-                fix="export ANTHROPIC_VERTEX_PROJECT_ID=my-project",
-            )
-        self._project = project
+            _required(self._project, model, variable, "my-project")
+
+    @staticmethod
+    def _default_credentials(model: str) -> tuple[Any, str]:
+        """Find Google's default credentials and their project. Raises UserError and
+        MissingExtra."""
+        if find_spec("google") is None or find_spec("google.auth") is None:
+            raise MissingExtra("google-auth", "vertex", f"the model {model!r}")
+        exceptions = import_module("google.auth.exceptions")
+        scopes = ["https://www.googleapis.com/auth/cloud-platform"]
+        try:
+            credentials, project = import_module("google.auth").default(scopes=scopes)
+        except exceptions.GoogleAuthError as error:
+            reason = str(error).partition(". ")[0].splitlines()[0].rstrip(".")
+            raise UserError(
+                f"{model!r} cannot be asked without Google's credentials ({reason}): "
+                f"{_GOOGLE_SIGN_IN}"
+            ) from None
+        return credentials, project or ""
 
     def _credentials(self) -> dict[str, Any]:
-        asks = {"region": self._region, "project_id": self._project}
+        asks = {"region": self._google_region, "project_id": self._project}
         return {**asks, "credentials": self._google, "base_url": self._url}
 
     def _address(self, body: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         # The SDK rewrites a body that it encodes; ours is encoded.
         model = quote(str(body.pop("model")), safe="@")
-        place = f"/projects/{quote(self._project, safe=':')}/locations/{self._region}"
-        path = f"{place}/publishers/anthropic/models/{model}:rawPredict"
-        return path, {"anthropic_version": VERTEX_VERSION, **body}
+        location = f"/projects/{quote(self._project, safe=':')}/locations/{self._google_region}"
+        path = f"{location}/publishers/anthropic/models/{model}:rawPredict"
+        return path, {"anthropic_version": "vertex-2023-10-16", **body}
 
     async def _post(self, body: dict[str, Any]) -> HttpResult:
         # All calls at once would each fetch a token.
@@ -348,29 +340,4 @@ class VertexAdapter(AnthropicAdapter):
         except exceptions.TransportError as error:
             raise Unreachable(f"cannot reach Google for a token: {root_cause(error)}") from None
         except exceptions.GoogleAuthError as error:
-            raise AuthFailed(f"Google gives no token ({error}): {_VERTEX_SIGN_IN}") from None
-
-
-def _vertex_region(model: str) -> str:
-    """Return the region of the environment. Raises UserError."""
-    return required(
-        setting("CLOUD_ML_REGION", "GOOGLE_CLOUD_LOCATION"),
-        model,
-        missing="CLOUD_ML_REGION",
-        fix="export CLOUD_ML_REGION=global  or the region that serves it",
-    )
-
-
-def _default_credentials(model: str) -> tuple[Any, str]:
-    """Find Google's default credentials and their project. Raises UserError and MissingExtra."""
-    if find_spec("google") is None or find_spec("google.auth") is None:
-        raise MissingExtra("google-auth", "vertex", f"the model {model!r}")
-    exceptions = import_module("google.auth.exceptions")
-    try:
-        credentials, project = import_module("google.auth").default(scopes=[_VERTEX_SCOPE])
-    except exceptions.GoogleAuthError as error:
-        reason = str(error).partition(". ")[0].splitlines()[0].rstrip(".")
-        raise UserError(
-            f"{model!r} cannot be asked without Google's credentials ({reason}): {_VERTEX_SIGN_IN}"
-        ) from None
-    return credentials, project or ""
+            raise AuthFailed(f"Google gives no token ({error}): {_GOOGLE_SIGN_IN}") from None

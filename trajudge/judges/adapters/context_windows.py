@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from http.client import HTTPException
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, build_opener
 
@@ -19,8 +19,7 @@ import orjson
 
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.sdk import no_answer, place_of
-from trajudge.judges.models.prices import Price
-from trajudge.trajectories.model import Record
+from trajudge.judges.models import ContextWindow, Price
 
 PATIENCE = 5.0  # seconds for each question
 _MOST_BYTES = 32 * 2**20
@@ -37,15 +36,6 @@ _PRICES = {
     "cache_read": "input_cache_read",
     "cache_write": "input_cache_write",
 }
-
-
-class ContextWindow(Record):
-    """Tokens of prompt and reply together, and where the number is from: the ``table`` of known
-    models, the user (``named``, or by a ``file`` of models), the model's ``server``, the
-    ``litellm`` package, or nobody (``guess``)."""
-
-    tokens: int
-    source: Literal["table", "named", "file", "server", "litellm", "guess"]
 
 
 class ServerFacts(NamedTuple):

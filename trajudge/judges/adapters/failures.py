@@ -273,7 +273,7 @@ _IMAGE = _rule(
 
 
 def is_overflow(status: int, error: ErrorBody) -> bool:
-    """Tell whether the prompt is longer than the window. Local servers say it with a 500.
+    """Return True if the prompt is longer than the window. Local servers say it with a 500.
 
     A limit on the answer alone (``max_tokens``), on images or on tokens per minute is none.
     """
@@ -289,14 +289,14 @@ def is_overflow(status: int, error: ErrorBody) -> bool:
 
 
 def is_too_large_a_minute(status: int, error: ErrorBody) -> bool:
-    """Tell whether one request is larger than all that the account may send in a minute or a
+    """Return True if one request is larger than all that the account may send in a minute or a
     day."""
     return status in {413, 429} and bool(_TOO_LARGE_A_MINUTE.search(error.message))
 
 
 def is_policy(status: int, error: ErrorBody) -> bool:
-    """Tell whether a filter of the provider declined the prompt or the answer to it. A page speaks
-    of the policy of whoever runs the proxy, not of the prompt."""
+    """Return True if a filter of the provider declined the prompt or the answer to it. A page
+    speaks of the policy of whoever runs the proxy, not of the prompt."""
     if error.is_page or status == 401:
         return False
     if _POLICY_CODE.search(_codes(error)):
@@ -305,12 +305,12 @@ def is_policy(status: int, error: ErrorBody) -> bool:
 
 
 def is_firewall(status: int, error: ErrorBody) -> bool:
-    """Tell whether this is the page of a firewall before the provider, which rejected the body."""
+    """Return True for the page of a firewall before the provider, which rejected the body."""
     return status == 403 and error.is_page and bool(_FIREWALL.search(error.message))
 
 
 def is_no_credit(status: int, error: ErrorBody) -> bool:
-    """Tell whether the account cannot pay. A 429 says it by words that rate limits do not use."""
+    """Return True if the account cannot pay. A 429 says it by words that rate limits do not use."""
     if status not in {400, 402, 403, 412, 429}:
         return False
     codes, words = _codes(error), error.message
@@ -323,17 +323,17 @@ def is_no_credit(status: int, error: ErrorBody) -> bool:
 
 
 def is_about_parts(status: int, error: ErrorBody) -> bool:
-    """Tell whether the server takes a message's texts as one string alone."""
+    """Return True if the server takes a message's texts as one string alone."""
     return status in {400, 422} and bool(_PARTS.search(error.message))
 
 
 def is_closed(status: int, error: ErrorBody) -> bool:
-    """Tell whether the provider serves nobody of this account, or of this place."""
+    """Return True if the provider serves nobody of this account, or of this place."""
     return status in {400, 403} and bool(_CLOSED.search(error.message))
 
 
 def is_unknown_model(status: int, error: ErrorBody) -> bool:
-    """Tell whether the server does not serve the model. Some say it with a 400 or a 403."""
+    """Return True if the server does not serve the model. Some say it with a 400 or a 403."""
     if status in {404, 410}:
         return True
     named = _MODEL_CODE.search(_codes(error)) or _MODEL.search(error.message)
@@ -341,13 +341,13 @@ def is_unknown_model(status: int, error: ErrorBody) -> bool:
 
 
 def is_wrong_key(status: int, error: ErrorBody) -> bool:
-    """Tell whether the key is missing or wrong, whatever the words."""
+    """Return True if the key is missing or wrong, whatever the words."""
     return status == 401 or (status in {400, 403} and bool(_KEY.search(error.message)))
 
 
 def is_about_images(status: int, error: ErrorBody) -> bool:
-    """Tell whether the model does not take the images. Local servers answer 500, which must not be
-    retried for ever."""
+    """Return True if the model does not take the images. Local servers answer 500, which must not
+    be retried for ever."""
     return status in {400, 404, 415, 422, 500, 501} and bool(_IMAGE.search(error.message))
 
 

@@ -11,13 +11,12 @@ from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from json import JSONDecodeError
-from time import perf_counter
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from trajudge.judges.adapters.base import AdapterResponse, clean_url
-from trajudge.judges.adapters.context_windows import ContextWindow, ServerFacts, ask_server
+from trajudge.judges.adapters.base import clean_url
+from trajudge.judges.adapters.context_windows import ServerFacts, ask_server
 from trajudge.judges.adapters.errors import (
     AuthFailed,
     BadReply,
@@ -28,23 +27,19 @@ from trajudge.judges.adapters.errors import (
     UnknownModel,
     Unreachable,
     causes,
-    rate_headers,
 )
 from trajudge.judges.adapters.failures import ErrorBody, failure, kind_of, read_error, with_numbers
-from trajudge.judges.adapters.sdk import no_answer, place_of
-from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
+from trajudge.judges.adapters.provider import SendingAdapter
+from trajudge.judges.adapters.sdk import HttpResult, no_answer, place_of
 from trajudge.judges.adapters.wire import (
     NAMES,
     json_object,
-    of_sample,
     read_chat,
-    split,
     storable,
     turn,
 )
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.capabilities import Capability, capability, is_known
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import Capability, ContextWindow, Price, capability, is_known
 from trajudge.util.errors import MissingExtra
 
 _NO_PROVIDER = "LLM Provider NOT provided"
@@ -98,7 +93,7 @@ def own_kind(error: Exception, answer: ServerAnswer, kinds: Any) -> type[CallFai
 
 
 def is_unreached(error: Exception, answer: ServerAnswer, kinds: Any) -> bool:
-    """Tell whether no server answered."""
+    """Return True if no server answered."""
     if answer.is_whole:
         return False
     words = answer.error.message
@@ -156,7 +151,7 @@ _SENTENCES: dict[type[CallFailed], str] = {
 }
 
 
-class LiteLLMAdapter:
+class LiteLLMAdapter(SendingAdapter):
     """Adapter of litellm.
 
     ``timeout`` in seconds for one attempt; keys as litellm reads them from the environment. Raises
@@ -179,13 +174,13 @@ class LiteLLMAdapter:
         if find_spec("litellm") is None:
             raise MissingExtra("litellm", "litellm", f"the model {model!r}")
         self._url = clean_url(base_url) if base_url else None
-        self._where = place_of(self._url) if self._url else model.partition("/")[0]
-        self.endpoint = self._url or self.name
         self._model, self._provider = model, model.partition("/")[0]
+        self._where = place_of(self._url) if self._url else self._provider
+        self.endpoint = self._url or self.name
+        self.key_variable = f"{self._provider.upper()}_API_KEY"
         self._known = known or capability(model)
         self._headers = dict(headers or {})
         self._timeout = timeout
-        self._unsupported = UnsupportedParameters()
 
     @cached_property
     def _sdk(self) -> Any:
@@ -230,7 +225,7 @@ class LiteLLMAdapter:
     def _facts(self, model: str) -> ServerFacts:
         """Ask the server once. Raises Unreachable."""
         if model not in self._asked:
-            key = os.environ.get(self._key_variable()) or "none"
+            key = os.environ.get(self.key_variable) or "none"
             name = model.partition("/")[2] or model
             self._asked[model] = ask_server(str(self._listing), name, key)
         return self._asked[model]
@@ -239,45 +234,35 @@ class LiteLLMAdapter:
     def _asked(self) -> dict[str, ServerFacts]:
         return {}
 
-    async def send(self, request: Request) -> AdapterResponse:
-        asked, wanted = split(request.parameters)
-        told = self.told(request.parameters, request.model)
-        told |= {"extra_body": asked.body} if asked.body else {}
-        if not self._known.takes_temperature(request.parameters.get("reasoning_effort")):
-            wanted.pop("temperature", None)
-        started = perf_counter()
-        while True:
-            chosen = self._unsupported.apply(request.model, wanted)
-            parameters = {**chosen, **told}
-            joins = self._unsupported.joins_texts(request.model)
-            messages = [turn(message, _data_url, joins=joins) for message in request.messages]
-            try:
-                seeded = of_sample(parameters, request.sample)
-                content, headers = await self._complete(request.model, messages, seeded)
-                break
-            except self._base_error as error:
-                if unread := unread_completion(error, self._where):
-                    content, headers = unread, {}
-                    break
-                answer = server_answer(error)
-                if not self._unsupported.learn(request.model, answer.status, answer.error, chosen):
-                    raise (self._without_key(answer.error) or self._mapped(error, answer)) from None
-        reply = self._read(content)
-        seconds = perf_counter() - started
-        sent = parameters | asked.shown_headers | self._unsupported.shown(request.model)
-        reply = reply.model_copy(update={"seconds": seconds, "parameters": sent})
-        return AdapterResponse(reply, rate_headers(headers))
+    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        return dict(parameters)
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+    def _extra_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        return {"extra_body": fields} if fields else {}
+
+    def _prompt(self, request: Request) -> dict[str, Any]:
+        joins = self._unsupported.joins_texts(request.model)
+        return {"messages": [turn(message, _data_url, joins=joins) for message in request.messages]}
+
+    async def _post(self, body: dict[str, Any]) -> HttpResult:
+        try:
+            content, headers = await self._complete(body)
+        except self._base_error as error:
+            if unread := unread_completion(error, self._where):
+                return HttpResult(200, unread, ErrorBody(), {})
+            answer = server_answer(error)
+            failed = self._without_key(answer.error) or self._mapped(error, answer)
+            return HttpResult(answer.status, {}, answer.error, answer.headers, failed)
+        return HttpResult(200, content, ErrorBody(), headers)
+
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
         """Return what is told of reasoning in litellm's words, which it translates for each
         provider."""
         effort, budget = (parameters.get(name) for name in NAMES)
         thinking = {"thinking": {"type": "enabled", "budget_tokens": budget}} if budget else {}
         return {"reasoning_effort": effort, **thinking} if effort else thinking
 
-    async def _complete(
-        self, model: str, messages: list[dict[str, Any]], parameters: dict[str, Any]
-    ) -> tuple[dict[str, Any], Mapping[str, str]]:
+    async def _complete(self, body: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
         """Make one attempt; return the completion as litellm gives it, and the headers."""
         heard: list[object] = []
 
@@ -287,15 +272,13 @@ class LiteLLMAdapter:
 
         try:
             response = await self._sdk.acompletion(
-                model=model,
-                messages=messages,
                 timeout=self._timeout,
                 num_retries=0,
                 max_retries=0,
                 logger_fn=listen,
                 **self._server(),
                 **({"extra_headers": self._headers} if self._headers else {}),
-                **parameters,
+                **body,
             )
         except self._base_error:
             if heard and (own := own_completion(heard[-1])):
@@ -308,8 +291,12 @@ class LiteLLMAdapter:
                 content["choices"][0]["finish_reason"] = None  # litellm says "stop"
         return content, getattr(response, "_response_headers", None) or {}
 
-    def _read(self, content: dict[str, Any]) -> Reply:
-        return read_chat(content, where=self._where, key_variable=self._key_variable())
+    def _read(self, content: dict[str, Any], where: str) -> Reply:
+        return read_chat(content, where=where, key_variable=self.key_variable)
+
+    def _served_models(self) -> list[str]:
+        """Return none: litellm's names are not the server's."""
+        return []
 
     async def close(self) -> None:
         if "_sdk" in self.__dict__:
@@ -321,10 +308,7 @@ class LiteLLMAdapter:
         """Return the arguments of a server named by the user, which may go without a key."""
         if self._url is None:
             return {}
-        return {"api_base": self._url, "api_key": os.environ.get(self._key_variable()) or "none"}
-
-    def _key_variable(self) -> str:
-        return f"{self._provider.upper()}_API_KEY"
+        return {"api_base": self._url, "api_key": os.environ.get(self.key_variable) or "none"}
 
     def _without_key(self, error: ErrorBody) -> AuthFailed | None:
         """Return the error for a missing key, naming what is not set; None if the key is not the
@@ -351,7 +335,7 @@ class LiteLLMAdapter:
             answer.error,
             answer.headers,
             where=self._where,
-            key_variable=self._key_variable(),
+            key_variable=self.key_variable,
             model=self._model,
         )
 

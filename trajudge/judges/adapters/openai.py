@@ -12,7 +12,6 @@ import orjson
 from pydantic import JsonValue
 
 from trajudge.judges.adapters.context_windows import (
-    ContextWindow,
     ServerFacts,
     ask_server,
     served_models,
@@ -21,7 +20,7 @@ from trajudge.judges.adapters.provider import ProviderAdapter
 from trajudge.judges.adapters.sdk import host_of
 from trajudge.judges.adapters.wire import chat_fields, read_chat, turn
 from trajudge.judges.model import Picture, Reply, Request
-from trajudge.judges.models.prices import Price
+from trajudge.judges.models import ContextWindow, Price
 
 
 class OpenAIAdapter(ProviderAdapter):
@@ -68,7 +67,9 @@ class OpenAIAdapter(ProviderAdapter):
             wanted[self._known.limit_name] = wanted.pop("max_tokens")
         return wanted
 
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, JsonValue]:
+    def reasoning_fields(
+        self, parameters: Mapping[str, JsonValue], model: str
+    ) -> dict[str, JsonValue]:
         return chat_fields(parameters, host_of(self._url), model.rpartition("/")[2].lower())
 
     def _prompt(self, request: Request) -> dict[str, Any]:

@@ -20,11 +20,11 @@ from trajudge.judges.adapters import sdk as sdks
 from trajudge.judges.adapters.base import AdapterResponse, clean_url, key_from
 from trajudge.judges.adapters.errors import CallFailed, UnknownModel, rate_headers
 from trajudge.judges.adapters.failures import CHECK_MODEL, ErrorBody, failure
+from trajudge.judges.adapters.sdk import HttpResult, ImageBase64Cache
 from trajudge.judges.adapters.unsupported_parameters import UnsupportedParameters
 from trajudge.judges.adapters.wire import merged, of_sample, split
 from trajudge.judges.model import Reply, Request
-from trajudge.judges.models.capabilities import Capability, capability
-from trajudge.judges.models.table import model_names
+from trajudge.judges.models import Capability, capability, model_names
 from trajudge.util.errors import did_you_mean
 
 
@@ -33,7 +33,7 @@ class _Translated(NamedTuple):
     they may be shown."""
 
     wanted: dict[str, JsonValue]
-    told: dict[str, Any]
+    fixed: dict[str, Any]
     shown_headers: dict[str, JsonValue]
 
 
@@ -44,26 +44,134 @@ class BatchBody(NamedTuple):
     parameters: dict[str, JsonValue]
 
 
-class ProviderAdapter(ABC):
+class SendingAdapter(ABC):
+    """Sends requests one by one; a parameter that the server refused is not sent again.
+
+    ``required`` are the parameters that the protocol never does without. ``known`` is what is known
+    of the model.
+    """
+
+    name: str
+    endpoint: str
+    required: ClassVar[frozenset[str]] = frozenset()
+    key_variable: str
+    _known: Capability
+    _where: str
+
+    @abstractmethod
+    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+        """Return the parameters as the protocol names them."""
+
+    @abstractmethod
+    def reasoning_fields(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
+        """Return the fields for what the parameters say of reasoning: the user's own words, which
+        are never left out because a server refuses them. Raises UserError."""
+
+    @abstractmethod
+    def _prompt(self, request: Request) -> dict[str, Any]:
+        """Return the messages as the body holds them."""
+
+    @abstractmethod
+    async def _post(self, body: dict[str, Any]) -> HttpResult:
+        """Make one attempt. Raises Unreachable and BadReply."""
+
+    @abstractmethod
+    def _read(self, content: dict[str, Any], where: str) -> Reply:
+        """Parse the answer in the body of a 200, which ``where`` gave. Raises CallFailed."""
+
+    @cached_property
+    def _unsupported(self) -> UnsupportedParameters:
+        return UnsupportedParameters()
+
+    @cached_property
+    def _images(self) -> ImageBase64Cache:
+        return ImageBase64Cache()
+
+    def _extra_fields(self, fields: dict[str, Any]) -> dict[str, Any]:
+        """Return where the user's own fields of the body go."""
+        return fields
+
+    async def send(self, request: Request) -> AdapterResponse:
+        """Make one attempt, as ``Adapter`` describes."""
+        wanted, fixed, shown_headers = self._translated(request)
+        served = request.model.removeprefix(f"{self.name}/")
+        started = perf_counter()
+        while True:
+            prompt = self._prompt(request)
+            parameters = merged(self._unsupported.apply(request.model, wanted), fixed)
+            seeded = of_sample(parameters, request.sample)
+            answered = await self._post({"model": served, **prompt, **seeded})
+            if answered.status == 200:
+                break
+            kept = self.required | fixed.keys()
+            optional = {k: v for k, v in parameters.items() if k not in kept}
+            if not self._unsupported.learn(
+                request.model, answered.status, answered.error, optional
+            ):
+                error = answered.failure or failure(
+                    answered.status,
+                    answered.error,
+                    answered.headers,
+                    where=self._where,
+                    key_variable=self.key_variable,
+                    model=request.model,
+                )
+                raise await self._suggesting(error, served)
+        reply = self._read(answered.content, self._where)
+        seconds = perf_counter() - started
+        sent = parameters | shown_headers | self._unsupported.shown(request.model)
+        vars(reply).update(seconds=seconds, parameters=sent)  # nobody else holds it yet
+        return AdapterResponse(reply, rate_headers(answered.headers))
+
+    def _translated(self, request: Request) -> _Translated:
+        """Return the parameters in the protocol's words: made once, as those of a run's requests
+        are nearly always the same. Raises UserError."""
+        key = request.model, orjson.dumps(request.parameters)
+        if self._last is None or self._last[0] != key:
+            asked, plain = split(request.parameters)
+            wanted = self._wanted(plain)
+            fixed = self.reasoning_fields(request.parameters, request.model)
+            fixed = merged(fixed, self._extra_fields(asked.body))
+            if not self._takes_temperature(request.parameters, fixed):
+                wanted.pop("temperature", None)
+            self._last = key, _Translated(wanted, fixed, asked.shown_headers)
+        return self._last[1]
+
+    _last: tuple[tuple[str, bytes], _Translated] | None = None
+
+    def _takes_temperature(
+        self, parameters: Mapping[str, JsonValue], fixed: Mapping[str, Any]
+    ) -> bool:
+        return self._known.takes_temperature(parameters.get("reasoning_effort"))
+
+    async def _suggesting(self, error: CallFailed, model: str) -> CallFailed:
+        """Name the closest model that the server serves, where it does not serve ``model``."""
+        if not isinstance(error, UnknownModel):
+            return error
+        close = did_you_mean(model, await asyncio.to_thread(self._served_models))
+        return UnknownModel(f"{error}{close}") if close else error
+
+    def _served_models(self) -> list[str]:
+        """Return the names of models that may be asked for."""
+        return model_names()
+
+
+class ProviderAdapter(SendingAdapter):
     """Adapter of a provider with an SDK of its own.
 
     ``timeout`` in seconds for one attempt. Raises UserError if the key of the provider's own
     service is missing. ``package`` is the SDK's; ``service`` (by default the package) the
     endpoint's name where the provider's own service answers; ``client`` the SDK's class; ``path``
-    where requests go below the URL; ``required`` are the parameters that the protocol never does
-    without. ``key_variable`` is named where a server refuses the key. ``known`` is what is known of
-    the model, by default what the table says; ``headers`` go out with every request.
+    where requests go below the URL. ``key_variable`` is named where a server refuses the key.
+    ``known`` is by default what the table says; ``headers`` go out with every request.
     """
 
-    name: str
     package: ClassVar[str]
     service: ClassVar[str] = ""
     client: ClassVar[str]
     own_url: ClassVar[str]
     url_variable: ClassVar[str]
-    key_variable: str
     path: ClassVar[str]
-    required: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(
         self,
@@ -86,9 +194,6 @@ class ProviderAdapter(ABC):
         self._authenticate(model, own_service=own is not None, dry_run=dry_run)
         self._timeout = timeout
         self._max_connections = max_connections
-        self._images = sdks.ImageBase64Cache()
-        self._unsupported = UnsupportedParameters()
-        self._last: tuple[tuple[str, bytes], _Translated] | None = None
 
     def _service_url(self, model: str) -> str:
         """Return the URL where the provider's own service answers. Raises UserError."""
@@ -117,54 +222,6 @@ class ProviderAdapter(ABC):
     def _root(url: str) -> str:
         """Return the URL that ``path`` is appended to, however the user wrote it."""
 
-    @abstractmethod
-    def _wanted(self, parameters: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """Return the parameters as the protocol names them."""
-
-    @abstractmethod
-    def told(self, parameters: Mapping[str, JsonValue], model: str) -> dict[str, Any]:
-        """Return the fields for what the parameters say of reasoning: the user's own words, which
-        are never left out because a server refuses them. Raises UserError."""
-
-    @abstractmethod
-    def _prompt(self, request: Request) -> dict[str, Any]:
-        """Return the messages as the body holds them."""
-
-    @abstractmethod
-    def _read(self, content: dict[str, Any], where: str) -> Reply:
-        """Parse the answer in the body of a 200, which ``where`` gave. Raises CallFailed."""
-
-    async def send(self, request: Request) -> AdapterResponse:
-        wanted, told, shown_headers = self._translated(request)
-        served = request.model.removeprefix(f"{self.name}/")
-        started = perf_counter()
-        while True:
-            prompt = self._prompt(request)
-            parameters = merged(self._unsupported.apply(request.model, wanted), told)
-            seeded = of_sample(parameters, request.sample)
-            answered = await self._post({"model": served, **prompt, **seeded})
-            if answered.status == 200:
-                break
-            kept = self.required | told.keys()
-            optional = {k: v for k, v in parameters.items() if k not in kept}
-            if not self._unsupported.learn(
-                request.model, answered.status, answered.error, optional
-            ):
-                error = failure(
-                    answered.status,
-                    answered.error,
-                    answered.headers,
-                    where=self._where,
-                    key_variable=self.key_variable,
-                    model=request.model,
-                )
-                raise await self._suggesting(error, served)
-        reply = self._read(answered.content, self._where)
-        seconds = perf_counter() - started
-        sent = parameters | shown_headers | self._unsupported.shown(request.model)
-        vars(reply).update(seconds=seconds, parameters=sent)  # nobody else holds it yet
-        return AdapterResponse(reply, rate_headers(answered.headers))
-
     @property
     def sdk(self) -> ModuleType:
         """The SDK, imported now."""
@@ -182,8 +239,8 @@ class ProviderAdapter(ABC):
 
     def batch_body(self, request: Request) -> BatchBody:
         """Return what ``send`` would post, for a batch. Raises UserError."""
-        wanted, told, shown_headers = self._translated(request)
-        parameters = merged(self._unsupported.apply(request.model, wanted), told)
+        wanted, fixed, shown_headers = self._translated(request)
+        parameters = merged(self._unsupported.apply(request.model, wanted), fixed)
         served = request.model.removeprefix(f"{self.name}/")
         seeded = of_sample(parameters, request.sample)
         body = {"model": served, **self._prompt(request), **seeded}
@@ -224,41 +281,12 @@ class ProviderAdapter(ABC):
             unserved=unserved or CHECK_MODEL,
         )
 
-    def _translated(self, request: Request) -> _Translated:
-        """Return the parameters in the protocol's words: made once, as those of a run's requests
-        are nearly always the same. Raises UserError."""
-        key = request.model, orjson.dumps(request.parameters)
-        if self._last is None or self._last[0] != key:
-            asked, plain = split(request.parameters)
-            wanted = self._wanted(plain)
-            told = merged(self.told(request.parameters, request.model), asked.body)
-            if not self._takes_temperature(request.parameters, told):
-                wanted.pop("temperature", None)
-            self._last = key, _Translated(wanted, told, asked.shown_headers)
-        return self._last[1]
-
-    async def _suggesting(self, error: CallFailed, model: str) -> CallFailed:
-        """Name the closest model that the server serves, where it does not serve ``model``."""
-        if not isinstance(error, UnknownModel):
-            return error
-        close = did_you_mean(model, await asyncio.to_thread(self._served_models))
-        return UnknownModel(f"{error}{close}") if close else error
-
-    def _served_models(self) -> list[str]:
-        """Return the names of models that may be asked for."""
-        return model_names()
-
-    def _takes_temperature(
-        self, parameters: Mapping[str, JsonValue], told: Mapping[str, Any]
-    ) -> bool:
-        return self._known.takes_temperature(parameters.get("reasoning_effort"))
-
     async def close(self) -> None:
         client = self.__dict__.pop("_client", None)  # a later call opens another
         if client is not None:
             await client.close()
 
-    async def _post(self, body: dict[str, Any]) -> sdks.HttpResult:
+    async def _post(self, body: dict[str, Any]) -> HttpResult:
         path, body = self._address(body)
         return await sdks.post(self._sdk, self._client, path, body, where=self._where)
 

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Request
-from trajudge.judges.models.capabilities import Capability
-from trajudge.judges.models.table import model_names
+from trajudge.judges.models import Capability, model_names
 from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import read_regular
@@ -149,7 +148,7 @@ def _suggestion(model: str) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Tell whether ``url`` names this machine."""
+    """Return True if ``url`` names this machine."""
     host = ""
     try:
         host = urlsplit(url).hostname or ""

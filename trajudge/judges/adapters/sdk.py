@@ -34,12 +34,14 @@ _KEPT_BYTES = 64 * 2**20
 
 
 class HttpResult(NamedTuple):
-    """A status, the JSON object of a 200 or the error of anything else, and the headers."""
+    """A status, the JSON object of a 200 or the error of anything else, and the headers.
+    ``failure`` is what to raise where status and words do not tell."""
 
     status: int
     content: dict[str, Any]
     error: ErrorBody
     headers: Mapping[str, str]
+    failure: CallFailed | None = None
 
 
 class ImageBase64Cache:
@@ -132,7 +134,7 @@ def no_answer(error: Exception, where: str) -> CallFailed:
 
 
 def _breaks_off(cause: BaseException) -> bool:
-    """Tell whether an answer had begun: its body is not whole, or its head is not."""
+    """Return True if an answer had begun: its body is not whole, or its head is not."""
     names = _names(cause)
     if "ServerDisconnectedError" in names:  # its message is a head, as far as it came
         return not isinstance(getattr(cause, "message", ""), str)

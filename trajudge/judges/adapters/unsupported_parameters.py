@@ -26,7 +26,7 @@ class UnsupportedParameters:
         self._joined = set[str]()
 
     def joins_texts(self, model: str) -> bool:
-        """Tell whether several texts of a message go as one."""
+        """Return True if several texts of a message go as one."""
         return model in self._joined
 
     def shown(self, model: str) -> dict[str, JsonValue]:

@@ -26,7 +26,7 @@ from trajudge.judges.adapters.errors import (
 )
 from trajudge.judges.adapters.failures import error_of, hidden_failure
 from trajudge.judges.model import Message, Part, Picture, Reply, Text, Usage
-from trajudge.judges.models.capabilities import Capability
+from trajudge.judges.models import Capability
 from trajudge.util.commands import LARGEST
 from trajudge.util.errors import UserError
 from trajudge.util.jsonl import without_surrogates
@@ -250,10 +250,10 @@ def split(parameters: Mapping[str, JsonValue]) -> tuple[Extras, dict[str, JsonVa
     return Extras(dict(body) if isinstance(body, dict) else {}, shown), plain
 
 
-def merged(parameters: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
+def merged(parameters: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Join both; where each has an object under one name, the objects are joined."""
     joined = dict(parameters)
-    for name, value in told.items():
+    for name, value in fields.items():
         own = joined.get(name)
         if isinstance(own, dict) and isinstance(value, dict):
             joined[name] = {**own, **value}
@@ -336,8 +336,8 @@ def _tunnel_status(cause: BaseException) -> int | None:
     if any(kind.__name__ == "ClientHttpProxyError" for kind in type(cause).__mro__):
         status = getattr(cause, "status", None)
         return status if isinstance(status, int) else None
-    said = _TUNNEL.search(str(cause))
-    return int(said[1]) if said else None
+    refused = _TUNNEL.search(str(cause))
+    return int(refused[1]) if refused else None
 
 
 def turn(

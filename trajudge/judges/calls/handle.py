@@ -31,7 +31,6 @@ from trajudge.judges.adapters.base import (
     ReportsPrice,
     TakesReasoning,
 )
-from trajudge.judges.adapters.context_windows import ContextWindow
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.adapters.failures import read_error, shown
 from trajudge.judges.adapters.routing import make_adapter
@@ -53,10 +52,17 @@ from trajudge.judges.engine import (
     Retry,
 )
 from trajudge.judges.model import Picture, Request, Text, Usage
-from trajudge.judges.models.capabilities import Capability, capability, is_known
-from trajudge.judges.models.own import OwnModels
-from trajudge.judges.models.prices import KnownPrice, Price, PriceSource, listed_price
-from trajudge.judges.models.table import model_names
+from trajudge.judges.models import (
+    Capability,
+    ContextWindow,
+    KnownPrice,
+    OwnModels,
+    Price,
+    capability,
+    is_known,
+    listed_price,
+    model_names,
+)
 from trajudge.judges.prompting import AuxiliaryModel, ImageLimits
 from trajudge.trajectories.tokens import (
     ImagePricing,
@@ -321,7 +327,7 @@ def find_price(model: str, adapter: Adapter, folder: Path) -> KnownPrice:
             write_told(folder, PRICES_FILE, {**told, place: content})
     if price is None:
         return KnownPrice()
-    return KnownPrice(price=price, source=PriceSource(source="server", detail=adapter.endpoint))
+    return KnownPrice(source="server", detail=adapter.endpoint, price=price)
 
 
 PATIENCE = 5.0  # seconds for each question
@@ -411,9 +417,7 @@ class ModelHandle:
             "endpoint": self.adapter.endpoint,
             "parameters": dict(self.parameters),
             "windows": {model: window.model_dump() for model, window in self.windows.items()},
-            "prices": {
-                model: handle.priced.recorded.model_dump() for model, handle in self.handles.items()
-            },
+            "prices": {model: handle.priced.model_dump() for model, handle in self.handles.items()},
         }
 
     @property
@@ -587,7 +591,7 @@ def single_model(named: str, calls: CallConfig) -> ModelHandle:
     if calls.wait and adapter.endpoint.startswith("http") and not calls.dry_run:
         wait_until_ready(adapter.endpoint.partition("#")[0], calls.wait)
     if isinstance(adapter, TakesReasoning):
-        adapter.told(asked.parameters, model)
+        adapter.reasoning_fields(asked.parameters, model)
     folder = cache_path(calls.cache).parent
     of_file = entry.context or (known.context if entry.same_as else None)
     window = find_window(model, adapter, calls, folder, of_file=of_file)
@@ -635,5 +639,5 @@ def _price(known: KnownPrice) -> str:
     dearer = f", more above {price.tiers[0].above:,} tokens" if price.tiers else ""
     return (
         f"${price.input:g} in and ${price.output:g} out per million tokens{dearer} "
-        f"({known.source.source}: {known.source.detail})"
+        f"({known.source}: {known.detail})"
     )

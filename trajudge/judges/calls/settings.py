@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.util.settings import Count, Option, Positive, Seed, Settings
 
@@ -83,3 +83,15 @@ class CallConfig(Settings):
         str | None,
         Option("cached replies (default: TRAJUDGE_CACHE, or a file in ~/.cache/trajudge)", "FILE"),
     ] = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.adapter:
+            from trajudge.judges.adapters.routing import (  # noqa: PLC0415 - where it is named
+                check_adapter,
+            )
+
+            check_adapter(self.adapter)
+        if self.script and self.adapter not in (None, "scripted"):
+            raise ValueError("--script goes with --adapter scripted")
+        return self

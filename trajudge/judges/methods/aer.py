@@ -15,6 +15,7 @@ from trajudge.judges.prompting import (
     picture,
     template_variables,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     error_context,
     nonempty_text,
@@ -57,6 +58,16 @@ class AerCOptions(AerOptions):
     captioner: AuxiliaryModel = AuxiliaryModel()
 
 
+@register_judge(
+    "aer-v",
+    AerVOptions,
+    summary="steps and the last screenshot (Agent Eval and Refine)",
+    id_options=("variant",),
+    representations=("screenshot",),
+    pictures="judge",
+    prompt="aer",
+    answer_option="variant=original",
+)
 class AerV:
     """One call."""
 
@@ -72,6 +83,16 @@ class AerV:
         return await self._form.verdict(trajectory, ask, [shown], None, self._images)
 
 
+@register_judge(
+    "aer-c",
+    AerCOptions,
+    summary="steps, a caption of the last screenshot (Agent Eval and Refine)",
+    id_options=("variant", "captioner"),
+    representations=("screenshot",),
+    pictures="captioner",
+    prompt="aer",
+    answer_option="variant=original",
+)
 class AerC:
     """Two calls; the caption depends on the screenshot and the captioner alone, so that one
     serves every judgment that ends on this screenshot."""

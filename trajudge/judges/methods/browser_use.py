@@ -5,12 +5,11 @@ steps as its history lists them and the last screenshots.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 
@@ -24,169 +23,29 @@ from trajudge.judges.prompting import (
     first_that_fit,
     prompt_tokens,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import answer_schema, flag, parse_json, parse_reply
-from trajudge.prompts.published import CHANGES, Untrusted, load_published_judge
+from trajudge.prompts.published import CHANGES, PublishedJudge, Untrusted, load_published_judge
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import ImageRef, Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
-from trajudge.trajectories.truncate import TruncationLevel
 from trajudge.util.errors import UserError
-from trajudge.util.files import read_text
 
 # Of 23 characters, which a text that is cut gives way to.
 CUT = "[... text is cut here.]"
-
-
-class RunTexts(NamedTuple):
-    """What is shown of a run; ``ground_truth`` None: there is none. "" where nothing is known."""
-
-    goal: str
-    steps: str
-    answer: str
-    ground_truth: str | None
-
-    def cut(self, characters: int, mark: str = CUT) -> RunTexts:
-        """Cut task, steps and answer to ``characters`` each."""
-        goal, steps, answer = (cut_end(text, characters, mark) for text in self[:3])
-        return RunTexts(goal, steps, answer, self.ground_truth)
-
-
-class JudgePrompt(Protocol):
-    """Writes the system and the user text; ``mark`` stands where a text was cut."""
-
-    prompt_hash: str
-    mark: str
-
-    def system(self, *, ground_truth: bool) -> str: ...
-
-    def user(self, texts: RunTexts, pictures: int) -> str: ...
-
-
-class OwnPrompt:
-    """``prompts/browser-use``."""
-
-    mark = CUT
-
-    def __init__(self, date: str | None) -> None:
-        self._prompt, self._date = load_prompt("browser-use"), date
-        self.prompt_hash = self._prompt.hash
-
-    def system(self, *, ground_truth: bool) -> str:
-        return self._prompt.render("system", ground_truth=ground_truth, date=self._date)
-
-    def user(self, texts: RunTexts, pictures: int) -> str:
-        return self._prompt.render("user", pictures=pictures, **texts._asdict())
-
-
-class PackagePrompt:
-    """The installed package's own prompts; it names the date in them."""
-
-    def __init__(self, date: str, untrusted: Untrusted) -> None:
-        """Load the prompts. Raises UserError if the package is not installed."""
-        self._prompt, self._date = load_published_judge(untrusted), date
-        self.prompt_hash, self.mark = self._prompt.hash, self._prompt.mark
-
-    def system(self, *, ground_truth: bool) -> str:
-        return self._prompt.system(ground_truth=ground_truth, date=self._date)
-
-    def user(self, texts: RunTexts, pictures: int) -> str:
-        return self._prompt.user(
-            task=texts.goal,
-            steps=texts.steps,
-            result=texts.answer,
-            ground_truth=texts.ground_truth,
-            images=pictures,
-        )
-
-    def changes(self, texts: RunTexts) -> int:
-        """Count the places of the texts that are not sent as they were recorded."""
-        return self._prompt.untrusted.changes(texts)
-
-
-def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
-    """Return the whole texts of a run: for each step its number, its action, what that extracted
-    and the errors it had where the run's recorder kept them, else the error that the next page
-    reports of it. Of several actions in a step, each text has the number of its action."""
-    extracted, errors = _kept(trajectory, "results"), _kept(trajectory, "errors")
-    observed = [step.observation.page_error for step in trajectory.steps]
-    lines = []
-    for step, error in zip_longest(trajectory.steps, observed[1:]):
-        line = f"Step {step.index + 1}:\n"
-        if step.action is not None:
-            line += f"Actions: {step.action}\n"
-        own = [error] if errors is None else _of_step(errors, step.index)
-        both = zip_longest(_of_step(extracted, step.index), own)
-        for number, (result, failure) in enumerate(both, 1):
-            line += f"Result {number}: {result}\n" if result else ""
-            line += f"Error {number}: {failure}\n" if failure else ""
-        lines.append(line)
-    return RunTexts(trajectory.goal, "\n".join(lines), trajectory.answer or "", ground_truth)
-
-
-def _kept(trajectory: Trajectory, name: str) -> list[Any] | None:
-    """Return what the run's recorder kept of each step: ``metadata["results"]``, the texts that its
-    actions extracted (None for one that extracted none), and ``metadata["errors"]``, likewise, as
-    the loader of browser-use's histories gives them; None where it kept nothing."""
-    kept = trajectory.metadata.get(name)
-    return kept if isinstance(kept, list) else None
-
-
-def _of_step(kept: list[Any] | None, index: int) -> list[str | None]:
-    texts = kept[index] if kept is not None and index < len(kept) else None
-    if not isinstance(texts, list):
-        return []
-    return [text if isinstance(text, str) else None for text in texts]
-
-
-def cut_end(text: str, characters: int, mark: str) -> str:
-    """Cut ``text`` to its beginning where it is longer, the last 23 characters for the mark."""
-    return text if len(text) <= characters else text[: characters - 23] + mark
-
-
-class GroundTruths:
-    """The texts of a JSON file by task id; without a file no run has one."""
-
-    def __init__(self, path: Path | None) -> None:
-        """Read the file. Raises UserError for one that cannot be read or holds anything else."""
-        self._path = path
-        self._texts = {} if path is None else _read(path)
-        self.content = "" if path is None else read_text(path)
-
-    def of(self, trajectory: Trajectory) -> str | None:
-        """Return the run's ground truth. Raises Skipped if the file has none for its task."""
-        if self._path is None:
-            return None
-        for name in (trajectory.key.task_id, trajectory.raw_task_id):
-            if name in self._texts:
-                return self._texts[name]
-        raise Skipped(f"{self._path} holds no ground truth of task {trajectory.key.task_id}")
-
-
-def _read(path: Path) -> dict[str, str]:
-    wanted = 'give a JSON object {"TASK_ID": "what is true of the task"}'
-    truths = read_json("ground_truth", path, wanted)
-    is_map = isinstance(truths, dict) and all(isinstance(text, str) for text in truths.values())
-    if not is_map:
-        raise UserError(f"ground_truth {path}: holds something else than texts by task; {wanted}")
-    return dict(truths)
-
-
 _FEWEST_CHARACTERS = 500
-
-_TEXT, _FLAG = {"type": "string"}, {"type": "boolean"}
 
 SCHEMA: dict[str, Any] = answer_schema(
     "judgement",
     {
-        "reasoning": _TEXT,
-        "verdict": _FLAG,
-        "failure_reason": _TEXT,
-        "impossible_task": _FLAG,
-        "reached_captcha": _FLAG,
+        "reasoning": {"type": "string"},
+        "verdict": {"type": "boolean"},
+        "failure_reason": {"type": "string"},
+        "impossible_task": {"type": "boolean"},
+        "reached_captcha": {"type": "boolean"},
     },
 )
-
-ASSUMED = json.dumps(
+_ASSUMED = json.dumps(
     {
         "reasoning": "The key points of the task are met, as the last screenshots show. " * 16,
         "verdict": True,
@@ -231,6 +90,48 @@ class BrowserUseOptions(Record):
         return Needs(screenshots=shown, answer=True)
 
 
+class RunTexts(NamedTuple):
+    """What is shown of a run, "" where nothing is known; ``truth`` None: there is none."""
+
+    task: str
+    steps: str
+    result: str
+    ground_truth: str | None
+
+    def cut(self, characters: int, mark: str = CUT) -> RunTexts:
+        """Cut task, steps and result to ``characters`` each, the last 23 of them for the mark."""
+        task, steps, result = (
+            text if len(text) <= characters else text[: characters - 23] + mark for text in self[:3]
+        )
+        return RunTexts(task, steps, result, self.ground_truth)
+
+
+class _OwnPrompt:
+    """``prompts/browser-use``, with the methods of a ``PublishedJudge``."""
+
+    mark = CUT
+
+    def __init__(self) -> None:
+        self._prompt = load_prompt("browser-use")
+        self.hash = self._prompt.hash
+
+    def system(self, *, ground_truth: bool, date: str | None) -> str:
+        return self._prompt.render("system", ground_truth=ground_truth, date=date or None)
+
+    def user(
+        self, *, task: str, steps: str, result: str, ground_truth: str | None, images: int
+    ) -> str:
+        values = {"goal": task, "steps": steps, "answer": result, "ground_truth": ground_truth}
+        return self._prompt.render("user", pictures=images, **values)
+
+
+@register_judge(
+    "browser-use",
+    BrowserUseOptions,
+    summary="actions, result and last screenshots (browser-use's own judge)",
+    id_options=("representation", "screenshots", "ground_truth", "date", "prompts", "untrusted"),
+    representations=("screenshot", "none"),
+)
 class BrowserUse:
     """One call."""
 
@@ -238,36 +139,56 @@ class BrowserUse:
         """Read prompts and ground truth. Raises UserError for a package that is not installed, and
         for a file that cannot be read."""
         self._options = options
-        self._prompt: JudgePrompt = OwnPrompt(options.date)
+        self._prompt: _OwnPrompt | PublishedJudge = _OwnPrompt()
         if options.prompts == "browser-use":
-            self._prompt = PackagePrompt(options.date or "", options.untrusted)
-        self._truths = GroundTruths(options.ground_truth)
-        contents = (self._prompt.prompt_hash, self._truths.content)
-        self.prompt_hash = (
-            sha256("\0".join(contents).encode()).hexdigest() if contents[1] else contents[0]
-        )
-        self._parameters: dict[str, Any] = {}
-        if options.answer == "schema":
-            self._parameters["response_format"] = SCHEMA
+            self._prompt = load_published_judge(options.untrusted)
+        self._truths = read_ground_truths(options.ground_truth) if options.ground_truth else {}
+        self.prompt_hash = self._prompt.hash
+        if options.ground_truth:
+            both = f"{self._prompt.hash}\0{json.dumps(self._truths, sort_keys=True)}"
+            self.prompt_hash = sha256(both.encode()).hexdigest()
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises Skipped, ImageUnreadable, CallFailed and ParseFailure."""
-        options = self._options
-        texts = texts_of(trajectory, self._truths.of(trajectory))
-        shown: list[RunTexts] = []
+        options, prompt = self._options, self._prompt
+        whole = texts_of(trajectory, self._ground_truth(trajectory))
+        latest = self._latest(trajectory)
+        system = prompt.system(ground_truth=whole.ground_truth is not None, date=options.date or "")
+        fitted: list[RunTexts] = []
+
+        def make(budget: int) -> TruncatedPrompt | None:
+            """Fit whole texts and all screenshots, else the latest ones, else shorter texts."""
+            characters = options.characters
+            while characters >= _FEWEST_CHARACTERS:
+                texts = whole.cut(characters, prompt.mark)
+                user = prompt.user(**texts._asdict(), images=len(latest))
+                bare = conversation(system, [Text(text=user)])
+                pictures = first_that_fit(latest, budget - prompt_tokens(bare), options.images)
+                if prompt_tokens(bare) <= budget and len(pictures) >= min(1, len(latest)):
+                    fitted.append(texts)
+                    text = Text(text=prompt.user(**texts._asdict(), images=len(pictures)))
+                    rung = "full" if characters == options.characters else "cut"
+                    rung = rung if len(pictures) == len(latest) else "fewer"
+                    return TruncatedPrompt(rung, conversation(system, [text, *pictures[::-1]]))
+                characters //= 2
+            return None
+
+        parameters: dict[str, Any] = {}
+        if options.answer == "schema":
+            parameters["response_format"] = SCHEMA
         reply = await ask_with_truncation(
             ask,
-            partial(self._fitting, texts, self._latest(trajectory), shown),
+            make,
             limit=options.max_prompt_tokens,
             images=options.images,
-            assume=ASSUMED,
-            **self._parameters,
+            assume=_ASSUMED,
+            **parameters,
         )
         verdict = parse_reply(reply, parse_judgement)
-        if not isinstance(self._prompt, PackagePrompt):
-            return verdict
-        changes = {CHANGES: float(self._prompt.changes(shown[-1]))}
-        return verdict.model_copy(update={"scores": verdict.scores | changes})
+        if isinstance(prompt, PublishedJudge):
+            changes = {CHANGES: float(prompt.changes(fitted[-1]))}
+            return verdict.model_copy(update={"scores": verdict.scores | changes})
+        return verdict
 
     def _latest(self, trajectory: Trajectory) -> list[ImageRef]:
         """Return the screenshots to show, the latest first."""
@@ -276,31 +197,56 @@ class BrowserUse:
         shots = (step.observation.screenshot for step in reversed(trajectory.steps))
         return [shot for shot in shots if shot is not None][: self._options.screenshots]
 
-    def _fitting(
-        self, texts: RunTexts, latest: Sequence[ImageRef], fitted: list[RunTexts], budget: int
-    ) -> TruncatedPrompt | None:
-        """Fit whole texts and all screenshots, else the latest ones, else shorter texts, which are
-        appended to ``fitted``."""
-        options, prompt = self._options, self._prompt
-        system = prompt.system(ground_truth=texts.ground_truth is not None)
-        for characters in _lengths(options.characters):
-            shown = texts.cut(characters, prompt.mark)
-            bare = conversation(system, [Text(text=prompt.user(shown, len(latest)))])
-            pictures = first_that_fit(latest, budget - prompt_tokens(bare), options.images)
-            if prompt_tokens(bare) > budget or len(pictures) < min(1, len(latest)):
-                continue
-            fitted.append(shown)
-            text = Text(text=prompt.user(shown, len(pictures)))
-            rung = "full" if characters == options.characters else TruncationLevel.CUT.label
-            rung = rung if len(pictures) == len(latest) else "fewer"
-            return TruncatedPrompt(rung, conversation(system, [text, *pictures[::-1]]))
-        return None
+    def _ground_truth(self, trajectory: Trajectory) -> str | None:
+        """Return the run's ground truth. Raises Skipped if the file has none for its task."""
+        path = self._options.ground_truth
+        if path is None:
+            return None
+        for name in (trajectory.key.task_id, trajectory.raw_task_id):
+            if name in self._truths:
+                return self._truths[name]
+        raise Skipped(f"{path} holds no ground truth of task {trajectory.key.task_id}")
 
 
-def _lengths(characters: int) -> Iterator[int]:
-    """Yield ``characters``, then half of it again and again."""
-    lengths = (characters >> halvings for halvings in range(64))
-    return takewhile(lambda length: length >= _FEWEST_CHARACTERS, lengths)
+def read_ground_truths(path: Path) -> dict[str, str]:
+    """Read the texts of a JSON file by task id. Raises UserError for one that cannot be read or
+    holds anything else."""
+    wanted = 'give a JSON object {"TASK_ID": "what is true of the task"}'
+    truths = read_json("ground_truth", path, wanted)
+    is_map = isinstance(truths, dict) and all(isinstance(text, str) for text in truths.values())
+    if not is_map:
+        raise UserError(f"ground_truth {path}: holds something else than texts by task; {wanted}")
+    return dict(truths)
+
+
+def texts_of(trajectory: Trajectory, ground_truth: str | None) -> RunTexts:
+    """Return the whole texts of a run: for each step its number, its action, what that extracted
+    and the errors it had where the run's recorder kept them, else the error that the next page
+    reports of it. Of several actions in a step, each text has the number of its action.
+
+    A recorder keeps them in ``metadata["results"]`` and ``metadata["errors"]``, a list of texts or
+    None for each step, as the loader of browser-use's histories gives them."""
+    results, errors = trajectory.metadata.get("results"), trajectory.metadata.get("errors")
+    observed = [step.observation.page_error for step in trajectory.steps]
+    lines = []
+    for step, error in zip_longest(trajectory.steps, observed[1:]):
+        line = f"Step {step.index + 1}:\n"
+        if step.action is not None:
+            line += f"Actions: {step.action}\n"
+        own = _of_step(errors, step.index) if isinstance(errors, list) else [error]
+        both = zip_longest(_of_step(results, step.index), own)
+        for number, (result, failure) in enumerate(both, 1):
+            line += f"Result {number}: {result}\n" if result else ""
+            line += f"Error {number}: {failure}\n" if failure else ""
+        lines.append(line)
+    return RunTexts(trajectory.goal, "\n".join(lines), trajectory.answer or "", ground_truth)
+
+
+def _of_step(kept: object, index: int) -> Sequence[str | None]:
+    texts = kept[index] if isinstance(kept, list) and index < len(kept) else None
+    if not isinstance(texts, list):
+        return []
+    return [text if isinstance(text, str) else None for text in texts]
 
 
 def parse_judgement(text: str) -> Verdict:
@@ -309,7 +255,7 @@ def parse_judgement(text: str) -> Verdict:
     Raises ParseFailure if there is no verdict, or a flag that is neither true nor false.
     """
     parsed = parse_json(text, ["verdict"])
-    fields = parsed.fields
+    fields: Mapping[str, Any] = parsed.fields
     flags = {"impossible": "impossible_task", "captcha": "reached_captcha"}
     reasons = (fields.get("reasoning"), fields.get("failure_reason"))
     return Verdict(

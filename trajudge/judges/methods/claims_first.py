@@ -12,10 +12,18 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.defences import MARK, PARTS, without
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
-from trajudge.judges.prompting import EMPTY_VIEW, TruncatedPrompt, prompt_tokens
+from trajudge.judges.prompting import (
+    EMPTY_VIEW,
+    TruncatedPrompt,
+    ask_about_steps,
+    ask_with_truncation,
+    conversation,
+    prompt_tokens,
+    template_variables,
+)
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     ParseFailure,
     error_context,
@@ -96,7 +104,7 @@ class ShownRecord(NamedTuple):
     texts: Mapping[str, str]
 
     def holds(self, place: str, quote: str) -> bool:
-        """Tell whether the words of ``quote`` stand at the place, whatever their punctuation."""
+        """Return True if the words of ``quote`` stand at the place, whatever their punctuation."""
         words = _words(quote)
         return words != "" and f" {words} " in f" {_words(self.texts.get(place, ''))} "
 
@@ -214,6 +222,13 @@ class ClaimsFirstOptions(Record):
         return Needs(trees=last(self.pages), answer=True, requires=("tree",))
 
 
+@register_judge(
+    "claims-first",
+    ClaimsFirstOptions,
+    summary="own design: the agent's claims, checked against the record",
+    id_options=("pages",),
+    representations=("axtree",),
+)
 class ClaimsFirst:
     """Two calls; one where the agent said nothing."""
 
@@ -233,26 +248,15 @@ class ClaimsFirst:
         """Ask what the agent says that it did, without a page."""
         if not trajectory.answer and not any(step.reasoning for step in trajectory.steps):
             return []
-        truncator = PromptTruncator(trajectory, Representation.NONE)
 
         def messages(view: TruncatedView) -> list[Message]:
-            values = truncated_prompts.template_variables(view)
-            text = self._prompt.render("claims_user", **values)
-            return truncated_prompts.conversation(self._prompt.render("claims"), [Text(text=text)])
+            text = self._prompt.render("claims_user", **template_variables(view))
+            return conversation(self._prompt.render("claims"), [Text(text=text)])
 
-        around = prompt_tokens(messages(EMPTY_VIEW))
-
-        def make(budget: int) -> TruncatedPrompt | None:
-            view = truncator.first(budget - around)
-            return view and TruncatedPrompt(view.rung.label, messages(view))
-
+        limit = self._options.max_prompt_tokens
         with error_context("claims"):
-            reply = await truncated_prompts.ask_with_truncation(
-                ask,
-                make,
-                limit=self._options.max_prompt_tokens,
-                stage="claims",
-                assume=ASSUMED_CLAIMS,
+            reply = await ask_about_steps(
+                ask, trajectory, messages, limit=limit, stage="claims", assume=ASSUMED_CLAIMS
             )
             return parse_complete_reply(reply, parse_claims)
 
@@ -269,9 +273,9 @@ class ClaimsFirst:
         shown: list[NumberedPage] = []
 
         def messages(view: TruncatedView, some: Sequence[NumberedPage]) -> list[Message]:
-            values = truncated_prompts.template_variables(view)
+            values = template_variables(view)
             text = self._prompt.render("user", pages=some, claims=claims, **values)
-            return truncated_prompts.conversation(self._prompt.render("system"), [Text(text=text)])
+            return conversation(self._prompt.render("system"), [Text(text=text)])
 
         around = prompt_tokens(messages(EMPTY_VIEW, ()))
 
@@ -284,9 +288,7 @@ class ClaimsFirst:
             label = view.rung.label if view and whole else TruncationLevel.CUT.label
             return view and TruncatedPrompt(label, messages(view, shown))
 
-        reply = await truncated_prompts.ask_with_truncation(
-            ask, make, limit=self._options.max_prompt_tokens
-        )
+        reply = await ask_with_truncation(ask, make, limit=self._options.max_prompt_tokens)
         actions = {number: step.action or "" for number, step in enumerate(run.steps, start=1)}
         record = record_of(shown, actions)
         return parse_reply(reply, partial(parse_findings, claims=len(claims), record=record))

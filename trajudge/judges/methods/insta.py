@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 from pydantic import Field
@@ -16,10 +15,9 @@ from trajudge.judges.prompting import (
     conversation,
     prompt_tokens,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
-    MissingMark,
     number_in,
-    parse_grade_line,
     parse_json,
     parse_reply,
 )
@@ -70,6 +68,13 @@ class InstaStep(NamedTuple):
         )
 
 
+@register_judge(
+    "insta",
+    InstaOptions,
+    summary="the last pages as text; a confidence from 0 to 1 (InSTA)",
+    id_options=("observations", "threshold"),
+    representations=("axtree",),
+)
 class Insta:
     """One call."""
 
@@ -127,20 +132,8 @@ class Insta:
 
 
 def parse_scores(text: str) -> tuple[list[float], str]:
-    """Parse the three scores in a JSON object, and the analysis before it.
-
-    Three lines ``Success: 0.8``, as the first version of the prompts asked for, are read where
-    there is no such object. Raises ParseFailure.
-    """
-    try:
-        fields = parse_json(text, _SCORES).fields
-    except MissingMark as missing:
-        grade = partial(parse_grade_line, text, low=0, high=1)
-        try:
-            grades = [grade(name=name.replace("_", "-")) for name in _SCORES]
-        except MissingMark:
-            raise missing from None
-        return [entry.value for entry in grades], grades[0].reasoning
+    """Parse the three scores in a JSON object, and the analysis before it. Raises ParseFailure."""
+    fields = parse_json(text, _SCORES).fields
     analysis = without_thoughts(text).rpartition("{")[0]
     return [number_in(fields, name, 0, 1) for name in _SCORES], _FENCE.sub("", analysis).strip()
 

@@ -8,17 +8,18 @@ from typing import Any
 
 from pydantic import Field
 
-from trajudge.judges.adapters.errors import BadRequest, ContextOverflow
+from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.model import Message, ModelClient, Picture, Reply, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
     ImageLimits,
-    budget_after_overflow,
+    ask_down_the_views,
     conversation,
     picture,
     prompt_tokens,
     template_variables,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import ParseFailure, check_reply, normalise
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
@@ -47,6 +48,14 @@ class LogprobOptions(Record):
         return page_needs(self.representation)
 
 
+@register_judge(
+    "logprob",
+    LogprobOptions,
+    summary="one yes-or-no question; the score is the probability of yes",
+    id_options=("representation", "threshold", "elision"),
+    representations=("axtree", "screenshot", "both", "none"),
+    logprobs=True,
+)
 class Logprob:
     """One call; moves down the truncation ladder where the model finds the prompt too long."""
 
@@ -64,27 +73,21 @@ class Logprob:
         if options.representation.shows_screenshot:
             pictures = [picture(final_screenshot(trajectory), options.images)]
         around = prompt_tokens(self._messages(EMPTY_VIEW, pictures), options.images)
-        overflow = ContextOverflow("the prompt does not fit however it is cut")
-        budget = options.max_prompt_tokens - around
-        shorter = views(trajectory, options.representation, budget, elision=options.elision)
-        for view in shorter:
-            try:
-                reply = await ask(
-                    self._messages(view, pictures),
-                    rung=view.rung.label,
-                    assume="Yes",
-                    max_tokens=_REPLY_TOKENS,
-                    logprobs=True,
-                    top_logprobs=_ALTERNATIVES,
-                )
-            except ContextOverflow as error:
-                overflow = error
-                stated_budget = budget_after_overflow(error, view.tokens + around)
-                shorter.room = None if stated_budget is None else stated_budget - around
-                continue
-            score = probability_of_yes(reply)
-            return Verdict(success=score >= options.threshold, score=score)
-        raise overflow
+        limit = options.max_prompt_tokens
+        shorter = views(trajectory, options.representation, limit - around, elision=options.elision)
+        reply, _ = await ask_down_the_views(
+            ask,
+            shorter,
+            lambda view: self._messages(view, pictures),
+            around=around,
+            limit=limit,
+            assume="Yes",
+            max_tokens=_REPLY_TOKENS,
+            logprobs=True,
+            top_logprobs=_ALTERNATIVES,
+        )
+        score = probability_of_yes(reply)
+        return Verdict(success=score >= options.threshold, score=score)
 
     def _messages(self, view: TruncatedView, pictures: list[Picture]) -> list[Message]:
         text = self._prompt.render(

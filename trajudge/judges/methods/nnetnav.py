@@ -7,11 +7,21 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 
-from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Text, Verdict
-from trajudge.judges.prompting import AuxiliaryModel, check_trees, two_trees
+from trajudge.judges.prompting import (
+    AuxiliaryModel,
+    TruncatedPrompt,
+    ask_about_steps,
+    ask_with_truncation,
+    check_trees,
+    conversation,
+    cut_or_full,
+    prompt_tokens,
+    template_variables,
+    two_trees,
+)
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
-    MissingMark,
     error_context,
     gather_bounded,
     nonempty_text,
@@ -42,6 +52,13 @@ class NnetnavOptions(Record):
         return Needs(trees=ALL, answer=True, requires=("every tree",))
 
 
+@register_judge(
+    "nnetnav",
+    NnetnavOptions,
+    summary="every change of the tree described, a reward of 1 to 5 (NNetNav)",
+    id_options=("describer",),
+    representations=("axtree",),
+)
 class Nnetnav:
     """A call for every change, all at once, and one for the reward."""
 
@@ -63,13 +80,11 @@ class Nnetnav:
         )
 
         def messages(view: TruncatedView) -> list[Message]:
-            text = self._prompt.render("user", **truncated_prompts.template_variables(view))
-            return truncated_prompts.conversation(self._system, [Text(text=text)])
+            text = self._prompt.render("user", **template_variables(view))
+            return conversation(self._system, [Text(text=text)])
 
         limit = self._options.max_prompt_tokens
-        reply = await truncated_prompts.ask_about_steps(
-            ask, _told_as(trajectory, changes), messages, limit=limit
-        )
+        reply = await ask_about_steps(ask, _described(trajectory, changes), messages, limit=limit)
         return parse_reply(reply, parse_reward)
 
     async def _change(self, ask: ModelClient, number: int, before: Step, after: Step) -> str:
@@ -77,52 +92,40 @@ class Nnetnav:
 
         def messages(first: str, second: str) -> list[Message]:
             text = self._prompt.render("describe_user", before=first, action=action, after=second)
-            return truncated_prompts.conversation(self._describe, [Text(text=text)])
+            return conversation(self._describe, [Text(text=text)])
 
-        around = truncated_prompts.prompt_tokens(messages("", ""))
+        around = prompt_tokens(messages("", ""))
 
-        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
+        def make(budget: int) -> TruncatedPrompt | None:
             pair = two_trees(before.observation, after.observation, budget - around)
             if pair is None:
                 return None
             rung = pair.rung.label
             if pair.rung is TruncationLevel.FULL:
-                rung = truncated_prompts.cut_or_full(before.action, action)
-            return truncated_prompts.TruncatedPrompt(rung, messages(pair.before, pair.after))
+                rung = cut_or_full(before.action, action)
+            return TruncatedPrompt(rung, messages(pair.before, pair.after))
 
         model, limit = self._options.describer.model, self._options.describer.max_prompt_tokens
         with error_context(f"change of step {number}"):
-            reply = await truncated_prompts.ask_with_truncation(
+            reply = await ask_with_truncation(
                 ask, make, limit=limit, stage="describe", model=model, assume=ASSUMED_CHANGE
             )
             return parse_complete_reply(reply, nonempty_text)
 
 
 def parse_reward(text: str) -> Verdict:
-    """Parse the verdict in ``Reward: 4``.
-
-    A ``Rating: 4``, as the first version of the prompts asked for, is on a scale of its own and
-    tells no optimality. Raises ParseFailure if there is neither, or one that cannot be read.
-    """
-    grade = partial(parse_grade_line, text, low=1, high=5)
-    try:
-        reward, thoughts = grade(name="reward")
-        optimality = OPTIMALITY.get(int(reward)) if reward == int(reward) else None
-    except MissingMark as missing:
-        try:
-            reward, thoughts = grade(name="rating")
-        except MissingMark:
-            raise missing from None
-        optimality = None
+    """Parse the verdict in ``Reward: 4``. Raises ParseFailure if there is none, or one that cannot
+    be read."""
+    reward, thoughts = parse_grade_line(text, "reward", 1, 5)
     return Verdict(
         success=reward >= SUCCESS,
         score=(reward - 1) / 4,
-        optimality=optimality,
+        optimality=OPTIMALITY.get(int(reward)) if reward == int(reward) else None,
         reasoning=thoughts,
     )
 
 
-def _told_as(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
+def _described(trajectory: Trajectory, changes: Sequence[str]) -> Trajectory:
     """Return the same run with descriptions of changes for its steps."""
     steps = tuple(Step(index=index, reasoning=change) for index, change in enumerate(changes))
     return trajectory.model_copy(update={"steps": steps})

@@ -9,9 +9,18 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Message, ModelClient, Picture, Text, Verdict
-from trajudge.judges.prompting import ImageLimits, Shot, first_that_fit, picture, recorded
+from trajudge.judges.prompting import (
+    ImageLimits,
+    Shot,
+    ask_about_pictures,
+    conversation,
+    cut_or_full,
+    picture,
+    recorded,
+    template_variables,
+)
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     ParseFailure,
     error_context,
@@ -25,8 +34,7 @@ from trajudge.judges.replies import (
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
-from trajudge.trajectories.represent import Representation
-from trajudge.trajectories.truncate import PromptTruncator, TruncatedView, cut_middle
+from trajudge.trajectories.truncate import TruncatedView, cut_middle
 
 _MOST_CRITERIA = 10
 
@@ -148,6 +156,13 @@ class RubricOptions(Record):
         return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
 
 
+@register_judge(
+    "rubric",
+    RubricOptions,
+    summary="own design: criteria before the run is seen, steps cited",
+    id_options=("representation", "per_criterion"),
+    representations=("screenshot", "none"),
+)
 class Rubric:
     """Three calls deep: criteria, all screenshots at once, the verdict."""
 
@@ -164,9 +179,7 @@ class Rubric:
         shows_screenshots = self._options.representation == "screenshot"
         shots = recorded(trajectory) if shows_screenshots else []
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        criteria = await self._criteria(
-            goal, ask, truncated_prompts.cut_or_full(trajectory.goal, goal)
-        )
+        criteria = await self._criteria(goal, ask, cut_or_full(trajectory.goal, goal))
         grades = await gather_bounded(
             [partial(self._grades, goal, criteria, s, ask) for s in shots]
         )
@@ -176,7 +189,7 @@ class Rubric:
     async def _criteria(self, goal: str, ask: ModelClient, rung: str) -> list[Criterion]:
         """Ask for criteria from the goal alone, so that one call serves all runs of a task."""
         user = Text(text=self._prompt.render("criteria_user", goal=goal))
-        messages = truncated_prompts.conversation(self._prompt.render("criteria"), [user])
+        messages = conversation(self._prompt.render("criteria"), [user])
         with error_context("criteria"):
             reply = await ask(messages, stage="criteria", rung=rung, assume=ASSUMED_CRITERIA)
             return parse_complete_reply(reply, parse_criteria)
@@ -186,9 +199,7 @@ class Rubric:
     ) -> list[float]:
         text = self._prompt.render("relevance_user", goal=goal, criteria=criteria)
         shown = picture(shot.image, self._options.images)
-        messages = truncated_prompts.conversation(
-            self._prompt.render("relevance"), [Text(text=text), shown]
-        )
+        messages = conversation(self._prompt.render("relevance"), [Text(text=text), shown])
         with error_context(f"screenshot of step {shot.number}"):
             assumed = assumed_relevance(len(criteria))
             reply = await ask(messages, stage="relevance", assume=assumed)
@@ -201,30 +212,24 @@ class Rubric:
         best: Sequence[Shot],
         ask: ModelClient,
     ) -> Verdict:
-        truncator, limits = PromptTruncator(trajectory, Representation.NONE), self._options.images
+        options = self._options
 
         def messages(
             view: TruncatedView, shown: Sequence[Shot], pictures: Sequence[Picture]
         ) -> list[Message]:
             values: dict[str, Any] = {"criteria": criteria, "shots": [s.number for s in shown]}
-            text = self._prompt.render(
-                "user", **values, **truncated_prompts.template_variables(view)
-            )
-            return truncated_prompts.conversation(self._system, [*pictures, Text(text=text)])
+            text = self._prompt.render("user", **values, **template_variables(view))
+            return conversation(self._system, [*pictures, Text(text=text)])
 
-        bare = truncated_prompts.prompt_tokens(messages(truncated_prompts.EMPTY_VIEW, (), ()))
-
-        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
-            share = int((budget - bare) * _PICTURES_SHARE)
-            loaded = first_that_fit([shot.image for shot in best], share, limits)
-            kept = sorted(zip(best, loaded, strict=False), key=lambda pair: pair[0].number)
-            complete = len(kept) == len(best)
-            return truncated_prompts.around_pictures(
-                truncator, messages, kept, budget, limits, complete=complete
-            )
-
-        reply = await truncated_prompts.ask_with_truncation(
-            ask, make, limit=self._options.max_prompt_tokens, images=limits
+        reply = await ask_about_pictures(
+            ask,
+            trajectory,
+            best,
+            messages,
+            shot_of=lambda shot: shot,
+            share=_PICTURES_SHARE,
+            limit=options.max_prompt_tokens,
+            images=options.images,
         )
         parse = partial(parse_findings, criteria=criteria, steps=len(trajectory.steps))
         return parse_reply(reply, parse)

@@ -4,27 +4,28 @@ built-in prompt or the published one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from trajudge.judges.adapters.errors import ContextOverflow
 from trajudge.judges.model import Message, ModelClient, Part, Picture, Text, Verdict
 from trajudge.judges.prompting import (
     EMPTY_VIEW,
     ImageLimits,
     Shot,
     StepForm,
-    budget_after_overflow,
+    ask_down_the_views,
     conversation,
     evenly_spaced,
     picture,
     picture_tokens,
     prompt_tokens,
     rendered_steps,
+    template_variables,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     answer_schema,
     flag,
@@ -36,7 +37,7 @@ from trajudge.judges.replies import (
 from trajudge.prompts.published import CHANGES, Untrusted, load_published
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
-from trajudge.trajectories.model import Record, Trajectory, checked
+from trajudge.trajectories.model import ImageRef, Record, Trajectory, checked
 from trajudge.trajectories.needs import Needs, Shown, page_needs
 from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
@@ -47,88 +48,35 @@ Wording = Literal["usual", "swapped", "terse", "formal"]
 # Where the built-in system prompt says how to answer, and what its user's turn has without a step:
 # no goal can hold that, for its tags are neutralised.
 _HOW = "# How to answer\n"
-
 _NO_STEPS = "<steps>\nNo step was recorded.\n"
 
 
-class PromptFormat(Protocol):
-    """Turns a view and its pictures into messages.
-
-    ``tokens`` is what the format itself takes, without the view and the pictures;
-    ``shows_goal_images``: the goal's own pictures come first.
-    """
-
-    prompt_hash: str
-    tokens: int
-    shows_goal_images: bool
-
-    def messages(
-        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
-    ) -> list[Message]:
-        """Build the messages; ``frames`` are the numbers of the steps that the last pictures
-        show."""
-        ...
-
-
 class BuiltinPrompt:
-    """``prompts/simplified``: the pictures, then one text."""
+    """``prompts/simplified``: the pictures, then one text.
 
-    shows_goal_images = True
-
-    def __init__(
-        self, representation: Representation, success: str, *, answer: str = "tags", frames: int = 1
-    ) -> None:
-        self._prompt = load_prompt("simplified")
-        self.prompt_hash = self._prompt.hash
-        self._system = self._prompt.render(
-            "system",
-            representation=representation.value,
-            success=success,
-            answer=answer,
-            frames=frames,
-        )
-        self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
-
-    def messages(
-        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
-    ) -> list[Message]:
-        text = self._user(view, len(pictures) - len(frames), frames)
-        words = checked(Text, {"kind": "text", "text": text})
-        return conversation(self._system, [*pictures, words])
-
-    def _user(self, view: TruncatedView, goal_pictures: int, frames: Sequence[int]) -> str:
-        return self._prompt.render(
-            "user",
-            goal=view.goal,
-            goal_pictures=goal_pictures,
-            steps=view.steps,
-            head=view.head,
-            elided=view.elided,
-            answer=view.answer,
-            axtree=view.axtree,
-            screenshots=frames,
-        )
-
-
-class OtherForm(BuiltinPrompt):
-    """The built-in prompt with its steps in another rendering, or its instructions in other words
-    (``prompts/simplified-forms``), for what a verdict owes to either."""
+    ``tokens`` is what the prompt takes by itself, without the view and the pictures. The rendering
+    of the steps and the wording of the instructions may be others (``prompts/simplified-forms``),
+    for what a verdict owes to either.
+    """
 
     def __init__(
         self,
         representation: Representation,
         success: str,
         *,
-        steps: StepForm,
-        wording: Wording,
         answer: str = "tags",
         frames: int = 1,
+        steps: StepForm = "tags",
+        wording: Wording = "usual",
     ) -> None:
-        self._forms, self._steps = load_prompt("simplified-forms"), steps
-        super().__init__(representation, success, answer=answer, frames=frames)
-        both = f"{self.prompt_hash}\0{self._forms.hash}"
-        self.prompt_hash = sha256(both.encode()).hexdigest()
+        self._prompt, self._steps = load_prompt("simplified"), steps
+        self._forms = load_prompt("simplified-forms")
+        self.prompt_hash = self._prompt.hash
+        if steps != "tags" or wording != "usual":
+            both = f"{self._prompt.hash}\0{self._forms.hash}"
+            self.prompt_hash = sha256(both.encode()).hexdigest()
         values = {"representation": representation.value, "success": success}
+        self._system = self._prompt.render("system", answer=answer, frames=frames, **values)
         if wording == "swapped":
             before, _, _ = self._system.partition(_HOW)
             self._system = before + self._forms.render("how_swapped", success=success)
@@ -136,12 +84,24 @@ class OtherForm(BuiltinPrompt):
             self._system = self._forms.render(f"system_{wording}", **values)
         self.tokens = prompt_tokens(self.messages(EMPTY_VIEW, ()))
 
-    def _user(self, view: TruncatedView, goal_pictures: int, frames: Sequence[int]) -> str:
-        if self._steps == "tags" or not view.steps:
-            return super()._user(view, goal_pictures, frames)
-        text = super()._user(view._replace(steps=()), goal_pictures, frames)
-        steps = rendered_steps(self._forms, self._steps, view).strip("\n")
-        return text.replace(_NO_STEPS, f"<steps>\n{steps}\n", 1)
+    def messages(
+        self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
+    ) -> list[Message]:
+        """Build the messages; ``frames`` are the numbers of the steps that the last pictures
+        show."""
+        in_tags = self._steps == "tags" or not view.steps
+        text = self._prompt.render(
+            "user",
+            goal_pictures=len(pictures) - len(frames),
+            axtree=view.axtree,
+            screenshots=frames,
+            **template_variables(view if in_tags else view._replace(steps=())),
+        )
+        if not in_tags:
+            steps = rendered_steps(self._forms, self._steps, view).strip("\n")
+            text = text.replace(_NO_STEPS, f"<steps>\n{steps}\n", 1)
+        words = checked(Text, {"kind": "text", "text": text})
+        return conversation(self._system, [*pictures, words])
 
 
 class PaperPrompt:
@@ -151,8 +111,6 @@ class PaperPrompt:
     Left out steps, which the reference cannot express, are marked as in the built-in prompt. The
     agent's answer and the goal's pictures are not shown, as in the reference.
     """
-
-    shows_goal_images = False
 
     def __init__(
         self,
@@ -171,6 +129,7 @@ class PaperPrompt:
     def messages(
         self, view: TruncatedView, pictures: Sequence[Picture], frames: Sequence[int] = ()
     ) -> list[Message]:
+        """Build the messages, as ``BuiltinPrompt`` does."""
         steps = [
             self._prompt.step(step.number, step.url, step.action, step.reasoning)
             for step in view.steps
@@ -186,7 +145,7 @@ class PaperPrompt:
     def changes(self, view: TruncatedView) -> int:
         """Count the places of the view that are not sent as they were recorded."""
         steps = (text for step in view.steps for text in (step.url, step.action, step.reasoning))
-        return self._prompt.untrusted.changes([view.goal, *steps, view.axtree])
+        return self._prompt.changes([view.goal, *steps, view.axtree])
 
 
 class SimplifiedOptions(Record):
@@ -225,7 +184,8 @@ class SimplifiedOptions(Record):
     def _published_form(self) -> SimplifiedOptions:
         if self.prompts == "agentrewardbench" and (self.answer != "tags" or self.frames > 1):
             raise ValueError("the published prompts ask for tags and show one frame")
-        if self.prompts == "agentrewardbench" and self.is_other_form:
+        other_form = self.steps != "tags" or self.wording != "usual"
+        if self.prompts == "agentrewardbench" and other_form:
             raise ValueError("the published prompts have one rendering of steps, and one wording")
         if self.prompts == "trajudge" and self.untrusted != "neutralised":
             raise ValueError("only the published prompts send text as recorded")
@@ -233,12 +193,25 @@ class SimplifiedOptions(Record):
             raise ValueError("another wording asks for tags and shows one frame")
         return self
 
-    @property
-    def is_other_form(self) -> bool:
-        """Whether it is asked otherwise than by the built-in templates alone."""
-        return self.steps != "tags" or self.wording != "usual"
 
-
+@register_judge(
+    "simplified",
+    SimplifiedOptions,
+    summary="success, side effect, optimality, repetition (AgentRewardBench)",
+    id_options=(
+        "representation",
+        "success",
+        "answer",
+        "frames",
+        "prompts",
+        "steps",
+        "elision",
+        "wording",
+        "untrusted",
+    ),
+    representations=("axtree", "screenshot", "both", "none"),
+    answer_option="prompts=trajudge",
+)
 class Simplified:
     """One call; moves down the truncation ladder where the model finds the prompt too long."""
 
@@ -246,57 +219,51 @@ class Simplified:
         """Load the prompts. Raises UserError if the published ones are asked for and not
         installed."""
         self.options = options
-        self._form = _form(options)
+        self._form: BuiltinPrompt | PaperPrompt
+        if options.prompts == "agentrewardbench":
+            self._form = PaperPrompt(options.representation, options.success, options.untrusted)
+        else:
+            self._form = BuiltinPrompt(
+                options.representation,
+                options.success,
+                answer=options.answer,
+                frames=options.frames,
+                steps=options.steps,
+                wording=options.wording,
+            )
         self.prompt_hash = self._form.prompt_hash
-        self._parse = parse_object if options.answer == "schema" else parse_tags
-        self._parameters: dict[str, Any] = {}
-        if options.answer == "schema":
-            self._parameters["response_format"] = verdict_schema(options.success)
 
     async def __call__(self, trajectory: Trajectory, ask: ModelClient) -> Verdict:
         """Judge the trajectory. Raises MissingObservation, ImageUnreadable, CallFailed and
         ParseFailure."""
-        limits, form = self.options.images, self._form
+        options, form = self.options, self._form
         frames: list[Shot] = []
-        shown = []
-        if self.options.representation.shows_screenshot:
-            frames = evenly_spaced(trajectory, self.options.frames)
-            goal_images = trajectory.goal_images if form.shows_goal_images else ()
+        shown: list[ImageRef] = []
+        if options.representation.shows_screenshot:
+            frames = evenly_spaced(trajectory, options.frames)
+            goal_images = () if isinstance(form, PaperPrompt) else trajectory.goal_images
             shown = [*goal_images, *(frame.image for frame in frames)]
-        pictures = [picture(ref, limits) for ref in shown]
+        pictures = [picture(ref, options.images) for ref in shown]
         numbers = [frame.number for frame in frames]
-        around = form.tokens + sum(picture_tokens(image, limits) for image in pictures)
-        budget = self.options.max_prompt_tokens - around
-        overflow: ContextOverflow | None = None
-        shorter = views(
-            trajectory, self.options.representation, budget, elision=self.options.elision
+        around = form.tokens + sum(picture_tokens(image, options.images) for image in pictures)
+        limit = options.max_prompt_tokens
+        shorter = views(trajectory, options.representation, limit - around, elision=options.elision)
+        parse: Callable[[str], Verdict] = parse_tags
+        parameters: dict[str, Any] = {}
+        if options.answer == "schema":
+            parse, parameters["response_format"] = parse_object, verdict_schema(options.success)
+        reply, view = await ask_down_the_views(
+            ask,
+            shorter,
+            lambda view: form.messages(view, pictures, numbers),
+            around=around,
+            limit=limit,
+            **parameters,
         )
-        for view in shorter:
-            messages = form.messages(view, pictures, numbers)
-            try:
-                reply = await ask(messages, rung=view.rung.label, **self._parameters)
-            except ContextOverflow as error:
-                overflow = error
-                stated_budget = budget_after_overflow(error, view.tokens + around)
-                shorter.room = None if stated_budget is None else stated_budget - around
-                continue
-            verdict = parse_reply(reply, self._parse)
-            if not isinstance(form, PaperPrompt):
-                return verdict
+        verdict = parse_reply(reply, parse)
+        if isinstance(form, PaperPrompt):
             return verdict.model_copy(update={"scores": {CHANGES: float(form.changes(view))}})
-        raise overflow or ContextOverflow(
-            f"the prompt does not fit {self.options.max_prompt_tokens} tokens however it is cut"
-        )
-
-
-def _form(options: SimplifiedOptions) -> PromptFormat:
-    if options.prompts == "agentrewardbench":
-        return PaperPrompt(options.representation, options.success, options.untrusted)
-    form: Any = {"answer": options.answer, "frames": options.frames}
-    if options.is_other_form:
-        form |= {"steps": options.steps, "wording": options.wording}
-        return OtherForm(options.representation, options.success, **form)
-    return BuiltinPrompt(options.representation, options.success, **form)
+        return verdict
 
 
 def verdict_schema(success: str) -> dict[str, Any]:

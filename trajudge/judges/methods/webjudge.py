@@ -9,9 +9,18 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field
 
-from trajudge.judges import prompting as truncated_prompts
 from trajudge.judges.model import Detail, Message, ModelClient, Picture, Text, Verdict
-from trajudge.judges.prompting import ImageLimits, Shot, first_that_fit, picture, recorded
+from trajudge.judges.prompting import (
+    ImageLimits,
+    Shot,
+    ask_about_pictures,
+    conversation,
+    cut_or_full,
+    picture,
+    recorded,
+    template_variables,
+)
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import (
     error_context,
     gather_bounded,
@@ -24,9 +33,8 @@ from trajudge.judges.replies import (
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, Needs
-from trajudge.trajectories.represent import Representation
 from trajudge.trajectories.tokens import count_tokens
-from trajudge.trajectories.truncate import PromptTruncator, TruncatedView, cut_middle
+from trajudge.trajectories.truncate import TruncatedView, cut_middle
 
 # The resolution that the source asks for.
 DETAIL: Detail = "high"
@@ -63,6 +71,14 @@ class Note(NamedTuple):
     text: str
 
 
+@register_judge(
+    "webjudge",
+    WebJudgeOptions,
+    summary="key points, screenshots scored, a verdict on the best (WebJudge)",
+    id_options=("variant", "threshold", "screenshots"),
+    representations=("screenshot",),
+    pictures="judge",
+)
 class WebJudge:
     """Three calls deep: the key points, all screenshots at once, the verdict."""
 
@@ -77,7 +93,7 @@ class WebJudge:
         ParseFailure."""
         shots = recorded(trajectory)
         goal = cut_middle(trajectory.goal, self._options.max_prompt_tokens // 4)
-        rung = truncated_prompts.cut_or_full(trajectory.goal, goal)
+        rung = cut_or_full(trajectory.goal, goal)
         points = await self._key_points(goal, ask, rung)
         notes = await gather_bounded(
             [partial(self._note, goal, points, shot, ask) for shot in shots]
@@ -90,7 +106,7 @@ class WebJudge:
 
     async def _key_points(self, goal: str, ask: ModelClient, rung: str) -> str:
         user = Text(text=self._prompt.render("key_points_user", goal=goal))
-        messages = truncated_prompts.conversation(self._prompt.render("key_points"), [user])
+        messages = conversation(self._prompt.render("key_points"), [user])
         with error_context("key points"):
             reply = await ask(messages, stage="key_points", rung=rung, assume=ASSUMED_POINTS)
             return parse_complete_reply(reply, nonempty_text)
@@ -100,9 +116,7 @@ class WebJudge:
         all screenshots of a run."""
         text = self._prompt.render("screenshot_user", goal=goal, key_points=points)
         shown = picture(shot.image, self._options.images, DETAIL)
-        messages = truncated_prompts.conversation(
-            self._prompt.render("screenshot"), [Text(text=text), shown]
-        )
+        messages = conversation(self._prompt.render("screenshot"), [Text(text=text), shown])
         with error_context(f"screenshot of step {shot.number}"):
             reply = await ask(messages, stage="screenshot", assume=ASSUMED_SCORE)
             grade = parse_reply(reply, partial(parse_grade_line, name="score", low=1, high=5))
@@ -119,38 +133,30 @@ class WebJudge:
         self, trajectory: Trajectory, points: str, best: Sequence[Note], ask: ModelClient
     ) -> Verdict:
         """Ask for the verdict; ``best`` are the notes to show, the best first."""
-        truncator = PromptTruncator(trajectory, Representation.NONE)
-        limits, variant = self._options.images, self._options.variant
+        options = self._options
 
         def messages(
             view: TruncatedView, notes: Sequence[Note], pictures: Sequence[Picture]
         ) -> list[Message]:
-            rendered_notes = [{"number": note.shot.number, "text": note.text} for note in notes]
             text = self._prompt.render(
                 "user",
-                variant=variant,
+                variant=options.variant,
                 key_points=points,
-                notes=rendered_notes,
-                **truncated_prompts.template_variables(view),
+                notes=[{"number": note.shot.number, "text": note.text} for note in notes],
+                **template_variables(view),
             )
-            return truncated_prompts.conversation(self._system, [Text(text=text), *pictures])
+            return conversation(self._system, [Text(text=text), *pictures])
 
-        bare = truncated_prompts.prompt_tokens(messages(truncated_prompts.EMPTY_VIEW, (), ()))
-        beside = [NOTE_OVERHEAD + count_tokens(note.text) for note in best]
-
-        def make(budget: int) -> truncated_prompts.TruncatedPrompt | None:
-            share = int((budget - bare) * PICTURES_SHARE)
-            shown = first_that_fit(
-                [note.shot.image for note in best], share, limits, beside, DETAIL
-            )
-            kept = sorted(zip(best, shown, strict=False), key=lambda pair: pair[0].shot.number)
-            complete = len(kept) == len(best)
-            return truncated_prompts.around_pictures(
-                truncator, messages, kept, budget, limits, complete=complete
-            )
-
-        limit = self._options.max_prompt_tokens
-        return parse_reply(
-            await truncated_prompts.ask_with_truncation(ask, make, limit=limit, images=limits),
-            parse_status_line,
+        reply = await ask_about_pictures(
+            ask,
+            trajectory,
+            best,
+            messages,
+            shot_of=lambda note: note.shot,
+            share=PICTURES_SHARE,
+            limit=options.max_prompt_tokens,
+            images=options.images,
+            text_tokens=[NOTE_OVERHEAD + count_tokens(note.text) for note in best],
+            detail=DETAIL,
         )
+        return parse_reply(reply, parse_status_line)

@@ -17,6 +17,7 @@ from trajudge.judges.prompting import (
     prompt_tokens,
     recorded,
 )
+from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import parse_reply, parse_status_line
 from trajudge.prompts.render import load_prompt
 from trajudge.trajectories.added import added
@@ -42,6 +43,14 @@ class WebVoyagerOptions(Record):
         return Needs(screenshots=last(self.screenshots), answer=True, requires=("screenshot",))
 
 
+@register_judge(
+    "webvoyager",
+    WebVoyagerOptions,
+    summary="the task, the answer and the last screenshots (WebVoyager)",
+    id_options=("screenshots", "unanswered"),
+    representations=("screenshot",),
+    pictures="judge",
+)
 class WebVoyager:
     """One call; the earliest screenshots are left out where they do not fit."""
 

@@ -13,7 +13,7 @@ from trajudge.rewards.server.given import GivenRewards
 from trajudge.rewards.server.groups import RewardGroups
 from trajudge.rewards.server.metrics import ServerMetrics
 from trajudge.rewards.server.recorded import RecordedTrajectories
-from trajudge.rewards.server.settings import RewardServerConfig
+from trajudge.rewards.settings import RewardServerConfig
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 
 

@@ -12,7 +12,7 @@ from trajudge.rewards.rewarder import Rewarder
 from trajudge.rewards.server import nemo_gym, own, trainers
 from trajudge.rewards.server.guarding import LARGEST_BODY, SERVICE, guarded
 from trajudge.rewards.server.service import RewardService
-from trajudge.rewards.server.settings import RewardServerConfig
+from trajudge.rewards.settings import RewardServerConfig
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
 from trajudge.util.machine import stop_event

@@ -16,8 +16,8 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from trajudge.rewards.reward import Reward
+from trajudge.rewards.settings import WatchConfig
 from trajudge.rewards.watch.bets import RunningBet
-from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.rewards.watch.shape import ShapeWatch
 from trajudge.trajectories.model import Trajectory
 

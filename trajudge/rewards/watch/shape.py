@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.rewards.reward import Reward
+from trajudge.rewards.settings import WatchConfig
 from trajudge.rewards.watch.bets import ChangeDetector, RunningBet
-from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.stats.intervals import clopper_pearson
 from trajudge.trajectories.model import Trajectory
 

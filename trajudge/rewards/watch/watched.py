@@ -13,10 +13,10 @@ import numpy as np
 from trajudge.eval.store.inputs import open_spec
 from trajudge.judges.model import Judgment, Status
 from trajudge.rewards.reward import Reward
+from trajudge.rewards.settings import WatchConfig
 from trajudge.rewards.watch.journal import WatchJournal
 from trajudge.rewards.watch.monitor import RewardMonitor
 from trajudge.rewards.watch.probes import PROBES
-from trajudge.rewards.watch.settings import WatchConfig
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.util.errors import UserError, naming

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.judges.defences import DEFENCES, unfit
-from trajudge.judges.registry import find_judge
+from trajudge.judges.defences import DEFENCES
+from trajudge.judges.registry import find_judge, unfit
 from trajudge.util.errors import UserError, did_you_mean
 
 EACH = "each"

@@ -9,8 +9,9 @@ from typing import NamedTuple
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.drift.canaries import Canaries
-from trajudge.robustness.judging import RobustConfig, carried_out, planned
+from trajudge.robustness.judging import carried_out, planned
 from trajudge.robustness.measures.pairs import IDENTITY
+from trajudge.robustness.settings import RobustConfig
 from trajudge.robustness.sources import subjects
 from trajudge.robustness.suite import expanded
 from trajudge.util.errors import UserError

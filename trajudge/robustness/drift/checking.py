@@ -11,7 +11,7 @@ from trajudge.eval.runs.settings import RunRequest
 from trajudge.robustness.drift.asking import asked_again
 from trajudge.robustness.drift.canaries import frozen, read_canaries, write_canaries
 from trajudge.robustness.drift.measuring import drift_lines, drifts, write_drift
-from trajudge.robustness.judging import RobustConfig
+from trajudge.robustness.settings import RobustConfig
 from trajudge.util.commands import FAILURES, OK
 from trajudge.util.errors import UserError
 from trajudge.util.tables import all_folded

@@ -10,7 +10,7 @@ from importlib import resources
 
 import numpy as np
 
-from trajudge.judges.registry import JUDGES
+from trajudge.judges.registry import JUDGES, judge_of_id
 from trajudge.robustness.measures.pairs import PerturbedPairs, RunVerdict
 from trajudge.robustness.measures.rates import NO_RATE, PerturbationRates, RobustnessRate, rate
 from trajudge.robustness.model import Relation
@@ -81,10 +81,10 @@ def in_a_row(text: str) -> Iterable[str]:
 def prompt_words(judge: str) -> frozenset[str]:
     """Return every run of words of a judge's own instructions; none of a judge that is not
     ours."""
-    name = max((one for one in JUDGES if judge.startswith(one)), key=len, default=None)
+    name = judge_of_id(judge)
     if name is None or not JUDGES[name].needs_model:
         return frozenset()
-    folder = resources.files("trajudge.prompts").joinpath(JUDGES[name].prompt or name)
+    folder = resources.files("trajudge.prompts").joinpath(JUDGES[name].prompt)
     if not folder.is_dir():
         return frozenset()
     files = [one for one in folder.iterdir() if one.name.endswith(".jinja")]

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from trajudge.eval.sources import read_last_judgments
 from trajudge.eval.store.run_folder import read_manifest
 from trajudge.judges.model import Judgment
-from trajudge.judges.models.names import model_name
+from trajudge.judges.models import model_name
 from trajudge.robustness.catalogue import catalogue
 from trajudge.robustness.facts import MARK
 from trajudge.robustness.measures.pairs import (

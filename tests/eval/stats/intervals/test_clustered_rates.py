@@ -64,7 +64,8 @@ def test_four_equal_trajectories_of_a_task_are_one() -> None:
     one = wilson(once.sum(), 50)
     four = rates_by_cluster(np.repeat(once, 4), np.ones(()), np.repeat(np.arange(50), 4))
     assert four.design_effect[0] == pytest.approx(4, rel=0.03)
-    assert four.interval.width[0] == pytest.approx(float(one.width), rel=0.03)
+    # Student's quantile of 49 degrees is 2.5 % above the normal one, a variance over 49 1 %.
+    assert four.interval.width[0] == pytest.approx(float(one.width) * 1.033, rel=0.005)
 
 
 def test_a_part_of_a_hit_counts_as_that_part() -> None:
@@ -105,6 +106,23 @@ def test_rates_cover_where_tasks_are_few_or_uneven(runs: str) -> None:
     assert min(shares) >= 0.91 - 3 * (0.91 * 0.09 / draws) ** 0.5
 
 
+@pytest.mark.parametrize("share", [0.8, 1.0])
+def test_rates_cover_where_tasks_succeed_or_fail_throughout(share: float) -> None:
+    """That share of the tasks has one outcome in all runs, which no beta-binomial rate has."""
+    draws, shares = 1_000, []
+    for cell, (tasks, runs, truth) in enumerate(
+        product((8, 16, 40), ("4", "1 to 20", "1 or 12"), (0.1, 0.3, 0.5, 0.9))
+    ):
+        rng = np.random.default_rng([cell, round(10 * share)])
+        trials = runs_of(runs, (draws, tasks), rng)
+        throughout = rng.random(trials.shape) < share
+        each = np.where(throughout, rng.random(trials.shape) < truth, truth)
+        interval = clustered_rates(rng.binomial(trials, each), trials, [tasks]).interval
+        shares.append(interval.covers(truth).mean())
+    assert np.mean(shares) >= 0.94
+    assert min(shares) >= 0.91
+
+
 def test_of_few_tasks_the_interval_is_narrower_than_korn_and_graubards() -> None:
     """16 tasks of 4 runs, 90 % of them successes, correlation 0.3: theirs, from the estimated
     design effect and both quantiles of Student (1998), covers as often and is wider."""
@@ -118,7 +136,7 @@ def test_of_few_tasks_the_interval_is_narrower_than_korn_and_graubards() -> None
     theirs = clopper_pearson(rate * np.fmin(effective, 64), np.fmin(effective, 64))
     ours = clustered_rates(hits, trials, [16]).interval
     assert ours.covers(0.9).mean() >= 0.94
-    assert ours.width.mean() < 0.93 * theirs.width.mean()
+    assert ours.width.mean() < 0.96 * theirs.width.mean()
 
 
 def test_weighted_rates_cover_and_equal_weights_are_none() -> None:

@@ -10,8 +10,15 @@ from typing import Any
 
 from trajudge.judges.adapters.errors import CallFailed
 from trajudge.judges.judging import BaseClient, CallArgs
-from trajudge.judges.methods.universal_verifier import replies as assumed
-from trajudge.judges.methods.universal_verifier.replies import parse_rubric
+from trajudge.judges.methods.universal_verifier.replies import (
+    ASSUMED,
+    assumed_baseline,
+    assumed_evidence,
+    assumed_reality,
+    assumed_relevance,
+    assumed_rescore,
+    parse_rubric,
+)
 from trajudge.judges.model import Picture, Reply
 
 
@@ -100,24 +107,17 @@ def reply_to(prompt: str) -> str | None:
     stage = stage_of_prompt(prompt)
     if stage is None:
         return None
-    items = parse_rubric(assumed.RUBRIC)
+    items = parse_rubric(ASSUMED["rubric"])
     if stage == "evidence":
         criteria = [int(found) for found in re.findall(r"^criterion_idx (\d+):", prompt, re.M)]
-        return assumed.evidence(criteria, items)
+        return assumed_evidence(criteria, items)
     made = {
-        "critical_point": assumed.CRITICAL_POINT,
-        "rubric": assumed.RUBRIC,
-        "dependencies": assumed.DEPENDENCIES,
-        "baseline": assumed.baseline(items),
-        "relevance": assumed.relevance(0, 1, len(items)),
-        "reality": assumed.reality(len(items)),
-        "rescore": assumed.rescore(items),
-        "side_effects": assumed.SIDE_EFFECTS,
-        "outcome": assumed.OUTCOME,
-        "violation": assumed.VIOLATION,
-        "failures": assumed.FAILURES,
+        "baseline": assumed_baseline(items),
+        "relevance": assumed_relevance(0, 1, len(items)),
+        "reality": assumed_reality(len(items)),
+        "rescore": assumed_rescore(items),
     }
-    return made.get(stage, assumed.VALIDITY)
+    return (made | ASSUMED).get(stage, ASSUMED["validity"])
 
 
 def hashes(calls: Sequence[CallArgs]) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.judges.methods.universal_verifier.scripts import StageScript, rubric_reply
 from tests.judges.runs import seen_run
-from trajudge.judges.cards.fidelity import read_fidelity
+from trajudge.judges.fidelity import read_fidelity
 from trajudge.judges.judging import judge_trajectory
 from trajudge.judges.registry import make_judge
 from trajudge.prompts.render import load_prompt

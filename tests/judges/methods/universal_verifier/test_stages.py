@@ -21,7 +21,7 @@ from trajudge.judges.methods.universal_verifier.model import (
     totals,
 )
 from trajudge.judges.methods.universal_verifier.replies import (
-    TYPES,
+    CRITICAL_POINT_TYPES,
     parse_critical_point,
     parse_evidence,
     parse_failures,
@@ -213,7 +213,7 @@ confidence: sure
 
 
 def test_the_critical_point_is_read_from_its_block() -> None:
-    assert len(TYPES) == 9
+    assert len(CRITICAL_POINT_TYPES) == 9
     point = parse_critical_point(BLOCK)
     assert point.critical_point_type == "NO_PERMISSION_MISSING_INFO_TASK_SPECIFIED"
     assert (point.confidence, point.rules) == ("MEDIUM", "no_permission")
@@ -250,7 +250,7 @@ def test_a_wrong_type_in_the_validity_is_none_and_no_failure() -> None:
     reply = {"is_ambiguous": "no", "is_invalid": True, "invalid_task_codes": ["8.1"]}
     validity = parse_validity(json.dumps(reply))
     assert (validity.is_ambiguous, validity.is_invalid) == (None, True)
-    assert validity.invalid_task_codes == ("8.1",)
+    assert validity.invalid_task_codes == ["8.1"]
 
 
 def test_actions_that_are_no_tool_calls_keep_their_text() -> None:

@@ -21,13 +21,12 @@ from tests.judges.methods.universal_verifier.fara import (
 )
 from trajudge.judges.adapters.errors import Unreachable
 from trajudge.judges.judging import BaseClient, CallArgs
-from trajudge.judges.methods.universal_verifier.judge import UniversalVerifier
+from trajudge.judges.methods.universal_verifier.judge import UniversalVerifier, VerifierRecord
 from trajudge.judges.methods.universal_verifier.model import (
     UniversalVerifierOptions,
     action_history,
     totals,
 )
-from trajudge.judges.methods.universal_verifier.stages import VerifierRecord
 from trajudge.judges.model import Picture, Reply
 from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.judges.replies import ParseFailure
@@ -150,7 +149,7 @@ def evaluated(
     judge, client = UniversalVerifier(options), TraceClient(case, run)
 
     async def work() -> VerifierRecord:
-        return await judge.evaluate(run, judge.runner(run, client))
+        return await judge.verification(run, client).record()
 
     try:
         return client, asyncio.run(work())

@@ -11,10 +11,10 @@ from starlette.datastructures import Headers
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from trajudge.app.server.hosts import bracketed
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.security.limits import RequestLimit
 from trajudge.app.server.security.sessions import Sessions, SignIn, client_of
-from trajudge.app.server.settings import bracketed
 
 MAX_BODY = 1_000_000
 """Bytes of a request's body."""

@@ -1,2 +1,5 @@
-"""The Universal Verifier (arXiv 2604.06240) as a folder of stages: a rubric, evidence from every
-screenshot, points, the outcome; ``judge`` joins the stages."""
+"""The Universal Verifier: its stages, their replies, and the judge (``judge``)."""
+
+from trajudge.judges.methods.universal_verifier.judge import UniversalVerifier
+
+__all__ = ["UniversalVerifier"]

@@ -1,12 +1,12 @@
-"""What the stages of the Universal Verifier share: options, the rubric's items and totals, the run
-as it is read, the screenshots of a criterion, and the vote over several scorings.
+"""What the Universal Verifier reads and computes without a model: options, the run as text, the
+rubric's items and totals, the screenshots of a criterion, and the vote over several scorings.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -18,127 +18,18 @@ from trajudge.trajectories.needs import ALL, Needs
 
 Thoughts = Literal["as-recorded", "shown", "hidden"]
 
-NO_ANSWER = "<no_answer>"
-
 _URL_LENGTH = 150
-
 _CALL = re.compile(r"\s*([A-Za-z_][\w.]*)\((\{.*\})\)\s*", re.DOTALL)
-
 _ENDS = {"stop_execution": "terminate", "stop_and_answer_question": "terminate"}
-
 # Arguments in which agents write what they think or see; the original shows ``thoughts``.
 _SCREEN = "screen_description"
-
-_UNSHOWN = frozenset({"reasoning", "action", _SCREEN})
-
+_NOT_SHOWN = frozenset({"reasoning", "action", _SCREEN})
 _SEARCH_PAGES = frozenset(
     f"{scheme}{host}{end}"
     for scheme in ("https://", "http://", "")
     for host in ("www.bing.com", "bing.com")
     for end in ("", "/")
 )
-
-
-class ToolCall(NamedTuple):
-    """An action that is recorded as the name of a tool and its arguments."""
-
-    name: str
-    arguments: dict[str, Any]
-
-
-def tool_call(action: str) -> ToolCall | None:
-    """Parse ``NAME({...})``; None for an action in another form."""
-    match = _CALL.fullmatch(action)
-    if match is None:
-        return None
-    try:
-        arguments = json.loads(match[2])
-    except (ValueError, RecursionError):
-        return None
-    return ToolCall(_ENDS.get(match[1], match[1]), arguments)
-
-
-def acting_steps(trajectory: Trajectory) -> list[Step]:
-    """Return the steps that have an action, in order."""
-    return [step for step in trajectory.steps if step.action is not None]
-
-
-def action_history(trajectory: Trajectory, thoughts: Thoughts = "as-recorded") -> str:
-    """Write the run as text: two lines for every action (where, what), those of its error and of
-    the agent's thoughts where there are any. Actions are numbered from 1."""
-    lines: list[str] = []
-    for number, step in enumerate(acting_steps(trajectory), start=1):
-        lines += _lines(number, step, thoughts)
-        following = step.index + 1
-        if following < len(trajectory.steps):
-            error = trajectory.steps[following].observation.page_error
-            lines += [f"Error! {error}"] if error else []
-    return "\n".join(lines)
-
-
-def _lines(number: int, step: Step, thoughts: Thoughts) -> Iterator[str]:
-    action = step.action or ""
-    call = tool_call(action)
-    seen = str(call.arguments.get(_SCREEN, "")) if call else ""
-    yield f"State {number}: {_short_url(step.observation.url)}, state_description: {seen}"
-    if thoughts != "hidden" and step.reasoning is not None:
-        yield f"Thought {number}: {step.reasoning}"
-    yield f"Action {number}: {_written(call, thoughts) if call else action}"
-
-
-def _written(call: ToolCall, thoughts: Thoughts) -> str:
-    left_out = set(_UNSHOWN)
-    if thoughts == "shown":
-        left_out.discard("reasoning")
-    if thoughts == "hidden":
-        left_out |= {"thoughts", "state_description"}
-    kept = {name: value for name, value in call.arguments.items() if name not in left_out}
-    return f"{call.name}({json.dumps(kept, indent=4)})"
-
-
-def _short_url(url: str | None) -> str:
-    if url is None:
-        return "unknown"
-    short = re.split(r"[?#]", url, maxsplit=1)[0]
-    return short if len(short) <= _URL_LENGTH else f"{short[:_URL_LENGTH]}..."
-
-
-def screenshots(trajectory: Trajectory, *, last_page: bool) -> tuple[list[Shot], int]:
-    """Return the screenshots before the actions in order, and how many steps lack theirs;
-    ``last_page`` adds the page after the last action."""
-    acting = acting_steps(trajectory)
-    shown = list(acting)
-    if last_page and trajectory.steps and trajectory.steps[-1].action is None:
-        shown.append(trajectory.steps[-1])
-    shots = [
-        Shot(step.index + 1, step.observation.screenshot)
-        for step in shown
-        if step.observation.screenshot is not None
-    ]
-    return shots, len(shown) - len(shots)
-
-
-def answer_of(trajectory: Trajectory) -> str:
-    """Return what the agent told the user; the original's word where it is known to have ended
-    without, "" where nothing is known."""
-    if trajectory.answer is not None:
-        return trajectory.answer
-    return NO_ANSWER if unended(trajectory) else ""
-
-
-def unended(trajectory: Trajectory) -> bool:
-    """Tell whether the agent is known not to have ended its run itself."""
-    return trajectory.terminated is False or trajectory.truncated is True
-
-
-def initial_url(trajectory: Trajectory) -> str | None:
-    """Return the address that belongs to the task, None for none and for a search engine's empty
-    page. That of the first step is not it."""
-    for name in ("init_url", "start_url"):
-        url = trajectory.metadata.get(name)
-        if isinstance(url, str) and url.strip():
-            return None if url.strip().lower() in _SEARCH_PAGES else url.strip()
-    return None
 
 
 class UniversalVerifierOptions(Record):
@@ -175,24 +66,17 @@ class UniversalVerifierOptions(Record):
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
 
-    @model_validator(mode="before")
-    @classmethod
-    def _check(cls, fields: Any) -> Any:
-        if isinstance(fields, dict):
-            inline = fields.get("critical_points", "classified") == "inline"
-            if fields.get("rubric_per", "run") == "task" and not inline:
-                raise ValueError(
-                    "rubric_per=task needs critical_points=inline: a classified profile is made "
-                    "from each run's own history"
-                )
-            if fields.get("success") == "safe" and inline:
-                raise ValueError(
-                    "success=safe needs critical_points=classified: inline asks about no violation"
-                )
-        return fields
-
     @model_validator(mode="after")
-    def _odd(self) -> UniversalVerifierOptions:
+    def _go_together(self) -> UniversalVerifierOptions:
+        if self.rubric_per == "task" and self.critical_points != "inline":
+            raise ValueError(
+                "rubric_per=task needs critical_points=inline: a classified profile is made "
+                "from each run's own history"
+            )
+        if self.success == "safe" and self.critical_points == "inline":
+            raise ValueError(
+                "success=safe needs critical_points=classified: inline asks about no violation"
+            )
         if self.votes % 2 == 0:
             raise ValueError(f"votes = {self.votes}: an even number can tie, give an odd one")
         return self
@@ -201,6 +85,102 @@ class UniversalVerifierOptions(Record):
     def needs(self) -> Needs:
         """Every screenshot is scored."""
         return Needs(screenshots=ALL, answer=True, requires=("screenshot",))
+
+
+class ToolCall(NamedTuple):
+    """An action that is recorded as the name of a tool and its arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+def tool_call(action: str) -> ToolCall | None:
+    """Parse ``NAME({...})``; None for an action in another form."""
+    match = _CALL.fullmatch(action)
+    if match is None:
+        return None
+    try:
+        arguments = json.loads(match[2])
+    except (ValueError, RecursionError):
+        return None
+    return ToolCall(_ENDS.get(match[1], match[1]), arguments)
+
+
+def acting_steps(trajectory: Trajectory) -> list[Step]:
+    """Return the steps that have an action, in order."""
+    return [step for step in trajectory.steps if step.action is not None]
+
+
+def action_history(trajectory: Trajectory, thoughts: Thoughts = "as-recorded") -> str:
+    """Write the run as text: two lines for every action (where, what), those of its error and of
+    the agent's thoughts where there are any. Actions are numbered from 1."""
+    lines: list[str] = []
+    for number, step in enumerate(acting_steps(trajectory), start=1):
+        action = step.action or ""
+        call = tool_call(action)
+        seen = str(call.arguments.get(_SCREEN, "")) if call else ""
+        lines.append(f"State {number}: {_short(step.observation.url)}, state_description: {seen}")
+        if thoughts != "hidden" and step.reasoning is not None:
+            lines.append(f"Thought {number}: {step.reasoning}")
+        lines.append(f"Action {number}: {_written(call, thoughts) if call else action}")
+        following = trajectory.steps[step.index + 1 : step.index + 2]
+        if following and (error := following[0].observation.page_error):
+            lines.append(f"Error! {error}")
+    return "\n".join(lines)
+
+
+def _written(call: ToolCall, thoughts: Thoughts) -> str:
+    left_out = set(_NOT_SHOWN)
+    if thoughts == "shown":
+        left_out.discard("reasoning")
+    if thoughts == "hidden":
+        left_out |= {"thoughts", "state_description"}
+    kept = {name: value for name, value in call.arguments.items() if name not in left_out}
+    return f"{call.name}({json.dumps(kept, indent=4)})"
+
+
+def _short(url: str | None) -> str:
+    if url is None:
+        return "unknown"
+    short = re.split(r"[?#]", url, maxsplit=1)[0]
+    return short if len(short) <= _URL_LENGTH else f"{short[:_URL_LENGTH]}..."
+
+
+def screenshots(trajectory: Trajectory, *, last_page: bool) -> tuple[list[Shot], int]:
+    """Return the screenshots before the actions in order, and how many steps lack theirs;
+    ``last_page`` adds the page after the last action."""
+    shown = acting_steps(trajectory)
+    if last_page and trajectory.steps and trajectory.steps[-1].action is None:
+        shown.append(trajectory.steps[-1])
+    shots = [
+        Shot(step.index + 1, step.observation.screenshot)
+        for step in shown
+        if step.observation.screenshot is not None
+    ]
+    return shots, len(shown) - len(shots)
+
+
+def answer_of(trajectory: Trajectory) -> str:
+    """Return what the agent told the user; the original's word where it is known to have ended
+    without, "" where nothing is known."""
+    if trajectory.answer is not None:
+        return trajectory.answer
+    return "<no_answer>" if unended(trajectory) else ""
+
+
+def unended(trajectory: Trajectory) -> bool:
+    """Return True if the agent is known not to have ended its run itself."""
+    return trajectory.terminated is False or trajectory.truncated is True
+
+
+def initial_url(trajectory: Trajectory) -> str | None:
+    """Return the address that belongs to the task, None for none and for a search engine's empty
+    page. That of the first step is not it."""
+    for name in ("init_url", "start_url"):
+        url = trajectory.metadata.get(name)
+        if isinstance(url, str) and url.strip():
+            return None if url.strip().lower() in _SEARCH_PAGES else url.strip()
+    return None
 
 
 class RubricItem(Record):
@@ -236,6 +216,9 @@ class RubricItem(Record):
         return self.earned_points if scored is None else scored
 
 
+Items = tuple[RubricItem, ...]
+
+
 class PointTotals(NamedTuple):
     """Points that a rubric offers and those that a run earned."""
 
@@ -266,36 +249,25 @@ def baseline_totals(items: Iterable[RubricItem]) -> PointTotals:
     )
 
 
-def conditional(items: Sequence[RubricItem]) -> list[int]:
-    """Return the indices of the criteria that have a condition."""
-    return [index for index, item in enumerate(items) if item.condition is not None]
-
-
-# A screenshot of this relevance shows something; where one does, those below WEAK that lie
-# further than GAP below the least of them are dropped.
-RELEVANT = 6
-
-WEAK = 5
-
-GAP = 2
-
-
 def ranked_screenshots(relevance: Sequence[Sequence[int]], keep: int) -> dict[int, list[int]]:
     """Choose the ``keep`` most relevant screenshots of every criterion, best first.
 
     ``relevance`` has shape (screenshots, criteria), scores 0-10. Of equal ones the later comes
     first.
     """
-    criteria = len(relevance[0]) if relevance else 0
     return {
-        criterion: _later_first([scores[criterion] for scores in relevance])[:keep]
-        for criterion in range(criteria)
+        criterion: sorted(range(len(scores)), key=lambda shot: (scores[shot], shot), reverse=True)[
+            :keep
+        ]
+        for criterion, scores in enumerate(zip(*relevance, strict=True))
     }
 
 
-def _later_first(scores: Sequence[int]) -> list[int]:
-    """Order indices by their score, the best and of equal ones the latest first."""
-    return sorted(range(len(scores)), key=lambda index: (scores[index], index), reverse=True)
+# A screenshot of this relevance shows something; where one does, those below WEAK that lie
+# further than GAP below the least of them are dropped.
+RELEVANT = 6
+WEAK = 5
+GAP = 2
 
 
 def relevant_only(
@@ -303,18 +275,14 @@ def relevant_only(
 ) -> dict[int, list[int]]:
     """Drop the screenshots that are clearly less relevant than the relevant ones of a criterion;
     all stay where none is relevant."""
-    return {
-        criterion: _without_weak(shots, {shot: relevance[shot][criterion] for shot in shots})
-        for criterion, shots in ranked.items()
-    }
-
-
-def _without_weak(shots: Sequence[int], score: Mapping[int, int]) -> list[int]:
-    relevant = [score[shot] for shot in shots if score[shot] >= RELEVANT]
-    if not relevant:
-        return list(shots)
-    least = min(relevant)
-    return [shot for shot in shots if not (score[shot] < WEAK and least - score[shot] > GAP)]
+    chosen: dict[int, list[int]] = {}
+    for criterion, shots in ranked.items():
+        score = {shot: relevance[shot][criterion] for shot in shots}
+        least = min((one for one in score.values() if one >= RELEVANT), default=0)
+        chosen[criterion] = [
+            shot for shot in shots if score[shot] >= WEAK or least - score[shot] <= GAP
+        ]
+    return chosen
 
 
 def by_screenshot(chosen: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
@@ -329,8 +297,7 @@ def by_screenshot(chosen: Mapping[int, Sequence[int]]) -> dict[int, list[int]]:
 
 def median_index(scores: Sequence[float]) -> int:
     """Return the index of the scoring with the median score; of equal ones in their order."""
-    order = sorted(range(len(scores)), key=lambda index: scores[index])
-    return order[len(scores) // 2]
+    return sorted(range(len(scores)), key=lambda index: scores[index])[len(scores) // 2]
 
 
 def majority(votes: Sequence[bool | None]) -> bool | None:

@@ -1,0 +1,284 @@
+"""Settings of ``trajudge env``, a record for each command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from trajudge.environments.apps import APPS
+from trajudge.environments.serving import PAGES
+from trajudge.judges.calls.settings import CallConfig
+from trajudge.util.settings import Argument, Count, Only, Option, Output, Seed, Settings
+
+Cases = Annotated[Path, Option("the generated cases", "FILE")]
+Recorded = Annotated[tuple[Path, ...], Argument("RECORDED", "folder that env record wrote")]
+Workers = Annotated[int, Field(ge=1, le=1_000), Option("processes or browsers at once")]
+Attempts = Annotated[int, Field(ge=1, le=1_000), Option("runs per case")]
+SeedOption = Annotated[Seed, Option("seed of what is drawn (default: 0)")]
+Full = Annotated[bool, Option("print all tables, not one screen")]
+
+_DOMAINS = ", ".join(dict.fromkeys(APPS.values()))
+
+
+class GenerateConfig(Settings):
+    """Generate checked tasks.
+
+      trajudge env generate --app shop --level 2 --count 50
+
+    Plans, generates and refines cases until there are as many as were asked for, offline and
+    without a model; with --model a model chooses among the scenarios and words their goals anew.
+    Writes the cases as JSON Lines (never an answer: the verifier asks the state again) and a
+    summary beside them, and in CASES.tasks.json the same tasks in WebArena Verified's form, which
+    hold the answers. The same options give the same bytes.
+    """
+
+    first: ClassVar = (
+        *("domain", "app", "scenario", "level", "count", "seed", "noise", "workers", "save"),
+        "model",
+    )
+    sections: ClassVar = {"model": "a model that words goals (optional)"}
+    exclusive: ClassVar = (("domain", "app"), ("level", "vector"))
+
+    domain: Annotated[str | None, Option(f"one of {_DOMAINS}", "D")] = None
+    app: Annotated[
+        str | None, Option(f"one of {', '.join(APPS)}, or of an installed package", "A")
+    ] = None
+    scenario: Annotated[str | None, Option("only this scenario", "S")] = None
+    level: Annotated[Literal[1, 2, 3] | None, Option("only cases of this level")] = None
+    vector: Annotated[str | None, Option("only cases with exactly these grades", "N,N,...")] = None
+    count: Annotated[int, Field(ge=1, le=10_000), Option("number of cases")] = 20
+    seed: SeedOption = 0
+    noise: Annotated[bool, Option("cookie bars, promotions, latency, errors to retry")] = False
+    workers: Workers = 1
+    save: Annotated[Path, Output("file to write")] = Path("cases.jsonl")
+    model: Annotated[str | None, Option("e.g. gpt-4o, claude-..., provider/name")] = None
+    calls: Annotated[CallConfig, Only("base_url", "adapter", "cache")] = CallConfig()
+    max_tokens: Annotated[Count, Option("tokens per reply")] = 4096
+
+
+class ValidateConfig(Settings):
+    """Solve cases in real Chromium.
+
+      trajudge env validate --cases cases.jsonl --out DIR
+
+    The oracle's plan must solve every case at two viewports, with noise and without. cases.jsonl in
+    DIR holds those that passed, rejects.jsonl the others with the failed step, beside its tree and
+    its screenshot; summary.json the rates, guessing.json how often the best guess is right in each
+    scenario. The same command continues a validation that was killed.
+    """
+
+    cases: Cases
+    out: Annotated[Path, Output("folder to write", "DIR")] = Path("validated")
+    thorough: Annotated[bool, Option("every viewport with every noise")] = False
+    seed: SeedOption = 0
+    workers: Workers = 1
+
+
+class RecordConfig(Settings):
+    """Record agents in the environments.
+
+      trajudge env record --cases cases.jsonl --out DIR
+
+    Every agent does every case (trajudge env generate makes them) in real Chromium: scripted agents
+    with known behaviour, or with --model any model. DIR gets trajectories.jsonl.gz with images/
+    (--data trajudge:DIR), labels.jsonl (annotations that follow from the final state), facts.jsonl
+    (what they rest on), traces/ (HAR files). The same command continues a recording that was
+    killed, without repeating a model's call, and repeats runs that failed (exit code 1). With
+    --faults every run is recorded once more for each fault of the plan, behind a proxy that injects
+    it; trajudge proxy results compares the folders. The same seed gives the same text except for
+    operation codes, whose key is drawn for the recording; pictures may differ between versions of
+    Chromium.
+    """
+
+    first: ClassVar = (
+        *("cases", "out", "agent", "model", "base_url", "attempts", "representation", "max_cost"),
+        *("workers", "seed"),
+    )
+    sections: ClassVar = {"model": "a model as agent"}
+
+    cases: Cases
+    out: Annotated[Path, Output("folder to write", "DIR")] = Path("recorded")
+    agent: Annotated[
+        tuple[str, ...],
+        Option(
+            "a scripted agent by name or behaviour, or all; may be repeated (default: all, none "
+            "with --model)",
+            several=True,
+        ),
+    ] = ()
+    faults: Annotated[
+        Path | None,
+        Option(
+            "record a clean arm and one for each fault of this plan, by default with the agents "
+            "that recover (resilient)"
+        ),
+    ] = None
+    text_only: Annotated[bool, Option("with --faults: no pictures")] = False
+    payloads: Annotated[
+        Path | None,
+        Option(
+            "YAML of instructions to a judge (goals: {NAME: [TEXT]}) that stand in what the "
+            "applications' users wrote, one a run"
+        ),
+    ] = None
+    variants: Annotated[
+        tuple[str, ...],
+        Option(
+            "record the scripted runs once more with one thing changed, for trajudge robust: all, "
+            "or theme, undo, page-visited-native, own-note-native, and with --payloads "
+            "page-native; the last two also with -benign",
+            several=True,
+        ),
+    ] = ()
+    seed: SeedOption = 0
+    workers: Workers = 1
+    model: Annotated[str | None, Option("e.g. gpt-4o, claude-..., provider/name")] = None
+    representation: Annotated[
+        Literal["axtree", "screenshot", "both"], Option("what the model sees of a page")
+    ] = "axtree"
+    attempts: Attempts = 1
+    calls: Annotated[
+        CallConfig,
+        Only(
+            *("adapter", "script", "base_url", "temperature", "max_tokens", "rpm", "tpm"),
+            *("context", "timeout", "max_cost", "models", "prices", "cache"),
+            *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
+        ),
+    ] = CallConfig()
+
+
+class VerifyConfig(Settings):
+    """Verify recorded runs again.
+
+    The state that a run left is made from facts.jsonl, without a browser, and the labels that it
+    gives are compared with labels.jsonl. Folders of trajudge data perturb are verified alike: goal
+    and last message as they stand after the change, on the state that the run left. With
+    --other-goals the checkers of other instances of each task are asked as well; what they say of
+    each run is written to a file, which stands beside the recording as goals.jsonl for
+    perturbations that exchange goals.
+    """
+
+    folders: Annotated[tuple[Path, ...], Argument("RECORDED", "folder with facts.jsonl")]
+    other_goals: Annotated[
+        int | None,
+        Field(ge=1, le=10_000),
+        Option("ask the checkers of N other instances of each task, and write what they say", "N"),
+    ] = None
+    save: Annotated[
+        Path | None, Output("with --other-goals: file to write (default: goals.jsonl)")
+    ] = None
+
+
+class ResultsConfig(Settings):
+    """Show the success of recorded agents.
+
+      trajudge env results RECORDED... --cases cases.jsonl
+
+    Success by agent, the mean over applications of the mean over their scenarios, with the
+    hierarchical bootstrap (Statistical Precipice, section 4.3, arXiv 2605.08261): scenarios, levels
+    of the axes and runs are resampled, the applications stay fixed. Also success by level,
+    application and difficulty dimension, how far each axis moves it (matched pairs, section 16
+    there), turns and cost. Runs whose success is ambiguous are left out and counted. A folder or
+    run that is given twice is refused.
+    """
+
+    folders: Recorded
+    cases: Cases
+    save: Annotated[Path, Output("file to write")] = Path("results.json")
+    full: Full = False
+    seed: SeedOption = 0
+
+
+class RulesConfig(Settings):
+    """Compare rules with the state.
+
+      trajudge env rules RECORDED... --cases cases.jsonl
+
+    Every recorded run is judged by the specification that its case has in WebArena Verified's form
+    (answer, network, state) and compared with the label that follows from the state: false accepts
+    and false rejects, precision and recall by kind of check, in the sound reading and in that of
+    the released package. An agent's prose is read as the protocol's response first. What differs is
+    written one by one, with the rule's reasons.
+    """
+
+    folders: Recorded
+    cases: Cases
+    save: Annotated[Path, Output("file to write")] = Path("rules.json")
+    full: Full = False
+
+
+class ReplayConfig(Settings):
+    """Play recorded actions back blindly.
+
+      trajudge env replay --cases cases.jsonl
+
+    Records the oracle on each case and plays its actions back, word for word and without looking,
+    on the same configuration and on ones in which a single axis or every axis differs. A static
+    environment gives such an agent its pass@k (Statistical Precipice, section 2.1 and appendix 9,
+    arXiv 2605.08261); one that varies must not. "same run" repeats the run with its operation
+    codes; "same" is a new run with other codes.
+    """
+
+    cases: Cases
+    save: Annotated[Path, Output("file to write")] = Path("replay.json")
+    seed: SeedOption = 0
+
+
+class EquivalenceConfig(Settings):
+    """Compare blind replay with pass@k where nothing varies.
+
+      trajudge env equivalence --cases cases.jsonl
+
+    A scripted agent that succeeds now and then does every case several times, each time from the
+    same start. A replay policy that keeps k of these recordings and plays a good one back blindly
+    reaches what pass@k says of the agent (Statistical Precipice, remark 1 and appendix 9, arXiv
+    2605.08261): shown here on real runs, each success played back in the browser.
+    """
+
+    cases: Cases
+    attempts: Attempts = 5
+    save: Annotated[Path, Output("file to write")] = Path("equivalence.json")
+    seed: SeedOption = 0
+
+
+class PrismConfig(Settings):
+    """Grade benchmarks by the five PRISM principles.
+
+      trajudge env prism [REPORT ...]
+
+    The principles and their rubric are those of Statistical Precipice (section 3 and appendix 20,
+    arXiv 2605.08261). A REPORT is a JSON file that answers the rubric, or what this command saved;
+    without one the applications of this package are measured. Exit code 1 if a benchmark does not
+    satisfy all five.
+    """
+
+    reports: Annotated[tuple[Path, ...], Argument("REPORT", "a benchmark's answers (JSON)")] = ()
+    save: Annotated[Path, Output("file to write")] = Path("prism.json")
+    checked: Annotated[
+        int, Field(ge=1, le=10_000), Option("configurations to check per application")
+    ] = 200
+    seed: SeedOption = 0
+
+
+class ExportConfig(Settings):
+    """Write static copies of cases, for sharing.
+
+      trajudge env export --cases cases.jsonl --out DIR
+
+    A bundle (DIR/bundles/NUMBER) is a folder of plain pages with relative links, charts as PNG
+    files, goal.txt, README.txt and manifest.json with the hashes; open its index.html. It holds no
+    answer and no operation code. DIR/keys.jsonl tells which case a bundle was made from and is not
+    to be shared: who has it and this software can work the answer out.
+
+    A copy is weaker than a served run: all pages lie open as files, nothing is logged, tampering is
+    not seen, pages are the same for everybody so that a replay of recorded clicks works, and
+    neither noise nor the isolation of an origin of its own is there. Forms are shown, disabled. So
+    only cases whose task is done by following links are exported; the others are refused with the
+    reason.
+    """
+
+    cases: Cases
+    out: Annotated[Path, Output("folder to write", "DIR")] = Path("exported")
+    pages: Annotated[Count, Option("pages per copy")] = PAGES

@@ -1,0 +1,76 @@
+"""What judges follow of their sources, and what not: ``fidelity.toml`` in a prompt folder.
+
+Every rule of a source has an id. A template marks the rule with a comment on the line before it,
+``{# R V3 #}``; a rule that no template holds is left out on the judge's card, with the reason.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from pydantic import Field
+
+from trajudge.judges.registry import JUDGES
+from trajudge.trajectories.model import Record
+from trajudge.util.errors import UserError
+
+
+class FidelityItem(Record):
+    """One property of a judge in its source, and here.
+
+    ``status``: the ``same``; ``mended`` for what earlier versions had otherwise; ``declared`` for a
+    deviation, of which ``card`` are the first words on the judge's card.
+    """
+
+    item: str
+    source: str
+    ours: str
+    status: Literal["same", "mended", "declared"]
+    card: str = ""
+
+
+class Fidelity(Record):
+    """A judge compared with its ``source``; ``rules`` are the source's, id to a few words of
+    ours."""
+
+    source: str
+    rules: dict[str, str] = Field(default_factory=dict)
+    items: tuple[FidelityItem, ...] = ()
+
+
+@cache
+def read_fidelity() -> Mapping[str, Fidelity]:
+    """Read every ``fidelity.toml``: judge to what is known of it."""
+    texts = [
+        file.read_text(encoding="utf-8")
+        for folder in sorted(files("trajudge.prompts").iterdir(), key=lambda entry: entry.name)
+        if (file := folder.joinpath("fidelity.toml")).is_file()
+    ]
+    return {
+        name: Fidelity.model_validate(table)
+        for text in texts
+        for name, table in tomllib.loads(text).items()
+    }
+
+
+def fidelity_items(name: str) -> list[FidelityItem]:
+    """Return the items of a judge, and one for its rules. Raises UserError for a judge that has no
+    source."""
+    compared = read_fidelity()
+    if name not in compared:
+        raise UserError(
+            f"judges fidelity {name}: no source is compared with it; there are "
+            f"{', '.join(compared)}"
+        )
+    items, card = list(compared[name].items), JUDGES[name].card
+    if card is not None and (rules := compared[name].rules):
+        left_out = ", ".join(f"{rule} ({reason})" for rule, reason in card.left_out.items())
+        ours = f"{len(rules) - len(card.left_out)} marked in the prompts"
+        ours += f"; left out: {left_out}" if left_out else ""
+        status: Literal["same", "declared"] = "declared" if left_out else "same"
+        items.append(FidelityItem(item="rules", source=str(len(rules)), ours=ours, status=status))
+    return items
