@@ -34,6 +34,7 @@ WORKER = """
 import os, sys
 from pathlib import Path
 from threading import Thread
+from trajudge.annotations.queue import FormAnswers, LabelQueue
 
 store = LabelQueue(Path(sys.argv[1]))
 acknowledged = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND)

@@ -302,6 +302,7 @@ import sys
 from pathlib import Path
 from threading import Thread
 from tests.annotations.queues import answers
+from trajudge.annotations.queue import LabelQueue
 
 store = LabelQueue(Path(sys.argv[1]))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -144,22 +143,6 @@ def test_a_judge_scored_on_its_training_set_alone_has_no_metrics(
     words = [str(tmp_path / "alone"), "--target-precision", "0.7", "--out", str(tmp_path / "s")]
     assert select(words) == 2
     assert "trained on them" in capsys.readouterr().err
-
-
-@pytest.mark.slow
-def test_a_model_file_of_an_earlier_version_keeps_its_hash_and_is_warned_of(
-    shop_runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    model, data = trained(shop_runs, tmp_path)
-    content = json.loads(model.read_text())
-    del content["training_keys"]
-    model.write_text(json.dumps(content))
-    old = sha256(json.dumps(content, separators=(",", ":")).encode()).hexdigest()
-    run = tmp_path / "run"
-    judging = ["--judge", "telemetry", "--judge-option", f"model={model}", "--data", data]
-    assert judge([*judging, "--split", "all", "--out", str(run)]) == 0
-    assert "trained on trajectories that its file does not name" in capsys.readouterr().err
-    assert json.loads((run / "manifest.json").read_text())["prompt_hash"] == old
 
 
 @pytest.mark.slow
