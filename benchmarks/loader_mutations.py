@@ -27,7 +27,7 @@ import numpy as np
 from benchmarks.load import _peak_mb
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
-from trajudge.trajectories.loaders.files import open_archive
+from trajudge.trajectories.loaders._files import open_archive
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.sample import sample_path
 from trajudge.util.errors import UserError

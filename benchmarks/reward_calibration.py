@@ -17,9 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from trajudge.annotations import agentrewardbench, primary_labels
+from trajudge.annotations import primary_labels
 from trajudge.annotations.model import Labels
 from trajudge.annotations.published import SUFFIX, open_verdicts
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.analysis.calibration import ENOUGH, ENOUGH_OF_A_CLASS
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.imported import to_judgments

@@ -64,9 +64,12 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
         def route(self) -> None:
             path = unquote(urlsplit(self.path).path)
             base = f"/datasets/{hub.repo}/resolve/"
-            tree = f"/api/datasets/{hub.repo}/tree/{hub.commit}/"
+            tree = f"/api/datasets/{hub.repo}/tree/{hub.commit}"
+            revisions = f"/api/datasets/{hub.repo}/revision/"
             if path.startswith(tree):
-                self.tree(path.removeprefix(tree))
+                self.tree(path.removeprefix(tree).strip("/"))
+            elif path.startswith(revisions):
+                self.revision(path.removeprefix(revisions))
             elif path.startswith("/content/"):
                 self.content(path.removeprefix("/content/"))
             elif path.startswith(base):
@@ -74,6 +77,14 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
                 self.resolve(revision, name)
             else:
                 self.answer(404, {"X-Error-Code": "RepoNotFound"})
+
+        def revision(self, named: str) -> None:
+            hub.requests.append(("REVISION", named))
+            if named not in ("main", hub.commit):
+                self.answer(404, {"X-Error-Code": "RevisionNotFound"})
+                return
+            body = json.dumps({"id": hub.repo, "sha": hub.commit}).encode()
+            self.answer(200, {"Content-Type": "application/json"}, body)
 
         def resolve(self, revision: str, name: str) -> None:
             hub.requests.append((f"{self.command} resolve", name))
@@ -115,7 +126,11 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
         def tree(self, folder: str) -> None:
             hub.requests.append(("TREE", folder))
-            names = [name for name in sorted(hub.files) if name.startswith(f"{folder}/")]
+            names = [
+                name
+                for name in sorted(hub.files)
+                if (name.startswith(f"{folder}/") if folder else "/" not in name)
+            ]
             entries = [self.listed(name, hub.listed.get(name, hub.files[name])) for name in names]
             if not entries:
                 self.answer(404, {"X-Error-Code": "EntryNotFound"})

@@ -172,6 +172,8 @@ def _named(path: Path, known: set[str]) -> set[str]:
 FOUND_BY_FOLDER = {
     "environments/apps/__init__.py": "trajudge.environments.apps.",
     "judges/registry.py": "trajudge.judges.methods.",
+    "trajectories/loaders/__init__.py": "trajudge.trajectories.loaders.",
+    "annotations/sources/__init__.py": "trajudge.annotations.sources.",
     # Users' programs name them.
     "environments/__init__.py": "trajudge.environments.gym",
     "rewards/__init__.py": "trajudge.rewards.trainers.",

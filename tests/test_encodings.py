@@ -41,7 +41,7 @@ from trajudge.rules.har import read_recording
 from trajudge.rules.webarena.files import load_runs
 from trajudge.trajectories import store
 from trajudge.trajectories.goals import read_goals
-from trajudge.trajectories.loaders import KINDS, detect_kind, open_source
+from trajudge.trajectories.loaders import detect_kind, open_source
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.validation import read_record
@@ -180,12 +180,6 @@ FORMATS: dict[str, Callable[[Path], Path]] = {
         folder / "run.json", {"messages": conversations.anthropic()}
     ),
 }
-# Pickles and tables of Parquet hold their runs.
-BINARY = {"browsergym", "cuaverifierbench"}
-
-
-def test_every_format_of_text_is_tried() -> None:
-    assert FORMATS.keys() == KINDS.keys() - BINARY
 
 
 def _texts(path: Path) -> Iterator[Path]:

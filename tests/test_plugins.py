@@ -150,7 +150,7 @@ def test_a_run_folder_runs_nobodys_code(folder: Path, capsys: pytest.CaptureFixt
     """
     x = 1                          | defines no loader
     def load(path, want): return 3 | load gave int, not trajectories
-    def load(path, want): yield {} | load gave dict where a Trajectory
+    def load(path, want): yield {} | load gave dict where Trajectory or Unreadable belongs
     def load(path): return []      | the loader failed: TypeError: .*: correct it
     def load(path, want): yield 1/0 | ZeroDivisionError: division by zero .*bad.py:1\\)
     async def load(path, want): return [] | load is async: write  def load\\(path, want\\)
@@ -173,7 +173,7 @@ def test_a_loader_that_cannot_work_is_one_sentence(
     """
     x = 1                       | defines no source
     def load(path): return 3    | load gave int, not annotations
-    def load(path): return [{}] | load gave dict where an Annotation belongs
+    def load(path): return [{}] | load gave dict where Annotation belongs
     def load(path): return 1/0  | the source failed: ZeroDivisionError: .*bad.py:1\\): correct it
     async def load(path): return [] | load is async: write  def load\\(path\\)
     """,

@@ -13,7 +13,8 @@ import pytest
 
 from tests.annotations.files import refuses_pipes_and_endless_files
 from trajudge.annotations import Annotation, Role, open_annotations, primary_labels
-from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, load, load_splits
+from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
+from trajudge.annotations.sources.agentrewardbench import load, load_splits
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.trajectories.loaders import made_logs
-from trajudge.annotations.browser_use import read_verdicts
 from trajudge.annotations.published import open_verdicts
+from trajudge.annotations.sources.browser_use import read_verdicts
 from trajudge.util.errors import UserError
 
 

@@ -9,10 +9,16 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories.loaders.cua_made import INTERNAL, WEB, release
-from trajudge.annotations import Annotation, Role, open_annotations, parse_labels, primary_labels
-from trajudge.annotations.cuaverifierbench import load, majority, read_verdicts
-from trajudge.annotations.policies import policy_note
+from trajudge.annotations import (
+    Annotation,
+    Role,
+    open_annotations,
+    parse_labels,
+    policy_note,
+    primary_labels,
+)
 from trajudge.annotations.published import PublishedVerdict, open_verdicts
+from trajudge.annotations.sources.cuaverifierbench import load, majority, read_verdicts
 from trajudge.util.errors import UserError
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.trajectories.loaders.made import fara, rubric
-from trajudge.annotations.fara import read_verdicts
 from trajudge.annotations.published import open_verdicts
+from trajudge.annotations.sources.fara import read_verdicts
 from trajudge.util.errors import UserError
 
 

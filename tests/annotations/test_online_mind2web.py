@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.annotations.online_mind2web import load
+from trajudge.annotations.sources.online_mind2web import load
 from trajudge.eval.judge import main
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError

@@ -12,10 +12,11 @@ import pytest
 
 from tests.annotations.queues import answers, item, queue
 from tests.annotations.test_queue import disputed
-from trajudge.annotations import agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.model import Role
 from trajudge.annotations.queue import LabelQueue, QueueItem
 from trajudge.annotations.queue_files import queue_annotations
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.annotations.store import annotation_line
 from trajudge.eval.cli import main
 from trajudge.eval.labelling.frame import Frame, write_frame

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.eval.scoring.test_protocol import BENCHMARK_IDS, JUDGES
-from trajudge.annotations import agentrewardbench
-from trajudge.annotations.agentrewardbench_results import read_results
 from trajudge.annotations.published import open_verdicts
+from trajudge.annotations.sources import agentrewardbench
+from trajudge.annotations.sources.agentrewardbench import read_results
 from trajudge.eval.cli import main
 from trajudge.util.errors import UserError
 

@@ -1,59 +1,56 @@
-"""A judge whose prompts changed is not compared with its earlier self without a word."""
+"""A judge whose prompts changed is not compared with its earlier self without a warning."""
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.commands import score as main
-from tests.eval.test_recorded import RECORDED, VERSIONS
-from trajudge import compare, read_run, score
+from trajudge import compare, judge, read_run, score
 from trajudge.eval.scoring.comparison import mixed_versions
-from trajudge.eval.store.manifest import recorded_versions
 from trajudge.judges.registry import versions_of
 
-OLD = RECORDED / VERSIONS[0] / "runs" / "webjudge-general"
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("versions") / "run"
+    judge("sample", judge="heuristic", limit=8, out=folder, yes=True)
+    return folder
 
 
-def in_version(folder: Path, version: int) -> Path:
-    """A copy of the recorded run as a later version would have written it."""
-    folder.mkdir()
-    for file in OLD.iterdir():
-        (folder / file.name).write_bytes(file.read_bytes())
+def in_version(run: Path, folder: Path, version: int) -> Path:
+    """A copy of the run as another version of the judge would have written it."""
+    shutil.copytree(run, folder)
     manifest = json.loads((folder / "manifest.json").read_bytes())
-    manifest["judge_versions"] = {"webjudge": version}
+    manifest["judge_versions"] = {"heuristic": version}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder
 
 
-def test_a_run_without_a_version_is_of_the_first() -> None:
-    manifest = json.loads((OLD / "manifest.json").read_bytes())
-    assert "judge_versions" not in manifest
-    assert recorded_versions(manifest) == {"webjudge": 1}
-    assert recorded_versions({"card": {}}) == {}
-
-
 def test_mixed_versions_are_told_by_the_command_and_from_python(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    new = in_version(tmp_path / "new", 2)
-    assert main([str(OLD), str(new)]) == 0
+    new = in_version(run, tmp_path / "new", 2)
+    assert main([str(run), str(new)]) == 0
     shown = capsys.readouterr().out
-    assert "warning: judge webjudge is compared in several versions (version 1 in " in shown
-    judgments = [read_run(OLD), read_run(new)]
+    assert "warning: judge heuristic is compared in several versions (version 1 in " in shown
+    judgments = [read_run(run), read_run(new)]
     [warning] = compare(judgments).warnings
-    assert "webjudge" in warning
+    assert "heuristic" in warning
     assert warning in score(judgments).remarks
     assert warning in compare(judgments)._repr_html_()
 
 
-def test_one_version_is_no_mixture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    again = in_version(tmp_path / "again", 1)
-    assert main([str(OLD), str(again)]) == 0
+def test_one_version_is_no_mixture(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = in_version(run, tmp_path / "again", 1)
+    assert main([str(run), str(again)]) == 0
     assert "several versions" not in capsys.readouterr().out
-    assert compare([read_run(OLD), read_run(again)]).warnings == ()
+    assert compare([read_run(run), read_run(again)]).warnings == ()
 
 
 def test_the_versions_of_a_panel_are_those_of_its_members() -> None:

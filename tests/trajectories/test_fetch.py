@@ -19,10 +19,9 @@ from PIL import Image
 from benchmarks import agentrewardbench_like as like
 from tests.hub_server import COMMIT, REPO, Hub, serve
 from tests.tables import mistakes
-from trajudge.trajectories.hub import agentrewardbench as fetch
-from trajudge.trajectories.hub import mirror as hub_client
-from trajudge.trajectories.hub.fetch import main
-from trajudge.trajectories.hub.mirror import HubCopy
+from trajudge.eval.cli import main
+from trajudge.trajectories import hub as hub_client
+from trajudge.trajectories.hub import HubCopy
 from trajudge.trajectories.loaders import agentrewardbench
 from trajudge.trajectories.model import Trajectory, Unreadable
 from trajudge.trajectories.needs import ALL, FINAL, Needs, Shown, last
@@ -80,7 +79,9 @@ def copy_of(hub: Hub, folder: Path, revision: str | None = None) -> HubCopy:
 
 def test_only_what_is_wanted_is_fetched(hub: Hub, tmp_path: Path) -> None:
     copy = copy_of(hub, tmp_path)
-    (found,) = fetch.fetched(lambda key: key.task_id == "webarena.1", copy=copy, needs=LAST)
+    (found,) = agentrewardbench.load_published(
+        lambda key: key.task_id == "webarena.1", copy=copy, needs=LAST
+    )
     assert isinstance(found, Trajectory)
     assert found.raw_task_id == "webarena.1"
     assert found.final.screenshot
@@ -103,7 +104,7 @@ def test_exactly_the_needed_screenshots_are_fetched(
     hub: Hub, tmp_path: Path, screenshots: tuple[Shown, ...], steps: list[int]
 ) -> None:
     needs = Needs(screenshots=screenshots)
-    (found, *_) = fetch.fetched(copy=copy_of(hub, tmp_path), needs=needs)
+    (found, *_) = agentrewardbench.load_published(copy=copy_of(hub, tmp_path), needs=needs)
     assert isinstance(found, Trajectory)
     shots = [step.observation.screenshot for step in found.steps]
     assert [index for index, shot in enumerate(shots) if shot and shot.path] == steps
@@ -121,7 +122,7 @@ def test_what_pythons_json_writes_has_its_screenshots_and_damage_ends_no_run(
     hub = published(2)
     hub.files[json_path(0)] = b'{"extra": ' + part + b", " + hub.files[json_path(0)][1:]
     with serve(hub):
-        first, second = fetch.fetched(copy=copy_of(hub, tmp_path), needs=LAST)
+        first, second = agentrewardbench.load_published(copy=copy_of(hub, tmp_path), needs=LAST)
     assert isinstance(second, Trajectory)
     if b"[" in part:
         assert isinstance(first, Unreadable)
@@ -132,9 +133,9 @@ def test_what_pythons_json_writes_has_its_screenshots_and_damage_ends_no_run(
 
 def test_a_complete_copy_works_offline_without_a_request(tmp_path: Path) -> None:
     with serve(published()) as hub:
-        online = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+        online = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
     asked = len(hub.requests)
-    offline = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    offline = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
     assert offline == online
     assert len(hub.requests) == asked
     assert offline == list(agentrewardbench.load(tmp_path))
@@ -143,21 +144,20 @@ def test_a_complete_copy_works_offline_without_a_request(tmp_path: Path) -> None
 def test_the_revision_is_resolved_once_and_kept(tmp_path: Path) -> None:
     with serve(published()) as hub:
         copy = copy_of(hub, tmp_path)
-        fetch.download(copy, fetch.rows(copy)[:1])
+        agentrewardbench.download(copy, agentrewardbench.labelled_runs(copy)[:1])
         assert copy.revision == COMMIT
         again = copy_of(hub, tmp_path)
-        fetch.download(again, fetch.rows(again))
+        agentrewardbench.download(again, agentrewardbench.labelled_runs(again))
         assert again.revision == COMMIT
-    heads = [path for method, path in hub.requests if method == "HEAD resolve"]
-    assert heads.count("annotations.csv") == 2  # to resolve the revision, and for the file
-    with pytest.raises(UserError, match=f"holds revision {COMMIT}.*--dest"):
+    assert [path for method, path in hub.requests if method == "REVISION"] == ["main"]
+    with pytest.raises(UserError, match=f"holds revision {COMMIT}.*--out"):
         copy_of(hub, tmp_path, "v2")
     assert copy_of(hub, tmp_path, COMMIT).revision == COMMIT
 
 
 def test_an_unknown_revision_is_named(hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no revision 'nope'"):
-        fetch.fetched(copy=copy_of(hub, tmp_path, "nope"))
+        agentrewardbench.load_published(copy=copy_of(hub, tmp_path, "nope"))
 
 
 @pytest.mark.slow
@@ -167,7 +167,7 @@ def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) 
     hub.trouble[json_path(0)] = [(status, {"Retry-After": "0"})]
     hub.trouble[f"content/{json_path(1)}"] = [(status, {"Retry-After": "0"})]
     copy = copy_of(hub, tmp_path)
-    assert len(list(fetch.fetched(copy=copy))) == 3
+    assert len(list(agentrewardbench.load_published(copy=copy))) == 3
     assert not copy.missing
 
 
@@ -175,24 +175,24 @@ def test_a_hub_in_trouble_is_asked_again(hub: Hub, tmp_path: Path, status: int) 
 def test_the_hub_says_how_long_to_wait(hub: Hub, tmp_path: Path) -> None:
     hub.trouble["annotations.csv"] = [(429, {"Retry-After": "2"})]
     start = monotonic()
-    fetch.rows(copy_of(hub, tmp_path))
+    agentrewardbench.labelled_runs(copy_of(hub, tmp_path))
     assert monotonic() - start >= 2
 
 
 def test_a_hub_that_stays_in_trouble_is_given_up_with_its_answer(hub: Hub, tmp_path: Path) -> None:
     hub.trouble["annotations.csv"] = [(503, {"Retry-After": "0"})] * 99
     with pytest.raises(UserError, match="answered 503"):
-        fetch.rows(copy_of(hub, tmp_path))
+        agentrewardbench.labelled_runs(copy_of(hub, tmp_path))
 
 
 @pytest.mark.slow
 def test_nothing_is_asked_about_a_file_before_it_is_fetched(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
-        assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 20
+        assert len(list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))) == 20
     asked = [(method, path) for method, path in hub.requests if path != "annotations.csv"]
     methods = Counter(method for method, _ in asked)
     # What is resolved is then given by the "CDN", by the plain GET.
-    assert methods == {"GET resolve": 80, "GET": 80, "TREE": 2}
+    assert methods == {"REVISION": 1, "GET resolve": 80, "GET": 80, "TREE": 3}
 
 
 def test_a_file_that_keeps_failing_is_unreadable_and_asked_for_again(
@@ -200,7 +200,7 @@ def test_a_file_that_keeps_failing_is_unreadable_and_asked_for_again(
 ) -> None:
     hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
     hub.trouble[f"content/{shot(1, 2)}"] = [(500, {"Retry-After": "0"})] * 5
-    first, second, third = fetch.fetched(copy=copy_of(hub, tmp_path))
+    first, second, third = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
     assert isinstance(first, Unreadable)
     assert "answered 503; try again later" in first.reason
     assert first.key
@@ -208,7 +208,7 @@ def test_a_file_that_keeps_failing_is_unreadable_and_asked_for_again(
     assert isinstance(second, Unreadable)
     assert f"cannot fetch {shot(1, 2)}" in second.reason
     assert isinstance(third, Trajectory)
-    again = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    again = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
     assert [type(item) for item in again] == [Trajectory] * 3
 
 
@@ -220,13 +220,13 @@ def test_content_that_is_not_what_was_listed_is_not_kept(
     good = hub.files[path]
     hub.listed[path] = good
     hub.files[path] = good[:-1] + bytes([good[-1] ^ 255])
-    _, found, _ = fetch.fetched(copy=copy_of(hub, tmp_path))
+    _, found, _ = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
     assert isinstance(found, Unreadable)
     assert "broken" in found.reason
     assert not (tmp_path / path).exists()
     assert not [*tmp_path.rglob(".fetching-*")]
     hub.files[path] = good
-    _, found, _ = fetch.fetched(copy=copy_of(hub, tmp_path))
+    _, found, _ = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
     assert isinstance(found, Trajectory)
 
 
@@ -234,8 +234,8 @@ def test_a_hub_that_fails_for_every_file_ends_the_run(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         for number in range(20):
             hub.trouble[json_path(number)] = [(503, {"Retry-After": "0"})] * 99
-        with pytest.raises(UserError, match=r"answered 503.*requests failed on end"):
-            list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+        with pytest.raises(UserError, match=r"answered 503.*requests failed in a row"):
+            list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
 
 
 @pytest.mark.slow
@@ -266,7 +266,7 @@ def test_the_command_names_what_it_could_not_fetch(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", hub.endpoint)
     hub.trouble[json_path(0)] = [(503, {"Retry-After": "0"})] * 5
-    words = ["agentrewardbench", "--out", str(tmp_path)]
+    words = ["data", "fetch", "agentrewardbench", "--out", str(tmp_path)]
     assert main(words) == 1
     assert f"not fetched: cannot fetch {json_path(0)}" in capsys.readouterr().err
     assert main(words) == 0
@@ -275,7 +275,7 @@ def test_the_command_names_what_it_could_not_fetch(
 @pytest.mark.slow
 def test_a_body_that_breaks_off_is_resumed(hub: Hub, tmp_path: Path) -> None:
     hub.cut[json_path(0)] = 1
-    found = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+    found = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
     assert [type(item) for item in found] == [Trajectory] * 3
     assert (tmp_path / json_path(0)).read_bytes() == hub.files[json_path(0)]
 
@@ -286,7 +286,7 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     del hub.files[json_path(1)]
     del hub.files[shot(2, 2)]
     copy = copy_of(hub, tmp_path)
-    first, lacking, rest = fetch.fetched(copy=copy)
+    first, lacking, rest = agentrewardbench.load_published(copy=copy)
     assert isinstance(first, Trajectory)
     assert isinstance(lacking, Unreadable)
     assert lacking.source == json_path(1)
@@ -296,14 +296,14 @@ def test_a_file_that_the_hub_lacks_is_named_counted_and_not_asked_for_again(
     assert "missing" in (rest.final.screenshot.problem or "")
     assert sorted(copy.missing) == sorted([json_path(1), shot(2, 2)])
     asked = len(hub.requests)
-    assert len(list(fetch.fetched(copy=copy_of(hub, tmp_path)))) == 3
+    assert len(list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))) == 3
     assert len(hub.requests) == asked
 
 
 @pytest.mark.slow
 def test_only_a_few_are_fetched_ahead_of_the_reader(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
-        found = fetch.fetched(copy=copy_of(hub, tmp_path))
+        found = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
         next(found)
         sleep(0.7)  # what was begun may end; nothing else may begin
         assert len(set(hub.fetched()) & {json_path(n) for n in range(20)}) < 10
@@ -313,7 +313,7 @@ def test_only_a_few_are_fetched_ahead_of_the_reader(tmp_path: Path) -> None:
 def test_a_reader_that_stops_early_stops_the_fetching(tmp_path: Path) -> None:
     hub = published(tasks=30)
     with serve(hub):
-        found = fetch.fetched(copy=copy_of(hub, tmp_path))
+        found = agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
         next(found)
         found.close()  # type: ignore[attr-defined]
     assert json_path(29) not in hub.fetched()
@@ -323,36 +323,36 @@ def test_a_hub_that_cannot_be_reached_is_said_with_the_mend(tmp_path: Path) -> N
     with serve(Hub()) as hub:
         endpoint = hub.endpoint
     with pytest.raises(UserError, match=f"{endpoint}.*no connection.*HF_ENDPOINT.*:PATH"):
-        fetch.fetched(copy=HubCopy(tmp_path, REPO, None, endpoint))
+        agentrewardbench.load_published(copy=HubCopy(tmp_path, REPO, None, endpoint))
 
 
 def test_a_dataset_that_is_not_there_is_said(hub: Hub, tmp_path: Path) -> None:
     copy = HubCopy(tmp_path, "somebody/else", None, hub.endpoint)
     with pytest.raises(UserError, match="no such dataset"):
-        fetch.fetched(copy=copy)
+        agentrewardbench.load_published(copy=copy)
 
 
 def test_a_refusal_names_the_token(hub: Hub, tmp_path: Path) -> None:
     hub.trouble["annotations.csv"] = [(403, {})] * 9
     with pytest.raises(UserError, match="answered 403; set HF_TOKEN"):
-        fetch.fetched(copy=copy_of(hub, tmp_path))
+        agentrewardbench.load_published(copy=copy_of(hub, tmp_path))
 
 
 def test_paths_of_the_dataset_stay_inside_its_folder(hub: Hub, tmp_path: Path) -> None:
     line = f"A,webarena,../../../../../x,{like.AGENT},{EXPERIMENT},Successful\n"
     hub.files["annotations.csv"] = (HEADER + line).encode()
     with pytest.raises(UserError, match="leads outside"):
-        list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+        list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
 
 
 def test_judgments_are_those_of_the_rows_and_judges(hub: Hub, tmp_path: Path) -> None:
     copy = copy_of(hub, tmp_path)
-    first = fetch.rows(copy)[:1]
-    fetch.download(copy, first, ["judgments"], judges=["aer"])
+    first = agentrewardbench.labelled_runs(copy)[:1]
+    agentrewardbench.download(copy, first, ["judgments"], judges=["aer"])
     fetched = sorted(p.name for p in (tmp_path / "judgments").rglob("*.json"))
     assert fetched == ["webarena.0.json", "webarena.0_error.json"]
     asked = len(hub.requests)
-    fetch.download(copy_of(hub, tmp_path), first, ["judgments"], judges=["aer"])
+    agentrewardbench.download(copy_of(hub, tmp_path), first, ["judgments"], judges=["aer"])
     assert len(hub.requests) == asked
 
 
@@ -360,7 +360,15 @@ def command(
     hub: Hub, folder: Path, *arguments: str, **more: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "trajudge.trajectories.hub.fetch", "agentrewardbench", *arguments],
+        [
+            sys.executable,
+            "-m",
+            "trajudge.eval.cli",
+            "data",
+            "fetch",
+            "agentrewardbench",
+            *arguments,
+        ],
         env={**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(folder), **more},
         capture_output=True,
         text=True,
@@ -402,14 +410,14 @@ def test_a_copy_on_the_machine_is_found(
     hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRAJUDGE_DATA", str(tmp_path))
-    assert fetch.local_copy() is None
-    list(fetch.fetched(copy=copy_of(hub, tmp_path)))
-    assert fetch.local_copy() == tmp_path
+    assert agentrewardbench.local_copy() is None
+    list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
+    assert agentrewardbench.local_copy() == tmp_path
 
 
 @pytest.mark.slow
 def test_importing_the_command_imports_no_hub_client() -> None:
-    module = "trajudge.trajectories.hub.agentrewardbench"
+    module = "trajudge.trajectories.loaders.agentrewardbench"
     code = f"import sys, {module}; sys.exit('huggingface_hub' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -417,7 +425,7 @@ def test_importing_the_command_imports_no_hub_client() -> None:
 def test_a_folder_that_cannot_be_written_is_the_users_mistake(hub: Hub, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match="cannot write"):
-        fetch.rows(copy_of(hub, tmp_path / "file" / "x"))
+        agentrewardbench.labelled_runs(copy_of(hub, tmp_path / "file" / "x"))
 
 
 @pytest.mark.slow
@@ -438,14 +446,21 @@ def test_the_kind_alone_is_the_benchmark_fetched_as_it_is_read(hub: Hub, tmp_pat
 def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     with serve(published(tasks=20)) as hub:
         env = {**os.environ, "HF_ENDPOINT": hub.endpoint, "TRAJUDGE_DATA": str(tmp_path)}
-        arguments = [sys.executable, "-m", "trajudge.trajectories.hub.fetch", "agentrewardbench"]
+        arguments = [
+            sys.executable,
+            "-m",
+            "trajudge.eval.cli",
+            "data",
+            "fetch",
+            "agentrewardbench",
+        ]
         process = subprocess.Popen(arguments, env=env, stderr=subprocess.DEVNULL)
         while json_path(5) not in hub.fetched():
             assert process.poll() is None
             sleep(0.01)
         process.kill()
         process.wait()
-        found = list(fetch.fetched(copy=copy_of(hub, tmp_path)))
+        found = list(agentrewardbench.load_published(copy=copy_of(hub, tmp_path)))
         assert [type(item) for item in found] == [Trajectory] * 20
         assert hub.fetched().count(json_path(0)) == 1
         for path in [json_path(n) for n in range(20)]:
@@ -455,5 +470,5 @@ def test_a_fetch_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 @pytest.mark.real_data
 def test_the_real_annotations_name_1302_trajectories(arb: Path, tmp_path: Path) -> None:
     (tmp_path / "annotations.csv").symlink_to(arb / "annotations.csv")
-    found = fetch.rows(HubCopy(tmp_path, REPO))
+    found = agentrewardbench.labelled_runs(HubCopy(tmp_path, REPO))
     assert len(found) == len({row.key for row in found}) == len({row.path for row in found}) == 1302

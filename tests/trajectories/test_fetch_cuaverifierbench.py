@@ -14,10 +14,9 @@ from tests.hub_server import Hub, serve
 from tests.trajectories.loaders.cua_made import RUNS, WEB, release, run, write
 from tests.trajectories.loaders.made import split
 from trajudge.annotations import open_annotations
-from trajudge.trajectories.hub import cuaverifierbench
-from trajudge.trajectories.hub.fetch import main
-from trajudge.trajectories.hub.mirror import Listed
-from trajudge.trajectories.loaders import open_source
+from trajudge.eval.cli import main
+from trajudge.trajectories.hub import Listed
+from trajudge.trajectories.loaders import cuaverifierbench, open_source
 from trajudge.trajectories.needs import NO_NEEDS
 
 Published = Callable[[Path], Hub]
@@ -46,7 +45,7 @@ def publish(monkeypatch: pytest.MonkeyPatch) -> Iterator[Published]:
 
 
 def fetch(out: Path, *words: str) -> int:
-    return main(["cuaverifierbench", "--out", str(out), *words])
+    return main(["data", "fetch", "cuaverifierbench", "--out", str(out), *words])
 
 
 def test_a_copy_is_what_was_published_and_works_offline(
@@ -134,9 +133,9 @@ def test_another_revision_needs_another_folder(
 
 
 def test_options_of_another_data_set_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["cuaverifierbench", "--screenshots", "all"]) == 2
+    assert main(["data", "fetch", "cuaverifierbench", "--screenshots", "all"]) == 2
     assert "--screenshots goes with agentrewardbench" in capsys.readouterr().err
-    assert main(["agentrewardbench", "--no-images"]) == 2
+    assert main(["data", "fetch", "agentrewardbench", "--no-images"]) == 2
     assert "--no-images goes with cuaverifierbench" in capsys.readouterr().err
 
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from trajudge.annotations import store
 from trajudge.annotations.model import (
@@ -26,8 +27,8 @@ from trajudge.annotations.model import (
     opinions_by_trajectory,
     primary_labels,
 )
-from trajudge.annotations.user_sources import DOOR, load_with
-from trajudge.trajectories.plugins import warn_once
+from trajudge.annotations.sources import KINDS
+from trajudge.trajectories.plugins import PluginPoint, warn_once
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.util.errors import UserError
 from trajudge.util.tables import folded, screen_width
@@ -48,32 +49,29 @@ __all__ = [
     "open_annotations",
     "open_labels",
     "parse_labels",
+    "policy_note",
     "primary_labels",
 ]
 
-KINDS = {
-    "agentrewardbench": "trajudge.annotations.agentrewardbench",
-    "cuaverifierbench": "trajudge.annotations.cuaverifierbench",
-    "online-mind2web": "trajudge.annotations.online_mind2web",
-    "toolcalls": "trajudge.annotations.toolcalls",
-    "trajudge": "trajudge.annotations.store",
-}
+PLUGINS = PluginPoint(
+    group="trajudge.annotations",
+    option="--annotations",
+    role="source",
+    signature="def load(path)",
+    gives="annotations",
+)
 
 
-class AnnotationSource(Protocol):
-    """What a module of ``KINDS`` offers."""
+class LabelSource(Protocol):
+    """What a module of ``annotations.sources`` with labels offers.
 
-    def load(self, path: Path | None = None) -> list[Annotation]: ...
+    Optional: ``POLICIES`` names its own label policies, the default first; ``load`` then takes one
+    as its second argument. A ``load`` whose path has a default reads the labels without one.
+    """
+
+    def load(self, path: Path, /) -> list[Annotation]: ...
 
     def detect(self, path: Path) -> bool: ...
-
-
-class PolicySource(Protocol):
-    """One with label policies: their names, the default first."""
-
-    POLICIES: tuple[str, ...]
-
-    def load(self, path: Path | None = None, policy: str | None = None) -> list[Annotation]: ...
 
 
 class LabelSpec(NamedTuple):
@@ -97,12 +95,16 @@ def open_annotations(spec: str) -> list[Annotation]:
     A note says how many labels an annotator contradicted, and where second opinions differ.
     """
     named = parse_labels(spec)
-    if named.kind not in KINDS and named.path is not None:
-        opened = load_with(named.kind, named.path)
-    elif own_policies(named.kind):
-        return _policies(named.kind).load(named.path, named.policy)
-    else:
-        opened = _source(named.kind).load(named.path)
+    if named.kind not in KINDS:
+        opened = list(PLUGINS.read(named.kind, named.path, of=(Annotation,)))
+        return _settled(str(named.path), named.policy, opened)
+    load: Any = _source(named.kind).load
+    if named.path is None and signature(load).parameters["path"].default is Parameter.empty:
+        raise UserError(f"annotations of kind {named.kind!r} need a path: write {named.kind}:PATH")
+    places = () if named.path is None else (named.path,)
+    if own_policies(named.kind):
+        return cast(list[Annotation], load(*places, named.policy))
+    opened = load(*places)
     return _settled(str(named.path or spec), named.policy, opened)
 
 
@@ -192,38 +194,36 @@ def parse_labels(spec: str) -> LabelSpec:
     Raises UserError for a path, a kind or a policy that is not there.
     """
     if spec == SAMPLE:
-        DOOR.warn_of_namesake(spec)
+        PLUGINS.warn_of_namesake(spec)
     spec = resolve_sample(spec, "labels.jsonl")
     head, colon, path = spec.partition(":")
     kind, slash, policy = head.partition("/")
     if kind in KINDS and (colon or not (slash or Path(spec).exists())):
-        DOOR.warn_of_namesake(kind)
+        PLUGINS.warn_of_namesake(kind)
         return LabelSpec(kind, _known(spec, kind, policy), Path(path) if path else None)
     place = Path(spec)
     source, _, by = head.rpartition("/")
     user_spec = f"{source}:{path}" if by in LABELS_BY else spec
     by = by if by in LABELS_BY else ""
-    if not place.exists() and (named := DOOR.split(user_spec)):
+    if not place.exists() and (named := PLUGINS.split(user_spec)):
         kind, path = named
         if kind == SAMPLE:
-            DOOR.warn_of_name(kind)
+            PLUGINS.warn_of_namesake(kind, with_path=True)
         if not path or not Path(path).exists():
             raise UserError(f"--annotations {spec}: there is no file or folder {path!r}")
         return LabelSpec(kind, by or None, Path(path))
     if not place.exists():
-        kinds = ", ".join(DOOR.names(KINDS))
+        kinds = ", ".join(PLUGINS.names(_label_kinds()))
         raise UserError(
             f"{spec}: no such file, and none of the kinds of annotations ({kinds}): write KIND:PATH"
         )
-    for kind in KINDS:
+    for kind in _label_kinds():
         if _source(kind).detect(place):
             return LabelSpec(kind, _known(spec, kind, ""), place)
     if place.suffix == ".py":
         raise UserError(f"--annotations {spec}: a source needs its labels: write {spec}:PATH")
-    raise UserError(
-        f"{spec}: holds no annotations of a known kind ({', '.join(DOOR.names(KINDS))}): write "
-        "KIND:PATH"
-    )
+    kinds = ", ".join(PLUGINS.names(_label_kinds()))
+    raise UserError(f"{spec}: holds no annotations of a known kind ({kinds}): write KIND:PATH")
 
 
 def _known(spec: str, kind: str, policy: str) -> str | None:
@@ -246,13 +246,65 @@ def own_policies(kind: str) -> tuple[str, ...]:
 
 
 def holds_labels(kind: str, path: Path) -> bool:
-    """Tell whether trajectories of this kind have their labels in the same files."""
-    return kind in KINDS and _source(kind).detect(path)
+    """Return True if trajectories of this kind have their labels in the same files."""
+    return kind in _label_kinds() and _source(kind).detect(path)
 
 
-def _policies(kind: str) -> PolicySource:
-    return cast(PolicySource, import_module(KINDS[kind]))
+def _source(kind: str) -> LabelSource:
+    """Import the module of a kind. Raises UserError for one without labels."""
+    module = import_module(KINDS[kind])
+    if not hasattr(module, "load"):
+        raise UserError(
+            f"{kind} has no labels: use one of {', '.join(PLUGINS.names(_label_kinds()))}"
+        )
+    return cast(LabelSource, module)
 
 
-def _source(kind: str) -> AnnotationSource:
-    return cast(AnnotationSource, import_module(KINDS[kind]))
+def _label_kinds() -> list[str]:
+    """Name the formats with labels."""
+    return [kind for kind, name in KINDS.items() if hasattr(import_module(name), "load")]
+
+
+# The share of differing labels from which the choice of a policy is part of the result.
+_NOISE = 0.05
+
+
+def policy_note(spec: str) -> str:
+    """Describe in one sentence how many labels the policy of ``KIND/POLICY:PATH`` gives, and what
+    the others would give on the same runs; "" where no policy is named."""
+    named = parse_labels(spec)
+    if named.policy is None:
+        return ""
+    labels = primary_labels(open_annotations(spec))
+    sentences = [f"labels: {named.policy}, {_counts(labels)}"]
+    for other in label_policies(named.kind):
+        if other in (named.policy, "each"):
+            continue
+        try:
+            others = primary_labels(open_annotations(str(named._replace(policy=other))))
+        except UserError:  # the files of this policy were not fetched
+            continue
+        sentences.append(_difference(labels, other, others))
+    return "; ".join(sentences)
+
+
+def _counts(labels: Labels) -> str:
+    decided = [label.success for label in labels.values() if label.success is not None]
+    unsure = len(labels) - len(decided)
+    left_out = f", {unsure} unsure left out" if unsure else ""
+    return f"{count_of(len(decided), 'run')} ({sum(decided)} successful){left_out}"
+
+
+def _difference(labels: Labels, other: str, others: Labels) -> str:
+    pairs = [
+        (label.success, others[key].success)
+        for key, label in labels.items()
+        if key in others and label.success is not None and others[key].success is not None
+    ]
+    differing = sum(one != another for one, another in pairs)
+    text = f"{other} would give {_counts(others)}"
+    if not pairs:
+        return text
+    share = differing / len(pairs)
+    text += f" and differ on {differing} of {len(pairs)} ({share:.1%})"
+    return text + (": the labels are noisy, name the policy" if share > _NOISE else "")

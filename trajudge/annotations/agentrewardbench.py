@@ -1,29 +1,15 @@
-"""AgentRewardBench's ``annotations.csv`` and ``splits.csv``, from a folder or from the installed
-package ``agent-reward-bench`` (its files are read; the package is never imported)."""
+"""How the tasks of benchmarks are grouped in tables and in statistics."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from importlib import metadata
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
 
-from trajudge.annotations.model import Annotation, Role
-from trajudge.trajectories.model import TrajectoryKey, canonical_task_id
-from trajudge.util.errors import UserError
-from trajudge.util.files import DataFolder, UnsafeFile, read_regular, text_of, write_bytes
-from trajudge.util.terminal import listed
+from trajudge.trajectories.model import TrajectoryKey
 
-Split = Literal["dev", "test"]
-
-KIND = "agentrewardbench"
-PACKAGE = "agent-reward-bench"
 BENCHMARKS = {
     "assistantbench": "AssistantBench",
     "visualwebarena": "VisualWebArena",
@@ -34,33 +20,8 @@ BENCHMARKS = {
 
 # Site--12, find_tea_12
 _VARIANT = re.compile(r"(?:--|_)\d+\Z")
-_MAX_BYTES = 256 * 2**20
 _NO_GROUPS: Mapping[tuple[str, str], str] = MappingProxyType({})
 _GROUPS = ContextVar("groups", default=_NO_GROUPS)
-_ANNOTATIONS = "annotations.csv"
-_SPLITS = "splits.csv"
-_SUCCESS = {"Successful": True, "Unsuccessful": False, "Unsure": None}
-_YES_NO = {"Yes": True, "No": False, "Unsure": None}
-_OPTIMALITY = {
-    "1. Complete Failure": 1,
-    "2. Suboptimal": 2,
-    "3. Somewhat Optimal": 3,
-    "4. Completely Optimal": 4,
-    "Unsure": None,
-}
-_LABELS: dict[str, tuple[str, Mapping[str, int | None]]] = {
-    "success": ("trajectory_success", _SUCCESS),
-    "side_effect": ("trajectory_side_effect", _YES_NO),
-    "repetition": ("trajectory_looping", _YES_NO),
-    "optimality": ("trajectory_optimality", _OPTIMALITY),
-}
-_COLUMNS = (
-    *("annotator_name", "benchmark", "task_id", "model_name", "exp_name", "trajectory_success"),
-    *("trajectory_side_effect", "trajectory_optimality", "trajectory_looping"),
-)
-_SPLIT_NAMES: dict[str, Split] = {"dev": "dev", "test": "test"}
-_IDENTITY = ("annotator_name", "benchmark", "task_id", "model_name")
-_SPLIT_COLUMNS = ("task_id", "benchmark", "split")
 
 
 def benchmark_of(key: TrajectoryKey) -> str:
@@ -91,166 +52,3 @@ def grouped_tasks(groups: Mapping[tuple[str, str], str]) -> Iterator[None]:
         yield
     finally:
         _GROUPS.reset(token)
-
-
-def detect(path: Path) -> bool:
-    """Tell whether ``path`` is, or is a folder with, an ``annotations.csv``."""
-    return path.suffix == ".csv" or (path / _ANNOTATIONS).is_file()
-
-
-def load(path: Path | None = None) -> list[Annotation]:
-    """Read all annotations in file order and join their splits.
-
-    ``path`` is ``annotations.csv`` or its folder; None reads the installed package. Raises
-    UserError for a missing file or column, and for a value outside the format.
-    """
-    folder = None
-    if path is None:
-        path = _packaged(_ANNOTATIONS)
-    elif path.is_dir():
-        folder = DataFolder(path)
-        path /= _ANNOTATIONS
-    splits_path = path.with_name(_SPLITS)
-    splits = load_splits(splits_path, folder) if splits_path.is_file() else {}
-    seen: set[TrajectoryKey] = set()
-    annotations = []
-    columns = (*_IDENTITY, *(column for column, _ in _LABELS.values()))
-    for line, row in _rows(path, columns, folder):
-        annotation = _annotation(row, splits, seen, f"{path}, line {line}")
-        seen.add(annotation.key)
-        annotations.append(annotation)
-    return annotations
-
-
-def write_annotations(path: Path, annotations: Iterable[Annotation]) -> None:
-    """Write ``annotations.csv`` with the columns and line ends of the benchmark's own file. A label
-    that is None reads "Unsure".
-
-    Raises UserError for what the format has no column for: further attempts, adjudicated labels.
-    """
-    table = io.StringIO()
-    rows = csv.writer(table)
-    rows.writerow(_COLUMNS)
-    names = {
-        label: {value: text for text, value in values.items()}
-        for label, (_, values) in _LABELS.items()
-    }
-    for each in annotations:
-        if each.key.attempt or each.role is Role.ADJUDICATED:
-            raise UserError(
-                f"{path}: the format of {KIND} has no place for "
-                + (f"a further attempt ({each.key})" if each.key.attempt else "adjudicated labels")
-                + ": export in our own format"
-            )
-        agent, experiment = each.key.agent, each.raw_task_id.rpartition(".")[0]
-        identity = (each.annotator, each.key.benchmark, each.raw_task_id, agent)
-        labels = [
-            names[label][getattr(each, label)]
-            for label in ("success", "side_effect", "optimality", "repetition")
-        ]
-        rows.writerow([*identity, f"{agent}_on_{experiment}", *labels])
-    write_bytes(path, table.getvalue().encode())
-
-
-def load_splits(path: Path, folder: DataFolder | None = None) -> dict[tuple[str, str], Split]:
-    """(benchmark, canonical task id) -> split. ``folder`` is what the file must not lead out of."""
-    splits: dict[tuple[str, str], Split] = {}
-    for line, row in _rows(path, _SPLIT_COLUMNS, folder):
-        split = _SPLIT_NAMES.get(row["split"])
-        if split is None:
-            raise UserError(
-                f"{path}, line {line}: split is {row['split']!r}, where dev or test is expected"
-            )
-        # The splits name WorkArena's levels, the annotations do not.
-        benchmark = row["benchmark"].removesuffix("_l1").removesuffix("_l2")
-        splits[benchmark, canonical_task_id(benchmark, row["task_id"])] = split
-    return splits
-
-
-def with_packaged_splits(annotations: Iterable[Annotation]) -> list[Annotation]:
-    """Add the splits of the installed package, which the dataset on the Hub does not have; return
-    the annotations unchanged if the package is not installed."""
-    try:
-        splits = load_splits(_packaged(_SPLITS))
-    except UserError:
-        splits = {}
-    return [
-        annotation.model_copy(
-            update={"split": splits.get((annotation.key.benchmark, annotation.key.task_id))}
-        )
-        for annotation in annotations
-    ]
-
-
-def _annotation(
-    row: Mapping[str, str],
-    splits: Mapping[tuple[str, str], Split],
-    seen: set[TrajectoryKey],
-    where: str,
-) -> Annotation:
-    for column in ("benchmark", "task_id", "model_name"):
-        if not row[column]:
-            raise UserError(f"{where}: {column} is empty, where every row needs one")
-    key = TrajectoryKey(benchmark=row["benchmark"], agent=row["model_name"], task_id=row["task_id"])
-    labels: dict[str, Any] = {
-        label: _value(row[column], values, column, where)
-        for label, (column, values) in _LABELS.items()
-    }
-    return Annotation(
-        key=key,
-        raw_task_id=row["task_id"],
-        annotator=row["annotator_name"],
-        role=Role.SECONDARY if key in seen else Role.PRIMARY,
-        split=splits.get((key.benchmark, key.task_id)),
-        **labels,
-    )
-
-
-def _value(text: str, values: Mapping[str, int | None], column: str, where: str) -> int | None:
-    if text not in values:
-        raise UserError(
-            f"{where}: {column} is {text!r}, where one of {', '.join(values)} is expected"
-        )
-    return values[text]
-
-
-def _rows(
-    path: Path, columns: tuple[str, ...], folder: DataFolder | None
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, row) with blanks stripped; every row has ``columns``."""
-    try:
-        content = folder.read(path, _MAX_BYTES) if folder else read_regular(path, _MAX_BYTES)
-        file = io.StringIO(text_of(content, path), newline="")
-        reader = csv.DictReader(file, restval="")
-        missing = [name for name in columns if name not in (reader.fieldnames or ())]
-        if missing:
-            has = listed([repr(name) for name in reader.fieldnames or ()], 4) or "nothing"
-            raise UserError(
-                f"{path}: the column {missing[0]!r} is missing in its first line, which has {has}: "
-                f"name the columns as {KIND} does, or read a table of your own with  def "
-                f"load(path)  in a file of Python, given as FILE.py:{path}"
-            )
-        for row in reader:
-            yield reader.line_num, {name: row[name].strip() for name in columns}
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror}); give a path to it") from error
-    except UnsafeFile as error:
-        raise UserError(f"{path}: {error}; give a path to it") from error
-    except csv.Error as error:
-        raise UserError(f"{path}: is not a CSV file ({error})") from error
-
-
-def _packaged(name: str) -> Path:
-    """Where the installed package keeps a data file."""
-    install = f"install it with  pip install --no-deps {PACKAGE}  or give a path"
-    try:
-        files = metadata.files(PACKAGE) or []
-    except metadata.PackageNotFoundError:
-        raise UserError(
-            f"the annotations of AgentRewardBench come with the package {PACKAGE}, "
-            f"which is not installed: {install}"
-        ) from None
-    for file in files:
-        if file.parts[-2:] == ("data", name):
-            return Path(str(file.locate()))
-    raise UserError(f"the installed package {PACKAGE} has no file data/{name}: {install}")

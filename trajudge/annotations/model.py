@@ -9,7 +9,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pydantic import Field
 
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 from trajudge.util.terminal import count_of, listed
@@ -67,20 +66,20 @@ class Annotation(Record):
     repetition: bool | None = None
     optimality: int | None = Field(default=None, ge=1, le=4)
     split: Literal["dev", "test"] | None = None
-    process: bool | None = added(None)
-    process_score: float | None = added(None, ge=0, le=1)
-    failure_step: int | None = added(None, ge=0)
-    failure_type: str | None = added(None)
-    unsure_why: dict[str, str] = added(default_factory=dict)
-    evidence: tuple[EvidenceMark, ...] = added(())
-    comment: str | None = added(None)
-    seconds: float | None = added(None, ge=0)
-    confidence: int | None = added(None, ge=1, le=3)
-    guideline_version: str | None = added(None)
-    blind: bool | None = added(None)
-    seen: tuple[str, ...] = added(())
-    inclusion_probability: float | None = added(None, gt=0, le=1)
-    stratum: str | None = added(None)
+    process: bool | None = None
+    process_score: float | None = Field(None, ge=0, le=1)
+    failure_step: int | None = Field(None, ge=0)
+    failure_type: str | None = None
+    unsure_why: dict[str, str] = Field(default_factory=dict)
+    evidence: tuple[EvidenceMark, ...] = ()
+    comment: str | None = None
+    seconds: float | None = Field(None, ge=0)
+    confidence: int | None = Field(None, ge=1, le=3)
+    guideline_version: str | None = None
+    blind: bool | None = None
+    seen: tuple[str, ...] = ()
+    inclusion_probability: float | None = Field(None, gt=0, le=1)
+    stratum: str | None = None
 
 
 class SampleFrame(Record):

@@ -1,7 +1,7 @@
 """Verdicts that somebody published beside a data set: columns of a table, score files of runs.
 
-A module of ``SOURCES`` reads them with ``read_verdicts(path)``; its kind is the kind of the loader
-that reads the trajectories themselves. Nothing of a verdict ever reaches a Trajectory.
+A module of ``annotations.sources`` reads them; its kind is that of the loader that reads the
+trajectories themselves. Nothing of a verdict ever reaches a Trajectory.
 """
 
 from __future__ import annotations
@@ -13,18 +13,11 @@ from typing import Literal, Protocol, cast
 
 from pydantic import Field, JsonValue
 
+from trajudge.annotations.sources import KINDS
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import Record, TrajectoryKey
 from trajudge.util.errors import UserError
 
-SOURCES = {
-    "agentrewardbench": "trajudge.annotations.agentrewardbench_results",
-    "browser-use-answers": "trajudge.annotations.answers",
-    "cuaverifierbench": "trajudge.annotations.cuaverifierbench",
-    "browser-use": "trajudge.annotations.browser_use",
-    "fara": "trajudge.annotations.fara",
-    "toolcalls": "trajudge.annotations.toolcalls",
-}
 SUFFIX = "@published"
 # The statuses of a judgment (``judges.model.Status``), which this room does not import.
 Ending = Literal[
@@ -69,10 +62,20 @@ class PublishedVerdict(Record):
 
 
 class VerdictSource(Protocol):
-    """What a module of ``SOURCES`` offers."""
+    """What a module of ``annotations.sources`` with published verdicts offers."""
 
     def read_verdicts(self, path: Path) -> Iterator[PublishedVerdict]:
         """Yield every published verdict in a stable order. Raises UserError."""
+
+
+def verdict_kinds() -> dict[str, VerdictSource]:
+    """Return the formats with published verdicts."""
+    modules = {kind: import_module(name) for kind, name in KINDS.items()}
+    return {
+        kind: cast(VerdictSource, module)
+        for kind, module in modules.items()
+        if hasattr(module, "read_verdicts")
+    }
 
 
 def open_verdicts(spec: str) -> list[PublishedVerdict]:
@@ -81,13 +84,13 @@ def open_verdicts(spec: str) -> list[PublishedVerdict]:
     Raises UserError if the kind publishes none, or there is none in the data.
     """
     kind, path = parse_source(spec)
-    if kind not in SOURCES or path is None:
+    sources = verdict_kinds()
+    if kind not in sources or path is None:
         raise UserError(
             f"{spec}: no published verdicts are read of kind {kind!r}: name KIND:PATH with a KIND "
-            f"of {', '.join(SOURCES)}"
+            f"of {', '.join(sources)}"
         )
-    source = cast(VerdictSource, import_module(SOURCES[kind]))
-    verdicts = list(source.read_verdicts(path))
+    verdicts = list(sources[kind].read_verdicts(path))
     if not verdicts:
         raise UserError(f"{spec}: holds no published verdict")
     return verdicts

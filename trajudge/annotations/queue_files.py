@@ -19,10 +19,10 @@ from xml.sax.saxutils import quoteattr
 import orjson
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from trajudge.annotations import agentrewardbench
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation, Role
 from trajudge.annotations.queue import QUESTIONS, FormAnswers, LabelQueue, QueueItem
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.trajectories.loaders import open_source
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.needs import Needs

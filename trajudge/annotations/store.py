@@ -14,8 +14,7 @@ import orjson
 from pydantic import ValidationError
 
 from trajudge.annotations.model import Annotation, SampleFrame
-from trajudge.trajectories.added import absent_fields
-from trajudge.trajectories.model import compacted
+from trajudge.trajectories.model import compacted, defaults_of
 from trajudge.util.errors import UserError
 from trajudge.util.files import UnsafeFile, open_regular, read_regular, utf8, write_bytes
 from trajudge.util.machine import collection_paused
@@ -27,6 +26,10 @@ VERSION = 1
 _FORMAT = "trajudge-annotations"
 _MAX_BYTES = 2**30
 _MAX_HEADER = 2**16
+
+# What few sources of labels fill: lines leave it out at its default.
+_DEFAULTS = defaults_of(Annotation)
+_MORE_FIELDS = [*_DEFAULTS][[*_DEFAULTS].index("split") + 1 :]
 
 
 def detect(path: Path) -> bool:
@@ -71,13 +74,12 @@ def read_frame(path: Path) -> SampleFrame | None:
 
 def annotation_line(annotation: Annotation) -> bytes:
     """Encode an annotation as a line of the file, newline included."""
-    return annotation.model_dump_json(exclude=absent_fields(annotation)).encode() + b"\n"
+    absent = {name for name in _MORE_FIELDS if getattr(annotation, name) == _DEFAULTS[name]}
+    return annotation.model_dump_json(exclude=absent).encode() + b"\n"
 
 
-def load(path: Path | None = None) -> list[Annotation]:
+def load(path: Path) -> list[Annotation]:
     """Read what ``write`` wrote. Raises UserError naming file and line."""
-    if path is None:
-        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     try:
         lines = io.BytesIO(utf8(read_regular(path, _MAX_BYTES), path))
     except UnsafeFile as error:

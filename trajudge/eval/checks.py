@@ -17,9 +17,10 @@ from typing import Any, Literal, get_args
 import orjson
 from pydantic import computed_field
 
-from trajudge.annotations import agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import benchmark_of
 from trajudge.annotations.model import Labels
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.process import question_of
 from trajudge.eval.store.inputs import MEMORY, find_source
 from trajudge.eval.store.manifest import recorded_samples, recorded_versions

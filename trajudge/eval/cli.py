@@ -227,10 +227,22 @@ GROUPS: Mapping[str, CommandGroup] = {
     "data": CommandGroup(
         "benchmarks and their tasks",
         {
-            "fetch": Command("trajectories.hub.fetch", "download the needed parts of a benchmark"),
-            "convert": Command("trajectories.convert", "write trajectories in our own format"),
+            "fetch": Command(
+                "trajectories.data_commands:fetch",
+                "download the needed parts of a benchmark",
+                "trajectories.settings:FetchConfig",
+            ),
+            "convert": Command(
+                "trajectories.data_commands:convert",
+                "write trajectories in our own format",
+                "trajectories.settings:ConvertConfig",
+            ),
             "verdicts": Command("eval.verdicts_command", "import published verdicts as runs"),
-            "sources": Command("trajectories.sources_command", "show known data sets: licences"),
+            "sources": Command(
+                "trajectories.data_commands:show_sources",
+                "show known data sets: licences",
+                "trajectories.settings:SourcesConfig",
+            ),
             "perturb": Command(
                 "robustness.perturb:perturb",
                 "write trajectories changed in known ways",

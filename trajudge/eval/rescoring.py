@@ -84,8 +84,12 @@ def read_sources(config: ScoreConfig) -> Source:
 def _take_labels(combined: Source, annotations: str) -> None:
     """Put the labels that the user names in the place of those of the runs, and say which policy
     made them. Raises UserError."""
-    from trajudge.annotations import frame_of, open_labels, parse_labels  # noqa: PLC0415
-    from trajudge.annotations.policies import policy_note  # noqa: PLC0415
+    from trajudge.annotations import (  # noqa: PLC0415
+        frame_of,
+        open_labels,
+        parse_labels,
+        policy_note,
+    )
 
     combined.labels, frame = open_labels(annotations), frame_of(annotations)
     combined.frames = set() if frame is None else {frame}

@@ -15,7 +15,6 @@ from typing import Literal, Protocol
 import orjson
 from pydantic import Field, JsonValue, ValidationInfo, field_validator
 
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory, TrajectoryKey
 
 
@@ -164,9 +163,9 @@ class Verdict(Record):
     reasoning: str = ""
     fallback: str = ""
     record: dict[str, JsonValue] | None = Field(default=None, repr=False)
-    process: bool | None = added(None)
-    failure_step: int | None = added(None, ge=0)
-    failure_type: str | None = added(None)
+    process: bool | None = None
+    failure_step: int | None = Field(None, ge=0)
+    failure_type: str | None = None
 
 
 VERDICT_FIELDS = tuple(Verdict.model_fields)
@@ -213,9 +212,9 @@ class Judgment(Record):
     detail: str = ""
     calls: tuple[Call, ...] = ()
     record: dict[str, JsonValue] | None = Field(default=None, repr=False)
-    process: bool | None = added(None)
-    failure_step: int | None = added(None, ge=0)
-    failure_type: str | None = added(None)
+    process: bool | None = None
+    failure_step: int | None = Field(None, ge=0)
+    failure_type: str | None = None
 
 
 class ModelClient(Protocol):

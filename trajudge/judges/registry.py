@@ -39,10 +39,10 @@ from trajudge.judges.prompting import AuxiliaryModel
 from trajudge.prompts.render import Card, load_prompt
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import ALL, EVERYTHING, Needs, last, union
-from trajudge.trajectories.plugins import Door, mistakes_said
+from trajudge.trajectories.plugins import PluginPoint, user_code_errors
 from trajudge.util.errors import UserError, did_you_mean
 
-DOOR = Door(group="trajudge.judges", option="--judge")
+DOOR = PluginPoint(group="trajudge.judges", option="--judge")
 
 Factory = TypeVar("Factory", bound=Callable[..., Judge])
 
@@ -325,7 +325,7 @@ def _entry_of_module(name: str, module: ModuleType) -> JudgeEntry:
     def make(parsed: Record) -> Judge:
         made = factory
         if options is not None:
-            with mistakes_said(f"--judge {label}: judge(options) failed", factory, "correct it"):
+            with user_code_errors(f"--judge {label}: judge(options) failed", factory, "correct it"):
                 made = factory(parsed)
         return _guarded(label, _checked(label, made, by_factory=options is not None))
 
@@ -383,7 +383,7 @@ def _guarded(name: str, judge: Judge) -> Judge:
 
     @wraps(judge)
     async def guarded(trajectory: Trajectory, ask: ModelClient) -> Verdict:
-        with mistakes_said(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
+        with user_code_errors(f"judge {name} failed on {trajectory.key}", judge, mend, logged):
             return await judge(trajectory, ask)
 
     return guarded

@@ -22,7 +22,6 @@ from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.settings import RewardConfig, RewardShaping
 from trajudge.rewards.shaping import neutral_share, shaped
 from trajudge.stats.calibration import FittedMap
-from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
 
@@ -42,8 +41,8 @@ class RewardFunction:
     def version(self) -> str:
         """16 hexadecimal digits that change with the judge, its calibration or the shaping."""
         content = {
-            "judge": stable_dump(self.configuration),
-            "calibration": self.calibration and stable_dump(self.calibration.map),
+            "judge": self.configuration.model_dump(mode="json"),
+            "calibration": self.calibration and self.calibration.map.model_dump(mode="json"),
             "shaping": self.shaping.model_dump(mode="json"),
             "decision": self.decided,
         }

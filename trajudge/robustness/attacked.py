@@ -27,7 +27,6 @@ from trajudge.robustness.model import (
 from trajudge.robustness.sources import Subjects
 from trajudge.robustness.validity import problems
 from trajudge.trajectories import store
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import REPEAT, Record, Trajectory, TrajectoryKey
 from trajudge.util.files import replacing
 
@@ -49,8 +48,8 @@ class VariantLine(Record):
     relations: dict[LabelQuestion, Relation]
     truth: dict[LabelQuestion, bool | None]
     edits: tuple[Edit, ...]
-    sample: int = added(0)
-    source_truth: bool | None = added(None)
+    sample: int = 0
+    source_truth: bool | None = None
 
 
 class Written(NamedTuple):

@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loading import Loaded
-from trajudge.trajectories.model import Trajectory, Unreadable
+from trajudge.trajectories.model import Loaded, Trajectory, Unreadable
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import UnsafeFile, read_regular, utf8

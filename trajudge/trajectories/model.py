@@ -6,6 +6,7 @@ observation, the reasoning and the action that followed it; the last step has no
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from functools import cache
 from math import isinf, isnan
 from pathlib import Path
@@ -227,3 +228,15 @@ class Unreadable(NamedTuple):
     source: str
     reason: str
     key: TrajectoryKey | None = None
+
+
+Want = Callable[[TrajectoryKey], bool]
+"""Tells a loader which trajectories are wanted, so that files of others need not be read."""
+
+Loaded = Iterator[Trajectory | Unreadable]
+"""What a loader yields."""
+
+
+def accept_all(key: TrajectoryKey) -> bool:
+    """Accept every trajectory."""
+    return True

@@ -9,32 +9,51 @@ import inspect
 import logging
 import sys
 import traceback
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib import metadata, util
 from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any
+
+from pydantic import ValidationError
 
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_regular, utf8
+from trajudge.util.validation import first_error
 
 log = logging.getLogger(__name__)
 
-# What a mistake raises; code that ends the program (``sys.exit``) would end ours without a word.
+# What users' code raises; code that ends the program (``sys.exit``) would end ours without a word.
 MISTAKES = (Exception, SystemExit)
 
-OURS = "trajudge"  # the package whose errors are not mistakes of the user's
+
+def format_modules(package: str, path: Iterable[str]) -> dict[str, str]:
+    """Return the modules of a package by the formats' names: ``browser_use`` is ``browser-use``,
+    ``inspect_`` (a name of the standard library's) is ``inspect``; ``_shared`` is none."""
+    names = sorted(module.name for module in iter_modules(path))
+    return {
+        name.rstrip("_").replace("_", "-"): f"{package}.{name}"
+        for name in names
+        if not name.startswith("_")
+    }
 
 
-class Door(NamedTuple):
+@dataclass(frozen=True)
+class PluginPoint:
     """Where users' code of one kind comes in: the ``group`` of entry points, and the ``option``
-    that names a file or an entry point."""
+    that names a file or an entry point. ``role``, ``signature`` and ``gives`` describe, for
+    errors, a module whose ``load`` is read with ``read``."""
 
     group: str
     option: str
+    role: str = ""
+    signature: str = ""
+    gives: str = ""
 
     def installed(self) -> list[tuple[str, str]]:
         """Return the names that installed packages bring, each with its package's."""
@@ -60,25 +79,24 @@ class Door(NamedTuple):
                 "uninstall it"
             )
 
-    def warn_of_namesake(self, name: str) -> None:
-        """Warn once if an installed package brings ``name``, one of ours, which is used."""
-        if packages := self.namesake(name):
-            warn_once(
-                f"warning: {self.option} {name}: trajudge's own is used, not that of an installed "
-                f"package ({packages}): rename its entry point in the group {self.group}\n"
-            )
-
-    def warn_of_name(self, name: str) -> None:
-        """Warn once that ``name`` with a path is an installed package's, and alone one of ours."""
-        if packages := self.namesake(name):
+    def warn_of_namesake(self, name: str, *, with_path: bool = False) -> None:
+        """Warn once if an installed package brings ``name``, one of ours: ours is used, but
+        ``with_path`` the package's."""
+        packages = self.namesake(name)
+        if packages and with_path:
             warn_once(
                 f"warning: {self.option} {name}:PATH is read by an installed package ({packages}), "
                 f"{self.option} {name} alone is trajudge's own: rename the package's entry point "
                 f"in the group {self.group}\n"
             )
+        elif packages:
+            warn_once(
+                f"warning: {self.option} {name}: trajudge's own is used, not that of an installed "
+                f"package ({packages}): rename its entry point in the group {self.group}\n"
+            )
 
     def knows(self, name: str) -> bool:
-        """Tell whether ``name`` is a Python file's or an entry point; imports neither."""
+        """Return True for a Python file's or an entry point's name; imports neither."""
         return name.endswith(".py") or bool(metadata.entry_points(group=self.group, name=name))
 
     def split(self, spec: str) -> tuple[str, str] | None:
@@ -103,9 +121,7 @@ class Door(NamedTuple):
                 f"{self.option} {name}: the installed packages {' and '.join(packages)} each bring "
                 "one of that name: uninstall one of them"
             )
-        for point in points:
-            return self._from_package(point)
-        return None
+        return next((self._from_package(point) for point in points), None)
 
     def digest(self, name: str) -> str | None:
         """Return the SHA-256 of the ``.py`` file that ``name`` is, None if it is none.
@@ -114,6 +130,41 @@ class Door(NamedTuple):
         """
         module = self.module(name) if name.endswith(".py") else None
         return module.__dict__["__digest__"] if module else None
+
+    def read(self, name: str, *arguments: object, of: tuple[type, ...]) -> Iterator[Any]:
+        """Yield what the module's ``load`` gives for the arguments.
+
+        Raises UserError at once if it has no such function, and while reading for what it raises
+        itself or gives that is no instance of ``of``.
+        """
+        named = f"{self.option} {name}"
+        load = getattr(self.module(name), "load", None)
+        if not callable(load):
+            raise UserError(
+                f"{named}: defines no {self.role}: write  {self.signature}  that yields "
+                f"{self.gives}"
+            )
+        refuse_async(named, load, self.signature)
+        return self._items(named, load, arguments, of)
+
+    def _items(
+        self,
+        named: str,
+        load: Callable[..., Any],
+        arguments: tuple[object, ...],
+        of: tuple[type, ...],
+    ) -> Iterator[Any]:
+        with user_code_errors(f"{named}: the {self.role} failed", load, "correct it"):
+            items = load(*arguments)
+            if not hasattr(items, "__iter__"):
+                raise UserError(f"{named}: load gave {type(items).__name__}, not {self.gives}")
+            for item in items:
+                if not isinstance(item, of):
+                    belongs = " or ".join(kind.__name__ for kind in of)
+                    raise UserError(
+                        f"{named}: load gave {type(item).__name__} where {belongs} belongs"
+                    )
+                yield item
 
     def _from_file(self, path: Path) -> ModuleType:
         """Return the module in a file, once for its content."""
@@ -188,10 +239,10 @@ def warn_once(sentence: str) -> None:
 
 
 @contextmanager
-def mistakes_said(
+def user_code_errors(
     failed: str, code: object, mend: str, logged: set[str] | None = None
 ) -> Iterator[None]:
-    """Say in one sentence what ``code``, a function of the user's, raises inside the block: what
+    """Turn what ``code``, a function of the user's, raises inside the block into one sentence: what
     ``failed``, why, on which line, and how to ``mend`` it.
 
     Raises UserError. The traceback is logged (a run keeps it in ``run.log``), once per line where
@@ -212,15 +263,11 @@ def mistakes_said(
 
 
 def _is_ours(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] == OURS
+    return type(error).__module__.partition(".")[0] == "trajudge"
 
 
 def reason(error: BaseException) -> str:
-    """Say what a mistake is: the kind of the error, and its message."""
-    from pydantic import ValidationError  # noqa: PLC0415 - --help needs none of it
-
-    from trajudge.util.validation import first_error  # noqa: PLC0415
-
+    """Return the kind of a mistake, and its message."""
     why = first_error(error, "the record") if isinstance(error, ValidationError) else str(error)
     return f"{type(error).__name__}: {why}" if why else type(error).__name__
 

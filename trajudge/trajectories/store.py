@@ -17,8 +17,16 @@ from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from trajudge.trajectories.images import MAX_FILE_BYTES, is_image_file, media_type
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable, compacted
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+    compacted,
+)
 from trajudge.util.errors import ImageUnreadable, UserError
 from trajudge.util.files import (
     DataFolder,

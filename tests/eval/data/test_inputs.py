@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.hub_server import Hub, serve
-from trajudge.annotations import agentrewardbench
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.judge import main
 from trajudge.eval.store.inputs import find_source
 from trajudge.trajectories import store

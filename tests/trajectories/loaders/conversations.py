@@ -11,8 +11,7 @@ from typing import Any
 from PIL import Image
 
 from trajudge.trajectories.loaders import loader
-from trajudge.trajectories.loading import accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable
+from trajudge.trajectories.model import ImageRef, Trajectory, Unreadable, accept_all
 
 COLOURS = {"red": (200, 30, 30), "green": (30, 200, 30), "blue": (30, 30, 200)}
 

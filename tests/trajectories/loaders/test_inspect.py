@@ -15,7 +15,7 @@ import zstandard
 
 from tests.trajectories.loaders import conversations as made
 from tests.trajectories.loaders import inspect_made
-from trajudge.trajectories.loaders.inspect_logs import LEAKS, detect
+from trajudge.trajectories.loaders.inspect_ import LEAKS, detect
 from trajudge.trajectories.model import Trajectory, Unreadable
 
 FORMATS = Path(__file__).parent / "recorded_formats"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,7 @@ from tests.trajectories.loaders.released.test_answers import line as answer_line
 from tests.trajectories.loaders.released.test_toolcalls import RUN, written
 from tests.trajectories.loaders.test_seeded_mutations import MADE
 from trajudge.trajectories.loaders import KINDS, loader, open_source
-from trajudge.trajectories.loading import Loaded
-from trajudge.trajectories.model import Step, Trajectory
+from trajudge.trajectories.model import Loaded, Step, Trajectory
 
 # Where the names of a loader that gives no file stand.
 PLACES = {
@@ -125,6 +126,18 @@ def answers(root: Path) -> Path:
     return root
 
 
+def maker(kind: str) -> Callable[[Path], object]:
+    """What writes a sample of the kind: one of those here, or ``sample`` of its own tests."""
+    made_here = MADE | {"toolcalls": toolcalls, "browser-use-answers": answers}
+    if kind in made_here:
+        return made_here[kind]
+    own = f"{__package__}.test_{kind.replace('-', '_')}"
+    if find_spec(own) is None:
+        pytest.skip(f"{own} has no sample(root)")
+    write: Callable[[Path], object] = import_module(own).sample
+    return write
+
+
 def sample(kind: str, root: Path) -> list[str]:
     """Write the kind's sample with a mark in every leak; the marks."""
     names = leaks(kind)
@@ -133,7 +146,7 @@ def sample(kind: str, root: Path) -> list[str]:
         told = dict(zip(("reward", "task_info"), marks[1:], strict=True))
         made.browsergym(root / "2025-01-02_00-00-00_A_on_webarena.3_5", steps=2, told=dict(told))
     else:
-        (MADE | {"toolcalls": toolcalls, "browser-use-answers": answers})[kind](root)
+        maker(kind)(root)
     for name, text in zip(names, marks, strict=True):
         assert plant(root, name, text), f"{kind}: the sample has no file of {name}"
     return [*marks, str(NUMBER)]

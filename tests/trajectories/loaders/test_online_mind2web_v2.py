@@ -162,7 +162,7 @@ INVALID: dict[str, tuple[Change, str]] = {
     ),
     "an answer that is no text": (
         put("agent_final_answer", {"a": 1}),
-        "agent_final_answer is {'a': 1}: write a text or null",
+        "agent_final_answer is {'a': 1}: write the answer, or null for none",
     ),
     "another answer than the last action's": (
         put("agent_final_answer", "Black tea."),
@@ -202,7 +202,10 @@ INVALID: dict[str, tuple[Change, str]] = {
         drop("thought", 1),
         "action_history[1].thought is missing: write the thought, or null for none",
     ),
-    "a thought that is no text": (put("thought", 1, 0), "action_history[0].thought is 1: write a"),
+    "a thought that is no text": (
+        put("thought", 1, 0),
+        "action_history[0].thought is 1: write the thought",
+    ),
     "an unknown status": (
         put("action_status", "OK", 0),
         "action_history[0].action_status is 'OK': write SUCCESS, FAILED or null",

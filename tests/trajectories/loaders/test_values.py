@@ -18,8 +18,8 @@ from trajudge.app.server.pages import json_page
 from trajudge.eval.acceptance.acceptance import put_line
 from trajudge.trajectories import store
 from trajudge.trajectories.loaders import loader
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.browsergym import load
-from trajudge.trajectories.loaders.values import Values
 from trajudge.trajectories.model import Trajectory, Unreadable
 
 # A module that the reading process cannot import, with what agents put where a text belongs.

@@ -15,7 +15,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from trajudge.trajectories.plugins import Door
+from trajudge.trajectories.plugins import PluginPoint
 from trajudge.util.errors import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ APPS: dict[str, Domain] = {
     "console": "platform-management",
     "press": "content-creation",
 }
-DOOR = Door(group="trajudge.applications", option="--app")
+DOOR = PluginPoint(group="trajudge.applications", option="--app")
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")  # it becomes a part of files' names
 
 

@@ -29,7 +29,6 @@ from trajudge.stats.calibration import (
     fit_calibration,
     reliability,
 )
-from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import read_utf8, save_bytes
@@ -60,7 +59,7 @@ class Bin(Record):
     rate: float
     rate_low: float | None
     rate_high: float | None
-    accepted: int | None = added(None)
+    accepted: int | None = None
 
 
 class ReliabilityTable(Record):
@@ -97,7 +96,7 @@ class Calibration(Record):
     left_out: int
     raw: ReliabilityTable
     calibrated: ReliabilityTable
-    configuration: JudgeConfiguration | None = added(None)
+    configuration: JudgeConfiguration | None = None
 
 
 class Calibrations(Record):
@@ -278,7 +277,7 @@ def with_configurations(
 
 def write_calibrations(path: Path, calibrations: Sequence[Calibration]) -> None:
     """As JSON. Raises UserError for an unwritable file."""
-    content = stable_dump(Calibrations(calibrations=tuple(calibrations)))
+    content = Calibrations(calibrations=tuple(calibrations)).model_dump(mode="json")
     save_bytes(path, (json.dumps(content, indent=2) + "\n").encode())
 
 

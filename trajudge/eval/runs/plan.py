@@ -45,7 +45,6 @@ from trajudge.judges.registry import (
 )
 from trajudge.judges.training import key_hash, training_hashes
 from trajudge.stats.intervals import Bools, Ints
-from trajudge.trajectories.added import stable_dump
 from trajudge.trajectories.loaders import parse_source
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.needs import Needs
@@ -670,7 +669,7 @@ def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all options of the judge with their values, those that were left open as well; an
     option that is new since the first release only where it is not at its default."""
     kind = find_judge(judge).options_class
-    shown = stable_dump(kind.model_validate(own_options(kind, given)))
+    shown = kind.model_validate(own_options(kind, given)).model_dump(mode="json")
     return {**shown, **read_defences(judge, kind, given).given}
 
 

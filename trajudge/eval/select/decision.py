@@ -9,7 +9,6 @@ from trajudge.eval.select.binding import DecisionScope
 from trajudge.eval.select.measures.transport import Transport
 from trajudge.eval.select.measures.under_attack import UnderAttack
 from trajudge.eval.select.plan import Rule, SelectionPlan
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 
 CandidateVerdict = Literal["qualifies", "below the target", "undecided", "too few"]
@@ -81,7 +80,7 @@ class CandidateResult(Record):
     clean_per_dollar: float | None
     clean_per_dollar_low: float | None
     tied: bool = False
-    under_attack: UnderAttack | None = added(None)
+    under_attack: UnderAttack | None = None
 
     @property
     def name(self) -> str:
@@ -123,5 +122,5 @@ class Decision(Record):
     compared: Compared
     transport: Transport | None
     notes: tuple[str, ...]
-    binding: DecisionScope | None = added(None)
-    recertified: Recertified | None = added(None)
+    binding: DecisionScope | None = None
+    recertified: Recertified | None = None

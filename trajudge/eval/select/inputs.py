@@ -11,11 +11,11 @@ from pydantic import JsonValue
 
 from trajudge.annotations import (
     Labels,
-    agentrewardbench,
     open_annotations,
     open_labels,
     primary_labels,
 )
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.scoring.observations import trained_on, without_training
 from trajudge.eval.scoring.records import UnfinishedRun
 from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run

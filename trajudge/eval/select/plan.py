@@ -12,7 +12,6 @@ import orjson
 from pydantic import Field, model_validator
 
 from trajudge.eval.select.measures.under_attack import CONFIDENCE, Threat
-from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record, Seed
 from trajudge.util.errors import UserError
 from trajudge.util.files import save_bytes
@@ -95,8 +94,8 @@ class SelectionPlan(Record):
     prices: Prices = Prices()
     families: tuple[CandidateFamily, ...] = Field(min_length=1)
     judgments: str = ""
-    margin: float = added(0.1, gt=0, lt=1)
-    threat: Threat | None = added(None)
+    margin: float = Field(0.1, gt=0, lt=1)
+    threat: Threat | None = None
 
     @model_validator(mode="after")
     def _names_are_distinct(self) -> SelectionPlan:
@@ -133,7 +132,7 @@ class SelectionPlan(Record):
     @property
     def hash(self) -> str:
         """SHA-256 (hexadecimal) of the canonical JSON."""
-        content = orjson.dumps(stable_dump(self), option=orjson.OPT_SORT_KEYS)
+        content = orjson.dumps(self.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)
         return sha256(content).hexdigest()
 
 
@@ -148,7 +147,7 @@ def freeze(path: Path, plan: SelectionPlan) -> None:
     Raises UserError if it does, or if it cannot be written.
     """
     if not path.exists():
-        content = orjson.dumps(stable_dump(plan), option=orjson.OPT_INDENT_2)
+        content = orjson.dumps(plan.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
         save_bytes(path, content + b"\n")
     elif read_plan(path) != plan:
         raise UserError(

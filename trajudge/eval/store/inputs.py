@@ -12,28 +12,34 @@ from trajudge.annotations import (
     Annotation,
     LabelsBy,
     Role,
-    agentrewardbench,
     holds_labels,
     labels_by,
     no_label,
     open_annotations,
     parse_labels,
+    policy_note,
     settled_labels,
     store,
 )
-from trajudge.annotations.policies import policy_note
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.store.labels import SavedKeys, StoredAnnotations, read_label_columns
 from trajudge.eval.store.run_folder import LABELS
 from trajudge.eval.store.table import KeyColumns, KeyColumnsBuilder
 from trajudge.trajectories.goals import GoalsFile, join_goals, read_goals, split_goals
-from trajudge.trajectories.loaders import KINDS, open_source, parse_source
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loaders import KINDS, PLUGINS, open_source, parse_source
+from trajudge.trajectories.model import (
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.needs import Needs
 from trajudge.trajectories.sample import SAMPLE, resolve_sample
 from trajudge.trajectories.store import find_file
-from trajudge.trajectories.user_loaders import DOOR
 from trajudge.util.errors import UserError
+from trajudge.util.files import special_kind
 
 MEMORY = "memory:"
 
@@ -111,7 +117,7 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return None
         kind, _ = parse_source(open_spec(self.spec))
-        return DOOR.digest(kind)
+        return PLUGINS.digest(kind)
 
     @property
     def revision(self) -> str | None:
@@ -119,11 +125,10 @@ class DataSource(NamedTuple):
         if self.trajectories is not None:
             return None
         kind, path = parse_source(open_spec(self.spec))
-        from trajudge.trajectories.hub import agentrewardbench as hub  # noqa: PLC0415 - where it is used
-        from trajudge.trajectories.hub.mirror import revision_of  # noqa: PLC0415
+        from trajudge.trajectories.hub import default_folder, revision_of  # noqa: PLC0415
 
         if path is None:
-            return revision_of(hub.folder()) if kind == agentrewardbench.KIND else None
+            return revision_of(default_folder()) if kind == agentrewardbench.KIND else None
         return revision_of(path)
 
 
@@ -177,7 +182,7 @@ def find_source(
     data, recorded = split_goals(data)
     goals = goals or recorded
     if is_sample := data == SAMPLE:
-        DOOR.warn_of_namesake(SAMPLE)
+        PLUGINS.warn_of_namesake(SAMPLE)
     place = resolve_sample(data)
     labels = annotations or _labels_of(place)
     if by is not None and labels is None:
@@ -246,13 +251,13 @@ def open_spec(spec: str) -> str:
 def open_recorded(spec: str) -> str:
     """Open what a run's folder says of its data, as ``open_spec``. Raises UserError where that
     names a loader of the user's: code is run when the user names it, not when a folder does."""
-    if (named := DOOR.split(spec)) and named[0] not in KINDS:
+    if (named := PLUGINS.split(spec)) and named[0] not in KINDS:
         raise UserError(f"the run's data is {spec}: name its loader yourself, with --data {spec}")
     return open_spec(spec)
 
 
 def _default_data() -> tuple[str, str]:
-    from trajudge.trajectories.hub.agentrewardbench import local_copy  # noqa: PLC0415
+    from trajudge.trajectories.loaders.agentrewardbench import local_copy  # noqa: PLC0415
 
     copy = local_copy()
     if copy is not None:
@@ -268,7 +273,8 @@ def _labels_of(data: str) -> str | None:
     kind, path = parse_source(data)
     if path is not None:
         for folder in (path, *path.resolve().parents[:2]):
-            if folder.is_dir() and (folder / LABELS).is_file():
+            labels = folder / LABELS
+            if folder.is_dir() and (labels.is_file() or special_kind(labels)):
                 return f"trajudge:{folder / LABELS}"
             if kind.startswith("agentrewardbench") and (folder / "annotations.csv").is_file():
                 return f"agentrewardbench:{folder}"
@@ -280,7 +286,7 @@ def _labels_of(data: str) -> str | None:
         open_annotations(agentrewardbench.KIND)
     except UserError as error:
         if path is None:
-            from trajudge.trajectories.hub.agentrewardbench import annotation_table  # noqa: PLC0415 - only where it is used
+            from trajudge.trajectories.loaders.agentrewardbench import annotation_table  # noqa: PLC0415
 
             return f"{agentrewardbench.KIND}:{annotation_table()}"
         raise UserError(

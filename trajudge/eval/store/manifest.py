@@ -21,7 +21,6 @@ from trajudge.eval.store.run_folder import (
 )
 from trajudge.judges.engine.cache import SentCall, SentCalls
 from trajudge.judges.models import ContextWindow, KnownPrice
-from trajudge.trajectories.added import added, stable_dump
 from trajudge.trajectories.model import Record
 from trajudge.util.errors import UserError
 from trajudge.util.files import make_folder
@@ -120,16 +119,16 @@ class RunManifest(Record):
     revision: str | None = None
     annotations: str | None = None
     selection: dict[str, JsonValue] = Field(default_factory=dict)
-    windows: dict[str, ContextWindow] = added(default_factory=dict)
-    prices: dict[str, KnownPrice] = added(default_factory=dict)
+    windows: dict[str, ContextWindow] = Field(default_factory=dict)
+    prices: dict[str, KnownPrice] = Field(default_factory=dict)
     protocol: str = "default"
     version: str
-    sent: list[dict[str, JsonValue]] = added(default_factory=list)
-    training_keys: list[str] = added(default_factory=list)
-    loader_digest: str | None = added(default=None)
-    goals: str | None = added(default=None)
-    judge_versions: dict[str, int] = added(default_factory=dict)
-    published: bool = added(False)
+    sent: list[dict[str, JsonValue]] = Field(default_factory=list)
+    training_keys: list[str] = Field(default_factory=list)
+    loader_digest: str | None = None
+    goals: str | None = None
+    judge_versions: dict[str, int] = Field(default_factory=dict)
+    published: bool = False
 
 
 # What may differ between two sessions of the same run: how it is scored, and by which release.
@@ -210,7 +209,7 @@ def open_folder(folder: Path, manifest: RunManifest) -> None:
 
 def _settings(manifest: RunManifest) -> dict[str, Any]:
     """Select the settings that two sessions of one run must share."""
-    content = stable_dump(manifest)
+    content = manifest.model_dump(mode="json")
     return {name: value for name, value in content.items() if name not in _FREE}
 
 

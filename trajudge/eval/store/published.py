@@ -23,7 +23,8 @@ import msgspec
 import numpy as np
 from msgspec import UNSET, UnsetType
 
-from trajudge.annotations import Labels, agentrewardbench, open_annotations, primary_labels
+from trajudge.annotations import Labels, open_annotations, primary_labels
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.sources import Source
 from trajudge.eval.store.labels import RewardColumns, RunRewards
 from trajudge.eval.store.table import (

@@ -51,7 +51,6 @@ from trajudge.eval.store.table import (
 )
 from trajudge.judges.model import Judgment
 from trajudge.stats.intervals import Ints
-from trajudge.trajectories.added import absent_fields
 from trajudge.trajectories.model import Record, TrajectoryKey, Unreadable, compacted
 from trajudge.util.errors import UserError
 from trajudge.util.files import (
@@ -240,9 +239,13 @@ def writing(folder: Path) -> Iterator[None]:
         ) from error
 
 
+# Only judges of the process fill them: other lines leave them out.
+_OF_STEP_JUDGES = ("process", "failure_step", "failure_type")
+
+
 def judgment_line(judgment: Judgment) -> bytes:
     """Encode a judgment as a line of ``judgments.jsonl``, newline included."""
-    absent = absent_fields(judgment)
+    absent = {name for name in _OF_STEP_JUDGES if getattr(judgment, name) is None}
     try:  # as below, in a fraction of the time
         return orjson.dumps(_line_fields(judgment, absent), option=orjson.OPT_APPEND_NEWLINE)
     except orjson.JSONEncodeError:

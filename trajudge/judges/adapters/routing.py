@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models import Capability, model_names
-from trajudge.trajectories.plugins import Door, mistakes_said, refuse_async
+from trajudge.trajectories.plugins import PluginPoint, refuse_async, user_code_errors
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import read_regular
 
 Send = Callable[[Request], Awaitable[AdapterResponse]]
 
-DOOR = Door(group="trajudge.adapters", option="--adapter")
+DOOR = PluginPoint(group="trajudge.adapters", option="--adapter")
 
 
 def adapter_factory(name: str) -> Callable[..., Adapter]:
@@ -36,7 +36,7 @@ def adapter_factory(name: str) -> Callable[..., Adapter]:
     refuse_async(f"--adapter {name}", make, "def adapter(model, *, base_url, ...)")
 
     def checked(model: str, **settings: object) -> Adapter:
-        with mistakes_said(f"--adapter {name}: adapter() failed", make, "correct it"):
+        with user_code_errors(f"--adapter {name}: adapter() failed", make, "correct it"):
             made = make(model, **settings)
         if isinstance(made, type):
             raise UserError(
@@ -74,7 +74,7 @@ def _explained(name: str, send: Callable[[Request], Awaitable[object]]) -> Send:
 
     @wraps(send)
     async def guarded(request: Request) -> AdapterResponse:
-        with mistakes_said(f"--adapter {name}: send failed", send, mend, logged):
+        with user_code_errors(f"--adapter {name}: send failed", send, mend, logged):
             sent = await send(request)
         if not isinstance(sent, AdapterResponse) or not isinstance(sent.reply, Reply):
             raise UserError(

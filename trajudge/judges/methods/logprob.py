@@ -22,7 +22,6 @@ from trajudge.judges.prompting import (
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import ParseFailure, check_reply, normalise
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, page_needs
 from trajudge.trajectories.represent import Representation, final_screenshot
@@ -41,7 +40,7 @@ class LogprobOptions(Record):
     threshold: float = Field(default=0.5, ge=0, le=1)
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
-    elision: Elision = added("middle")
+    elision: Elision = "middle"
 
     @property
     def needs(self) -> Needs:

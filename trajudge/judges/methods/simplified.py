@@ -36,7 +36,6 @@ from trajudge.judges.replies import (
 )
 from trajudge.prompts.published import CHANGES, Untrusted, load_published
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import ImageRef, Record, Trajectory, checked
 from trajudge.trajectories.needs import Needs, Shown, page_needs
 from trajudge.trajectories.represent import Representation
@@ -164,9 +163,9 @@ class SimplifiedOptions(Record):
     prompts: Literal["trajudge", "agentrewardbench"] = "trajudge"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
-    steps: StepForm = added("tags")
-    elision: Elision = added("middle")
-    wording: Wording = added("usual")
+    steps: StepForm = "tags"
+    elision: Elision = "middle"
+    wording: Wording = "usual"
     untrusted: Untrusted = "neutralised"
 
     @property

@@ -21,7 +21,6 @@ from pydantic import Field, ValidationError, model_validator
 from trajudge.judges.model import ModelClient, Skipped, Verdict
 from trajudge.judges.registry import register_judge
 from trajudge.trajectories.actions import message_to_user
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs
 from trajudge.util.errors import UserError
@@ -121,7 +120,7 @@ class TelemetryModel(Record):
     threshold: float = Field(ge=0)
     target_precision: float
     trained_on: int
-    training_keys: tuple[str, ...] = added(())
+    training_keys: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _whole(self) -> TelemetryModel:

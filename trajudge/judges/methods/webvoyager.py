@@ -20,7 +20,6 @@ from trajudge.judges.prompting import (
 from trajudge.judges.registry import register_judge
 from trajudge.judges.replies import parse_reply, parse_status_line
 from trajudge.prompts.render import load_prompt
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record, Trajectory
 from trajudge.trajectories.needs import Needs, last
 from trajudge.trajectories.truncate import cut_middle
@@ -33,7 +32,7 @@ class WebVoyagerOptions(Record):
     the user nothing is judged all the same, or is a failure without a call, as in the source."""
 
     screenshots: int = Field(default=15, ge=1)
-    unanswered: Literal["ask", "failure"] = added(default="ask")
+    unanswered: Literal["ask", "failure"] = "ask"
     max_prompt_tokens: int = 120_000
     images: ImageLimits = ImageLimits()
 

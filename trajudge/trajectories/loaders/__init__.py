@@ -1,50 +1,38 @@
-"""One module a file format; this one knows which there are and which one a path is.
+"""Loaders of file formats: one module each, whose file name is the format's name.
 
-A loader module has ``KIND``, ``detect(path)`` and ``load(path, want)``, which yields trajectories
-one at a time in a stable order and ``Unreadable`` for a bad one among good ones. Those of the
-users come in by ``trajectories.user_loaders``.
+Adding a format is adding a module here. It has ``KIND``, ``LEAKS``, ``detect(path)`` and
+``load(path, want)``, which yields trajectories one at a time in a stable order and ``Unreadable``
+for a bad one among good ones (see ``Loader``). Modules whose names begin with ``_`` are shared.
+Users' own loaders are Python files or entry points of the group ``trajudge.loaders``.
 """
 
 from __future__ import annotations
 
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
-from trajudge.trajectories import user_loaders
 from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with_goals
-from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Loaded, Trajectory, Unreadable, Want, accept_all
+from trajudge.trajectories.needs import EVERYTHING, Needs
+from trajudge.trajectories.plugins import PluginPoint, format_modules
 from trajudge.trajectories.sample import SAMPLE
-from trajudge.trajectories.user_loaders import load_with
 from trajudge.util.errors import UserError
 
-if TYPE_CHECKING:
-    from trajudge.trajectories.needs import Needs
+KINDS = format_modules(__name__, __path__)
+"""The formats by name, each with its module."""
 
-# Detection asks in this order: the formats with the surest marks first.
-KINDS: dict[str, str] = {
-    "toolcalls": "trajudge.trajectories.loaders.toolcalls",
-    "browser-use-answers": "trajudge.trajectories.loaders.answers",
-    "trajudge": "trajudge.trajectories.loaders.trajudge",
-    "agentrewardbench": "trajudge.trajectories.loaders.agentrewardbench",
-    "agentrewardbench-text": "trajudge.trajectories.loaders.agentrewardbench_text",
-    "browsergym": "trajudge.trajectories.loaders.browsergym",
-    "cuaverifierbench": "trajudge.trajectories.loaders.cuaverifierbench",
-    "fara": "trajudge.trajectories.loaders.fara",
-    "browser-use": "trajudge.trajectories.loaders.browser_use",
-    "osworld": "trajudge.trajectories.loaders.osworld",
-    "webarena-html": "trajudge.trajectories.loaders.webarena_html",
-    "webvoyager": "trajudge.trajectories.loaders.webvoyager",
-    "online-mind2web": "trajudge.trajectories.loaders.online_mind2web",
-    "inspect": "trajudge.trajectories.loaders.inspect_logs",
-    "messages": "trajudge.trajectories.loaders.messages",
-}
+PLUGINS = PluginPoint(
+    group="trajudge.loaders",
+    option="--data",
+    role="loader",
+    signature="def load(path, want)",
+    gives="trajectories",
+)
 
-# Their ``load`` takes the needs as well, for they hold the screenshots themselves.
-_TAKE_NEEDS = frozenset({"cuaverifierbench"})
-# Told by files further down: a folder that holds folders of several formats has their marks, too.
-_DEEP = frozenset({"browser-use", "osworld", "webarena-html", "inspect", "messages"})
 _FOLDERS_LOOKED_AT = 200
 
 
@@ -54,17 +42,27 @@ class Loader(Protocol):
     ``LEAKS`` names where the format's files hold labels and verdicts, ``FILE`` or
     ``FILE:JSON.PATH``: what is there may become the official reward, labels or published verdicts,
     and never reaches what a judge is shown.
+
+    Optional: ``DETECTION_RANK`` (0 by default) orders detection, surest marks first; above 0 the
+    marks are those of files in folders further down, so that a folder that holds folders of
+    several formats has them too. ``load`` may take ``needs`` to omit screenshots that no judge
+    needs. ``load_published(want, needs)`` reads the format without a path.
     """
 
     KIND: str
     LEAKS: tuple[str, ...]
 
     def detect(self, path: Path) -> bool:
-        """Tell whether the path looks like this format; cheap, reads no trajectory."""
+        """Return True if the path looks like this format; cheap, reads no trajectory."""
 
     def load(self, path: Path, want: Want) -> Loaded:
         """Yield the trajectories whose key is wanted. Raises UserError if the path is no such
         data."""
+
+
+def loader(kind: str) -> Loader:
+    """Import the module of a format."""
+    return cast(Loader, import_module(KINDS[kind]))
 
 
 def open_source(
@@ -82,21 +80,22 @@ def open_source(
     """
     file = split_goals(spec)[1]
     known_goals = read_goals(file) if goals is None and file else goals
-    return with_goals(_opened(spec, want, needs), known_goals)
+    return with_goals(_load(spec, want, needs or EVERYTHING), known_goals)
 
 
-def _opened(spec: str, want: Want, needs: Needs | None) -> Loaded:
+def _load(spec: str, want: Want, needs: Needs) -> Loaded:
     kind, path = parse_source(spec)
-    if path is not None and kind not in KINDS:
-        return load_with(kind, path, want)
+    if kind not in KINDS:
+        items = PLUGINS.read(kind, path, want, of=(Trajectory, Unreadable))
+        return (item for item in items if isinstance(item, Unreadable) or want(item.key))
+    module = loader(kind)
     if path is not None:
-        with_needs = {} if needs is None or kind not in _TAKE_NEEDS else {"needs": needs}
-        return loader(kind).load(path, want, **with_needs)
-    if kind == "agentrewardbench":
-        from trajudge.trajectories.hub.agentrewardbench import fetched  # noqa: PLC0415 - most sources are on the disk
-
-        return fetched(want) if needs is None else fetched(want, needs=needs)
-    raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")
+        takes_needs = "needs" in signature(module.load).parameters
+        return module.load(path, want, **({"needs": needs} if takes_needs else {}))
+    load_published = getattr(module, "load_published", None)
+    if load_published is None:
+        raise UserError(f"--data {kind!r} says which format but not where: write {kind}:PATH")
+    return cast(Loaded, load_published(want, needs))
 
 
 def parse_source(spec: str) -> tuple[str, Path | None]:
@@ -109,19 +108,17 @@ def parse_source(spec: str) -> tuple[str, Path | None]:
     spec = split_goals(spec)[0]
     head, colon, tail = spec.partition(":")
     if head in KINDS and (colon or "/" not in spec):
-        user_loaders.DOOR.warn_of_namesake(head)
-        if not colon:
-            return head, None
-        return head, _existing(spec, tail)
+        PLUGINS.warn_of_namesake(head)
+        return head, _existing(spec, tail) if colon else None
     path = Path(spec).expanduser()
     if path.exists():
         return detect_kind(path), path
-    if named := user_loaders.DOOR.split(spec):
+    if named := PLUGINS.split(spec):
         kind, tail = named
         if kind == SAMPLE:
-            user_loaders.DOOR.warn_of_name(kind)
+            PLUGINS.warn_of_namesake(kind, with_path=True)
         return kind, _existing(spec, tail)
-    kinds = ", ".join(user_loaders.DOOR.names(KINDS))
+    kinds = ", ".join(PLUGINS.names(KINDS))
     close = get_close_matches(head, KINDS, n=1, cutoff=0.6)
     if close and "/" not in head:
         raise UserError(f"--data {spec!r}: no kind {head!r}, did you mean {close[0]!r}? ({kinds})")
@@ -143,11 +140,11 @@ def _existing(spec: str, tail: str) -> Path:
 
 def detect_kind(path: Path) -> str:
     """Detect the kind of the data at an existing path, or of the folders directly inside where the
-    loader of that kind looks further down. Raises UserError if no format knows it, and for a folder
-    whose folders are of several formats."""
+    loader of that kind looks further down. Raises UserError if no format has its marks, and for a
+    folder whose folders are of several formats."""
     try:
         kind = _kind(path)
-        looks_inside = path.is_dir() and (kind is None or kind in _DEEP)
+        looks_inside = path.is_dir() and (kind is None or _rank(kind) > 0)
         inside = _kinds_inside(path) if looks_inside else {}
     except OSError as error:
         raise UserError(
@@ -160,19 +157,28 @@ def detect_kind(path: Path) -> str:
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
-    from trajudge.trajectories.loaders.files import check_utf8  # noqa: PLC0415 - as kinds
+    from trajudge.trajectories.loaders._files import check_utf8  # noqa: PLC0415
 
     if path.suffix == ".py":
         raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")
     check_utf8(path)
     raise UserError(
         f"--data {str(path)!r} is of no known format: name it as KIND:PATH with a KIND of "
-        f"{', '.join(user_loaders.DOOR.names(KINDS))}"
+        f"{', '.join(PLUGINS.names(KINDS))}"
     )
 
 
+@cache
+def _ranked() -> tuple[str, ...]:
+    return tuple(sorted(KINDS, key=_rank))
+
+
+def _rank(kind: str) -> int:
+    return int(getattr(loader(kind), "DETECTION_RANK", 0))
+
+
 def _kind(path: Path) -> str | None:
-    return next((kind for kind in KINDS if loader(kind).detect(path)), None)
+    return next((kind for kind in _ranked() if loader(kind).detect(path)), None)
 
 
 def _kinds_inside(path: Path) -> dict[str, Path]:
@@ -184,8 +190,3 @@ def _kinds_inside(path: Path) -> dict[str, Path]:
         if kind is not None:
             kinds.setdefault(kind, folder)
     return kinds
-
-
-def loader(kind: str) -> Loader:
-    """Import the module of a kind."""
-    return cast(Loader, import_module(KINDS[kind]))

@@ -13,32 +13,46 @@ outside the dataset's own folder is ever referred to, be it by ``..`` or by a li
 
 from __future__ import annotations
 
+import csv
+import io
 import mmap
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.hub import (
+    FileUnavailable,
+    HubCopy,
+    default_folder,
+    fetch_progress,
+    prefetch,
+)
 from trajudge.trajectories.images import is_image_file
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.browsergym import read_summary
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
 from trajudge.trajectories.model import (
     ImageRef,
+    Loaded,
     Observation,
     Step,
     Trajectory,
     TrajectoryKey,
     Unreadable,
+    Want,
+    accept_all,
 )
+from trajudge.trajectories.needs import EVERYTHING, NO_NEEDS, Needs, Shown, last
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
-from trajudge.util.files import MARK_BYTES, DataFolder, utf8
+from trajudge.util.files import MARK_BYTES, DataFolder, read_regular, read_text, utf8
 
 _MISSING = "is missing"
 _MEND = {
@@ -310,3 +324,169 @@ def _step(index: int, step: _Step, screenshot: ImageRef | None) -> Step:
         page_error=step.last_action_error or None,
     )
     return Step(index=index, observation=observation, reasoning=step.reasoning, action=step.action)
+
+
+# The published data set: every path follows from a row of annotations.csv.
+
+REPO = "McGill-NLP/agent-reward-bench"
+PARTS = ("trajectories", "screenshots", "judgments", "annotations")
+
+
+@dataclass(frozen=True)
+class LabelledRun:
+    """One trajectory of AgentRewardBench, as annotations.csv names it."""
+
+    benchmark: str
+    agent: str
+    experiment: str
+    task_id: str
+
+    @property
+    def path(self) -> str:
+        """Where the trajectory is in the dataset."""
+        return f"cleaned/{self.benchmark}/{self.agent}/{self.experiment}/{self.task_id}.json"
+
+    @property
+    def key(self) -> TrajectoryKey:
+        return TrajectoryKey(benchmark=self.benchmark, agent=self.agent, task_id=self.task_id)
+
+
+class _Shot(msgspec.Struct):
+    screenshot_path: str | None = None
+
+
+class _Shots(msgspec.Struct):
+    steps: list[_Shot]
+
+
+_SHOTS = msgspec.json.Decoder(_Shots)
+
+
+def local_copy() -> Path | None:
+    """Return the copy of AgentRewardBench on this machine, possibly a part of it; None if it has no
+    trajectory."""
+    folder = default_folder()
+    return folder if detect(folder) else None
+
+
+def annotation_table(copy: HubCopy | None = None) -> Path:
+    """Return the dataset's annotations.csv, fetched if need be. Raises UserError if it cannot."""
+    copy = copy or HubCopy(default_folder(), REPO)
+    table = copy.get("annotations.csv")
+    if table is None:
+        raise UserError(f"{copy.address} has no annotations.csv at revision {copy.revision}")
+    return table
+
+
+def labelled_runs(copy: HubCopy) -> list[LabelledRun]:
+    """List AgentRewardBench's trajectories, each once, in the order of annotations.csv."""
+    table = annotation_table(copy)
+    try:
+        with io.StringIO(read_text(table), newline="") as file:
+            runs = [
+                LabelledRun(r["benchmark"], r["model_name"], r["exp_name"], r["task_id"])
+                for r in csv.DictReader(file)
+            ]
+    except (KeyError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{table} is not AgentRewardBench's annotations.csv: {error!r}") from error
+    return list(dict.fromkeys(runs))
+
+
+def load_published(
+    want: Want = accept_all, needs: Needs = EVERYTHING, copy: HubCopy | None = None
+) -> Loaded:
+    """Read the wanted trajectories with the needed screenshots, fetched a few ahead of the reader.
+
+    Raises UserError at once if the hub is needed and cannot be reached. A trajectory that the
+    dataset lacks gives Unreadable.
+    """
+    copy = copy or HubCopy(default_folder(), REPO)
+    return _load_published(copy, [run for run in labelled_runs(copy) if want(run.key)], needs)
+
+
+def _load_published(copy: HubCopy, runs: list[LabelledRun], needs: Needs) -> Loaded:
+    screenshots = Screenshots(copy.folder)
+    with fetch_progress(copy, len(runs)) as advance:
+        for run, path in prefetch(lambda run: _fetch_run(copy, run, needs), runs):
+            advance()
+            trajectory: Trajectory | Unreadable | None
+            if isinstance(path, Path):
+                source = TrajectoryFile(path, run.key, run.task_id, run.experiment)
+                trajectory = read_file(source, screenshots)
+            else:
+                lacking = f"is not in the dataset {copy.repo} at revision {copy.revision}"
+                trajectory = Unreadable(run.path, str(path or lacking), run.key)
+            if trajectory is not None:
+                yield trajectory
+
+
+def _fetch_run(copy: HubCopy, run: LabelledRun, needs: Needs) -> Path | FileUnavailable | None:
+    """Fetch a trajectory and its needed screenshots; None if the dataset lacks it."""
+    try:
+        path = copy.get(run.path)
+        for name in _screenshot_names(path, needs) if path else ():
+            copy.get(f"screenshots/{run.benchmark}/{run.agent}/{run.task_id}/{name}")
+    except FileUnavailable as error:
+        return error
+    return path
+
+
+def _screenshot_names(path: Path, needs: Needs) -> list[str]:
+    """Return the file names of the needed screenshots; none of a damaged trajectory, whose reader
+    reports it."""
+    if not needs.screenshots:
+        return []
+    try:
+        content = read_regular(path, MAX_FILE_BYTES)
+        shots = python_json.decode(content, _SHOTS).steps
+    except (OSError, ValueError, RecursionError):
+        return []
+    named = [shot.screenshot_path or "" for shot in shots]
+    names = (named[step].rpartition("/")[2] for step in needs.screenshot_steps([*map(bool, named)]))
+    return [name for name in names if name not in {"", ".", ".."}]
+
+
+def download(
+    copy: HubCopy,
+    runs: Sequence[LabelledRun],
+    parts: Sequence[str] = ("trajectories", "screenshots"),
+    *,
+    screenshots: tuple[Shown, ...] = last(1),
+    judges: Sequence[str] = (),
+) -> list[FileUnavailable]:
+    """Fetch the ``parts`` of the runs (``PARTS``); ``judges`` empty means all of them.
+
+    Returns what could not be fetched.
+    """
+    needs = Needs(screenshots=screenshots) if "screenshots" in parts else NO_NEEDS
+    jobs: list[Callable[[], object]] = []
+    if {"trajectories", "screenshots"} & set(parts):
+        jobs += [partial(_fetch_run, copy, run, needs) for run in runs]
+    if "judgments" in parts:
+        jobs += [partial(_fetch_file, copy, path) for path in _judgment_paths(copy, runs, judges)]
+    failed = []
+    with fetch_progress(copy, len(jobs)) as advance:
+        for _, failure in prefetch(lambda job: job(), jobs):
+            advance()
+            failed += [failure] if isinstance(failure, FileUnavailable) else []
+    return failed
+
+
+def _fetch_file(copy: HubCopy, path: str) -> object:
+    try:
+        return copy.get(path)
+    except FileUnavailable as error:
+        return error
+
+
+def _judgment_paths(
+    copy: HubCopy, runs: Sequence[LabelledRun], judges: Sequence[str]
+) -> Iterator[str]:
+    """Yield the judgment files of the runs, refused ones (``<task_id>_error.json``) too."""
+    tasks = {(run.benchmark, run.agent, run.task_id) for run in runs}
+    for benchmark, agent in dict.fromkeys((run.benchmark, run.agent) for run in runs):
+        for path in copy.listed(f"judgments/{benchmark}/{agent}"):
+            *_, judge, name = path.split("/")
+            task_id = name.removesuffix(".json").removesuffix("_error")
+            if (benchmark, agent, task_id) in tasks and (not judges or judge in judges):
+                yield path

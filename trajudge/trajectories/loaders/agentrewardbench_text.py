@@ -26,11 +26,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from trajudge.trajectories.actions import last_message_to_user
+from trajudge.trajectories.loaders._files import Damaged, decode, readable, reason, text
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.browsergym import read_summary
-from trajudge.trajectories.loaders.files import Damaged, decode, readable, reason, text
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    Loaded,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder
 

@@ -43,7 +43,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.trajectories.actions import last_message_to_user
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     TrajectorySource,
     decode,
@@ -56,9 +56,17 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.pickles import BadPickle, mapping, number, plain, read_pickle
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder

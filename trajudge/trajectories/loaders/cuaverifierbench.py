@@ -22,11 +22,19 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trajudge.trajectories.hub import HubCopy, Listed
+from trajudge.trajectories.loaders._files import readable, reason
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.fara import answer_of, ending, order_of, read_turns, steps_of
-from trajudge.trajectories.loaders.files import readable, reason
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, UnsafeFile, open_regular
@@ -82,6 +90,11 @@ def table_files(path: Path, config: str, marks: Sequence[bytes]) -> list[TableFi
 def whole_of(path: Path) -> Path:
     """Return the name of the whole file that a file without images was made of."""
     return path.with_name(path.name.removesuffix(TEXT_SUFFIX) + SUFFIX)
+
+
+def text_of(path: Path) -> Path:
+    """Return the name of the file without images that a fetch makes of a whole file."""
+    return path.with_name(path.name.removesuffix(SUFFIX) + TEXT_SUFFIX)
 
 
 def split_of(path: Path) -> str:
@@ -342,3 +355,56 @@ def _seconds(row: dict[str, Any]) -> dict[str, float]:
         return {"cum_agent_elapsed": (end - start).total_seconds()}
     except (TypeError, ValueError):
         return {}
+
+
+# The published files are pinned, and the hub must list the same.
+
+REPO = "microsoft/CUAVerifierBench"
+REVISION = "c19eb323cd802add5c3d2840ff13044061364867"
+FILES = {
+    "annotations/fara7b_om2w_browserbase-00000-of-00001.parquet": Listed(
+        77_932, "10d459cf76e888de082534be156f60974176617242ce5ebdaac554461468ab84"
+    ),
+    "annotations/internal-00000-of-00001.parquet": Listed(
+        15_450, "3741e6927bc1d2f1b346d346bbf7813561c44d24e80b9975451c7773b6fd21e4"
+    ),
+    "trajectories/fara7b_om2w_browserbase-00000-of-00002.parquet": Listed(
+        461_305_772, "00f6083c3465d9644a51ec6279d6bc13795375d2c5f6deb00e2322210076654a"
+    ),
+    "trajectories/fara7b_om2w_browserbase-00001-of-00002.parquet": Listed(
+        414_473_352, "79b22396664658e548c2c0ef3e4e5b28760265cf701724bb6a1edae6ae47122e"
+    ),
+    "trajectories/internal-00000-of-00002.parquet": Listed(
+        626_005_617, "923ae24f2ff72fba6e43a7302f58fd374e1e53fef497ead70fc4b2cb345a522e"
+    ),
+    "trajectories/internal-00001-of-00002.parquet": Listed(
+        732_069, "aeb7de912a8e853df07c02a97f390849362872d7a8a56916241ccb135135c319"
+    ),
+}
+
+
+def download(copy: HubCopy, *, images: bool = True) -> None:
+    """Fetch the Parquet files; without ``images`` those of runs as ``NAME.text.parquet``, all
+    columns but the screenshots.
+
+    Raises UserError if the hub cannot be reached or lists other content than was published.
+    """
+    listed = {**copy.listed("annotations"), **copy.listed("trajectories")}
+    listed = {name: file for name, file in listed.items() if name.endswith(".parquet")}
+    if not listed:
+        raise UserError(f"{copy.address} has no Parquet files at revision {copy.revision}")
+    if copy.revision == REVISION and listed != FILES:
+        name = min(n for n in {*listed, *FILES} if listed.get(n) != FILES.get(n))
+        raise UserError(
+            f"{copy.address}: lists {name} as {listed.get(name)}, where {FILES.get(name)} was "
+            "published under this revision: the hub gives other data; set HF_ENDPOINT to another"
+        )
+    for name in sorted(listed):
+        whole = copy.folder / name
+        text = text_of(whole)
+        if images or whole.is_file() or not name.startswith("trajectories/"):
+            if copy.get(name) is None:
+                raise UserError(f"{copy.address} has no {name} at revision {copy.revision}")
+            text.unlink(missing_ok=True)
+        else:
+            copy.text_columns(name, text, SCREENSHOTS)

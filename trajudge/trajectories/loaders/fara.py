@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     TrajectorySource,
     decode,
@@ -37,9 +37,17 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.loaders._files import (
     Damaged,
     check_structures,
     decode,
@@ -27,15 +27,17 @@ from trajudge.trajectories.loaders.files import (
     reason,
     text,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.model import (
     ImageRef,
+    Loaded,
     Observation,
     Step,
     Trajectory,
     TrajectoryKey,
     Unreadable,
+    Want,
+    accept_all,
 )
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json
@@ -1386,6 +1388,7 @@ class _Walk:
 
 
 KIND = "messages"
+DETECTION_RANK = 3
 
 # What says whether the run was right: it becomes the reward, and reaches no prompt.
 LEAKS = ("reward", "score", "success")

@@ -22,14 +22,22 @@ Unknown fields cost a warning. Source: ``data/schema_v2`` of the benchmark's rep
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import msgspec
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     RunFolders,
     TrajectorySource,
@@ -42,153 +50,113 @@ from trajudge.trajectories.loaders.files import (
     screenshot,
     text,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.files import DataFolder
 
 SCHEMA = "online-mind2web-v2"
-_FIELDS = frozenset(
-    {
-        "schema_version",
-        "task",
-        "task_id",
-        "agent_final_answer",
-        "reference_length",
-        "action_history",
-    }
-)
-_STEP_FIELDS = frozenset({"step", "screenshot", "url", "action", "action_status", "thought"})
-_TASK_ID = re.compile(r"[A-Za-z0-9_-]+")
 _STATUS = re.compile(r"\|\s*(SUCCESS|FAILED)\s*\Z")
-_STATUSES = (None, "SUCCESS", "FAILED")
 _END = "TASK_COMPLETE"
 _ANSWER = re.compile(r"TASK_COMPLETE\s*->\s*ANSWER:(.*)\Z", re.DOTALL)
 _IN_TRANSIT = ("http://", "https://")
 _SHOWN = 60
+_NotBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
-def read_v2(
-    result: Mapping[str, Any], folder: Path, root: DataFolder, warnings: list[str]
-) -> tuple[Step, ...]:
-    """Return the steps of a result whose screenshots lie in ``folder``.
+class _Schema(BaseModel):
+    """Fields of the schema; each description is the mend of a wrong value."""
 
-    Raises Damaged naming the field that breaks the schema, and the mend.
-    """
-    if problem := next(_problems(result), None):
-        raise Damaged(problem)
-    warnings.extend(_unknown(result, _FIELDS, ""))
-    history: Sequence[Mapping[str, Any]] = result["action_history"]
-    steps = []
-    for index, entry in enumerate(history):
-        warnings.extend(_unknown(entry, _STEP_FIELDS, f"action_history[{index}]."))
-        shown = _screenshot(entry["screenshot"], index, folder, root, warnings)
-        steps.append(
-            Step(
-                index=index,
-                observation=Observation(url=text(entry.get("url")), screenshot=shown),
-                reasoning=text(entry["thought"]),
-                action=text(entry["action"]),
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+class _StepV2(_Schema):
+    step: int = Field(description="number the steps from 0")
+    screenshot: _NotBlank = Field(
+        description="name the step's file in trajectory/, such as 0000.png"
+    )
+    url: str | None = Field(None, description="write the page's address, or null")
+    action: _NotBlank = Field(description="write the action's text")
+    action_status: Literal["SUCCESS", "FAILED"] | None = Field(
+        None, description="write SUCCESS, FAILED or null"
+    )
+    thought: str | None = Field(description="write the thought, or null for none")
+
+    @property
+    def status(self) -> str | None:
+        """Whether the action had an effect, by its field or the end of its text."""
+        suffix = _STATUS.search(self.action)
+        return self.action_status or (suffix[1] if suffix else None)
+
+
+class _ResultV2(_Schema):
+    task: _NotBlank = Field(description="write the task's text")
+    task_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]+$")] = Field(
+        description="write the benchmark's bare id (letters, digits, _ and -), without tasks/"
+    )
+    agent_final_answer: str | None = Field(description="write the answer, or null for none")
+    reference_length: int = Field(
+        ge=1, description="write the person's number of steps, as the benchmark's task has it"
+    )
+    action_history: list[_StepV2] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_steps(self) -> Self:
+        for index, entry in enumerate(self.action_history):
+            place, suffix = f"action_history[{index}]", _STATUS.search(entry.action)
+            if entry.step != index:
+                raise ValueError(
+                    f"{place}.step is {entry.step}: number the steps from 0, here {index}"
+                )
+            if entry.action_status and suffix and suffix[1] != entry.action_status:
+                raise ValueError(
+                    f"{place}.action_status is {entry.action_status}, but the action ends with "
+                    f"{suffix[1]}: make them agree"
+                )
+        action, answer = self.action_history[-1].action, self.agent_final_answer
+        if not action.startswith(_END):
+            raise ValueError(
+                f"action_history ends with {action[:_SHOWN]!r}: end it with a step "
+                "TASK_COMPLETE -> ANSWER: and the answer"
             )
-        )
-    return tuple(steps)
+        stated = _ANSWER.match(action)
+        if answer is not None and answer.split() != (stated[1].split() if stated else []):
+            raise ValueError(
+                "agent_final_answer is not the text after TASK_COMPLETE -> ANSWER: in the last "
+                "action: make them equal"
+            )
+        return self
 
 
-def failed_actions(result: Mapping[str, Any]) -> int:
-    """Count the actions that had no effect, as a checked result tells."""
-    return sum(_told_status(entry) == "FAILED" for entry in result["action_history"])
-
-
-def _problems(result: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what breaks the schema, in the order of the fields, each with its mend."""
-    if not text(result.get("task")):
-        yield f"task is {_short(result, 'task')}: write the task's text"
-    task_id = result.get("task_id")
-    if not isinstance(task_id, str) or not _TASK_ID.fullmatch(task_id):
-        yield (
-            f"task_id is {_short(result, 'task_id')}: write the benchmark's bare id "
-            "(letters, digits, _ and -), without tasks/"
-        )
-    if "agent_final_answer" not in result:
-        yield "agent_final_answer is missing: write the answer, or null for none"
-    elif not isinstance(result["agent_final_answer"], str | None):
-        yield f"agent_final_answer is {_short(result, 'agent_final_answer')}: write a text or null"
-    length = result.get("reference_length")
-    if not isinstance(length, int) or isinstance(length, bool) or length < 1:
-        yield (
-            f"reference_length is {_short(result, 'reference_length')}: write the person's number "
-            "of steps, as the benchmark's task has it"
-        )
-    history = result.get("action_history")
-    if not isinstance(history, list) or not history:
-        yield "action_history is no list of steps: write one object a step"
-        return
-    for index, entry in enumerate(history):
-        yield from _of_step(entry, index)
-    yield from _of_end(history[-1], result)
-
-
-def _of_step(entry: object, index: int) -> Iterator[str]:
-    place = f"action_history[{index}]"
-    if not isinstance(entry, dict):
-        yield (
+def _checked(result: object) -> _ResultV2:
+    """Check a result against the schema. Raises Damaged naming the first field that breaks it, and
+    the mend."""
+    try:
+        return _ResultV2.model_validate(result)
+    except ValidationError as refused:
+        error = refused.errors()[0]
+    if error["type"] == "value_error":
+        raise Damaged(error["msg"].removeprefix("Value error, "))
+    names = [part for part in error["loc"] if isinstance(part, str)]
+    place = "".join(f"[{p}]" if isinstance(p, int) else f".{p}" for p in error["loc"])[1:]
+    if place == "action_history":
+        raise Damaged("action_history is no list of steps: write one object a step")
+    if names == ["action_history"]:
+        raise Damaged(
             f"{place} is no object: write step, screenshot, action and thought, or leave out "
             "schema_version for a result of version 1"
         )
-        return
-    step = entry.get("step")
-    if step != index or isinstance(step, bool):
-        yield f"{place}.step is {_short(entry, 'step')}: number the steps from 0, here {index}"
-    if not text(entry.get("screenshot")):
-        yield (
-            f"{place}.screenshot is {_short(entry, 'screenshot')}: name the step's file in "
-            "trajectory/, such as 0000.png"
-        )
-    if not isinstance(entry.get("url"), str | None):
-        yield f"{place}.url is {_short(entry, 'url')}: write the page's address, or null"
-    if not text(entry.get("action")):
-        yield f"{place}.action is {_short(entry, 'action')}: write the action's text"
-    if "thought" not in entry:
-        yield f"{place}.thought is missing: write the thought, or null for none"
-    elif not isinstance(entry["thought"], str | None):
-        yield f"{place}.thought is {_short(entry, 'thought')}: write a text or null"
-    yield from _of_status(entry, place)
-
-
-def _of_status(entry: Mapping[str, Any], place: str) -> Iterator[str]:
-    status = entry.get("action_status")
-    if status not in _STATUSES:
-        shown = _short(entry, "action_status")
-        yield f"{place}.action_status is {shown}: write SUCCESS, FAILED or null"
-        return
-    suffix = _STATUS.search(str(entry.get("action")))
-    if status and suffix and suffix[1] != status:
-        yield (
-            f"{place}.action_status is {status}, but the action ends with {suffix[1]}: "
-            "make them agree"
-        )
-
-
-def _of_end(entry: object, result: Mapping[str, Any]) -> Iterator[str]:
-    """Check that the last step gives the answer that the result gives."""
-    action = str(entry.get("action")) if isinstance(entry, dict) else ""
-    if not action.startswith(_END):
-        yield (
-            f"action_history ends with {action[:_SHOWN]!r}: end it with a step "
-            "TASK_COMPLETE -> ANSWER: and the answer"
-        )
-        return
-    answer, stated = result.get("agent_final_answer"), _ANSWER.match(action)
-    if isinstance(answer, str) and answer.split() != (stated[1].split() if stated else []):
-        yield (
-            "agent_final_answer is not the text after TASK_COMPLETE -> ANSWER: in the last action: "
-            "make them equal"
-        )
-
-
-def _told_status(entry: Mapping[str, Any]) -> str | None:
-    suffix = _STATUS.search(entry["action"])
-    return entry.get("action_status") or (suffix[1] if suffix else None)
+    kind = _StepV2 if len(names) > 1 else _ResultV2
+    shown = "missing" if error["type"] == "missing" else repr(error["input"])[:_SHOWN]
+    raise Damaged(f"{place} is {shown}: {kind.model_fields[names[-1]].description}")
 
 
 def _screenshot(
@@ -204,14 +172,10 @@ def _screenshot(
     return named_picture(name, [folder], root, warnings)
 
 
-def _unknown(entry: Mapping[str, Any], known: frozenset[str], place: str) -> Iterator[str]:
-    for name in entry:
-        if name not in known:
+def _unknown(record: _Schema, place: str) -> Iterator[str]:
+    for name in record.model_extra or ():
+        if name != "schema_version":
             yield f"The schema knows no field {place}{name}: it is not read."
-
-
-def _short(entry: Mapping[str, Any], name: str) -> str:
-    return repr(entry[name])[:_SHOWN] if name in entry else "missing"
 
 
 KIND = "online-mind2web"
@@ -321,20 +285,34 @@ def _read_v2(source: TrajectorySource, version: object) -> Trajectory:
             f"{_RESULT}: schema_version is {version!r}: this trajudge reads {SCHEMA}, and results "
             "of version 1, which have no schema_version"
         )
-    result = decode(source.data, source.path / _RESULT, dict[str, Any])
-    warnings: list[str] = []
+    content = decode(source.data, source.path / _RESULT, dict[str, Any])
     try:
-        steps = read_v2(result, source.path / "trajectory", source.data, warnings)
+        result = _checked(content)
     except Damaged as error:
         raise Damaged(f"{_RESULT}: {error}") from None
+    warnings = [*_unknown(result, "")]
+    steps = []
+    for index, entry in enumerate(result.action_history):
+        warnings.extend(_unknown(entry, f"action_history[{index}]."))
+        folder = source.path / "trajectory"
+        shown = _screenshot(entry.screenshot, index, folder, source.data, warnings)
+        steps.append(
+            Step(
+                index=index,
+                observation=Observation(url=text(entry.url), screenshot=shown),
+                reasoning=text(entry.thought),
+                action=text(entry.action),
+            )
+        )
+    failed = sum(entry.status == "FAILED" for entry in result.action_history)
     return Trajectory(
         key=source.key,
         raw_task_id=source.raw_task_id,
-        goal=text(result["task"]) or "",
-        steps=steps,
-        answer=text(result["agent_final_answer"]),
+        goal=text(result.task) or "",
+        steps=tuple(steps),
+        answer=text(result.agent_final_answer),
         terminated=True,
-        telemetry={"n_steps": float(len(steps)), "n_err": float(failed_actions(result))},
+        telemetry={"n_steps": float(len(steps)), "n_err": float(failed)},
         metadata={"warnings": [*warnings]},
     )
 

@@ -7,17 +7,11 @@ last picture. ``screenshot_file_before_exec`` needs no such shift. The goal stan
 in ``evaluation_examples`` beside the root, whose evaluator is never read; the reward in
 ``result.txt``.
 
-What an OSWorld agent said and did in one line of ``traj.jsonl``, whatever shape it has.
-
 Actions are code (``pyautogui.click(1, 2)``), one word (``DONE``), or an object: ``action_type``
 and parameters (``computer_13``), or ``name`` and ``input`` (tool calls). Responses are a text, an
-object with ``raw_response``, or a list of blocks.
-
-The lines of an OSWorld-style ``traj.jsonl``: one action each, and what stands between them.
-
-The writer opens the file to append, so that a task that was run again stands behind its earlier
-run: the last one counts. A model that gave several actions has a line for each, all with its step
-number and response.
+object with ``raw_response``, or a list of blocks. The writer opens the file to append, so that a
+task that was run again stands behind its earlier run: the last one counts. A model that gave
+several actions has a line for each, all with its step number and response.
 """
 
 from __future__ import annotations
@@ -31,33 +25,61 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
-from msgspec import Raw
-
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
-    NULL,
+from trajudge.trajectories.loaders import _files as files
+from trajudge.trajectories.loaders._files import (
     Damaged,
-    decoded,
-    elements,
-    fields,
+    check_structures,
+    items_of,
     named_picture,
     parse_object,
     read_object,
     readable,
-    scalar,
-    value,
-    whole_string,
+    record_of,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.errors import UserError
 from trajudge.util.files import DataFolder, NotUtf8, UnsafeFile, text_of
 from trajudge.util.jsonl import read_lines
+
+KIND = "osworld"
+DETECTION_RANK = 1
+LEAKS = (
+    *("result.txt", "results.json", "runtime.log", "traj.jsonl:[*].reward", "traj.jsonl:[*].info"),
+    "evaluation_examples/**/*.json:evaluator",
+)
+LOG = "traj.jsonl"
+_LEVELS = 8
+_MARKS = (
+    (b'"step_num"', b'"action"'),
+    (b"'step_num'", b"'action'"),
+    (b'"instruction"', b'"initial_state"'),
+    (b'"Error"',),
+)
+# Levels of the layout that name no agent.
+_SETTINGS = {
+    *("screenshot", "a11y_tree", "screenshot_a11y_tree", "som"),
+    *("pyautogui", "computer_13", "claude_computer_use", "autoglm_computer_use"),
+}
+_DOMAINS = {
+    *("chrome", "gimp", "libreoffice_calc", "libreoffice_impress", "libreoffice_writer"),
+    *("multi_apps", "os", "thunderbird", "vlc", "vs_code"),
+}
+_EXAMPLES = Path("evaluation_examples", "examples")
+_MAX_EXAMPLE_BYTES, _MAX_RESULT_BYTES = 2**20, 2**10
+_FORMS = ("%Y%m%d@%H%M%S%f", "%Y%m%d@%H%M%S")
 
 MAX_TEXT = 100_000
 _ENDINGS = {"DONE", "FAIL"}
@@ -67,11 +89,18 @@ _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 _BLOCK_TEXTS = ("thinking", "thought", "reasoning", "text", "content")
 _RAW_TEXTS = ("raw_response", "response")
 _BLOCK_LEVELS = 3
+MAX_STEPS = 10_000
+_MAX_REPR_BYTES = 2**20
+_BEFORE, _AFTER = "screenshot_file_before_exec", "screenshot_file"
+_INITIAL = "initial_state"
+# What writers call the line of the state before the first action, which has the number 0; other
+# lines of that number are actions of writers that count from 0.
+_NO_ACTION = {"", "init", "initial", "initialize", "initial_state", "none", "reset", "start"}
 
 
 class OsworldAction(NamedTuple):
     """``text`` as a step shows it, ``name`` of an object, call or single word. ``answer`` is what
-    an answering tool told."""
+    an answering tool gave."""
 
     text: str
     name: str
@@ -83,9 +112,8 @@ class OsworldAction(NamedTuple):
         return self.name in _ENDINGS or self.name.lower() in _ANSWERING
 
 
-def read_action(raw: Raw) -> OsworldAction | None:
-    """Read one action; None for null and blanks. Raises Damaged for one of more than 4 MiB."""
-    recorded = value(raw)
+def read_action(recorded: object) -> OsworldAction | None:
+    """Read one action; None for null and blanks."""
     if isinstance(recorded, dict):
         return _of_object(recorded)
     if isinstance(recorded, list):
@@ -96,10 +124,10 @@ def read_action(raw: Raw) -> OsworldAction | None:
     call = _CALL.fullmatch(text)
     name = call[1] if call else text.strip()
     answers = call is not None and name.lower() in _ANSWERING
-    return OsworldAction(text, name, _told(text, call[2]) if call and answers else None)
+    return OsworldAction(text, name, _call_answer(text, call[2]) if call and answers else None)
 
 
-def _of_object(action: dict[str, object]) -> OsworldAction:
+def _of_object(action: dict[str, Any]) -> OsworldAction:
     name, parameters = action.get("name"), action.get("input")
     if not isinstance(name, str) or not isinstance(parameters, dict):
         name = action.get("action_type")
@@ -117,74 +145,55 @@ def _of_object(action: dict[str, object]) -> OsworldAction:
     )
 
 
-def _told(text: str, inside: str) -> str | None:
+def _call_answer(text: str, inside: str) -> str | None:
     """Return the text that a call ``answer("...")`` or ``terminate(answer="...")`` gives."""
     try:
         call = ast.parse(text.strip(), mode="eval").body if len(text) <= MAX_TEXT else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         call = None
-    if isinstance(call, ast.Call):
-        named = {word.arg: word.value for word in call.keywords}
-        places = [*call.args[:1], *(named[name] for name in _ANSWER_NAMES if name in named)]
-        constants = [place.value for place in places if isinstance(place, ast.Constant)]
-        return next(
-            (constant for constant in constants if isinstance(constant, str) and constant.strip()),
-            None,
-        )
-    return inside.strip() or None
+    if not isinstance(call, ast.Call):
+        return inside.strip() or None
+    named = {word.arg: word.value for word in call.keywords}
+    values = [*call.args[:1], *(named[name] for name in _ANSWER_NAMES if name in named)]
+    texts = (value.value for value in values if isinstance(value, ast.Constant))
+    return next((text for text in texts if isinstance(text, str) and text.strip()), None)
 
 
-def read_response(raw: Raw, warnings: list[str], place: str) -> str | None:
-    """Return what the model said, without values of more than 100,000 characters, such as pictures
-    that it repeats; ``place`` names the line in the sentence about one that is left out."""
+def _response(recorded: object, warnings: list[str], place: str) -> str | None:
+    """Return what the model said, without texts of more than 100,000 characters, such as pictures
+    that it repeats; ``place`` names the line in warnings."""
     texts = []
-    for text in _texts(raw):
+    for text in _texts(recorded):
         if len(text) > MAX_TEXT:
             warnings.append(f"A text of {len(text):,} characters {place} is left out.")
         elif text.strip():
             texts.append(readable(text.strip()))
-    if not texts and any(map(_is_unknown, elements(raw))):
+    known = {"type", "usage", *_BLOCK_TEXTS, *_RAW_TEXTS}
+    parts = items_of(recorded)
+    if not texts and any(
+        not isinstance(part, str) and not record_of(part).keys() & known for part in parts
+    ):
         warnings.append(f"The response {place} is not read: it is in no form that is known.")
     return "\n".join(texts) or None
 
 
-def _is_unknown(block: Raw) -> bool:
-    """Tell whether a part of a response is no text, and no object of a known form."""
-    known = {"type", "usage", *_BLOCK_TEXTS, *_RAW_TEXTS}
-    return whole_string(block) is None and not fields(block).keys() & known
-
-
-def _texts(raw: Raw, levels: int = _BLOCK_LEVELS) -> Iterator[str]:
+def _texts(recorded: object, levels: int = _BLOCK_LEVELS) -> Iterator[str]:
     """Yield the texts of a response: its own, or those of its blocks in their order."""
-    text = whole_string(raw)
-    if text is not None:
-        yield text
+    if isinstance(recorded, str):
+        yield recorded
         return
-    for block in elements(raw) if levels else ():
-        within = fields(block)
+    for block in items_of(recorded) if levels else ():
+        within = record_of(block)
         names = _BLOCK_TEXTS if within.keys() & set(_BLOCK_TEXTS) else _RAW_TEXTS
-        inner = [within[name] for name in names if name in within] if within else [block]
-        for one in inner:
-            yield from _texts(one, levels - 1)
+        for inner in [within[name] for name in names if name in within] if within else [block]:
+            yield from _texts(inner, levels - 1)
 
 
-def input_tokens(raw: Raw) -> float:
-    """Return the prompt's tokens that a response's ``usage`` tells, 0 where it tells none."""
-    usage = fields(fields(raw).get("usage", NULL))
-    for name in ("input_tokens", "prompt_tokens"):
-        count = scalar(usage.get(name, NULL))
-        if isinstance(count, int | float) and not isinstance(count, bool) and 0 <= count < 1e12:
-            return float(count)
-    return 0.0
-
-
-MAX_STEPS = 10_000
-_MAX_REPR_BYTES = 2**20
-_BEFORE, _AFTER = "screenshot_file_before_exec", "screenshot_file"
-_INITIAL = "initial_state"
-# What writers call the line of the state before the first action, which has the number 0; other
-# lines of that number are actions of writers that count from 0.
-_NO_ACTION = {"", "init", "initial", "initialize", "initial_state", "none", "reset", "start"}
+def _input_tokens(response: object) -> float:
+    """Return the prompt's tokens in a response's ``usage``, 0 where there are none."""
+    usage = record_of(record_of(response).get("usage"))
+    counts = files.numbers({name: usage.get(name) for name in ("input_tokens", "prompt_tokens")})
+    return next((count for count in counts.values() if 0 <= count < 1e12), 0.0)
 
 
 @dataclass(frozen=True)
@@ -213,27 +222,24 @@ class LoggedRun:
     initial: str | None = None
     error: str | None = None
     mode: str | None = None
-    response: bytes = b""
+    response: Any = None
     _number: int = -1
 
-    def is_over(self, number: int, response: bytes) -> bool:
-        """Tell whether a line with this step number belongs to a later run: the number falls, or
+    def is_over(self, number: int, response: object) -> bool:
+        """Return True if a line with this step number belongs to a later run: the number falls, or
         the first one comes again with another response or after an error."""
         if number < self._number or (self.error is not None and number <= 1):
             return True
         is_first = bool(self.lines) and number == self._number == self.lines[0].number <= 1
         return is_first and response != self.response
 
-    def add(self, record: dict[str, Raw], number: int, values: Values) -> None:
-        """Add the action of a line. Raises Damaged for a value that is too large."""
-        raw = record.get("response", NULL)
-        again = bool(self.lines) and number == self._number and bytes(raw) == self.response
-        place = f"of step {number}"
-        reasoning = None if again else read_response(raw, values.warnings, place)
-        timestamp = scalar(record.get("action_timestamp", NULL))
-        moment = timestamp if isinstance(timestamp, str) and timestamp else None
-        done = values.flag(decoded(record.get("done", NULL)), "done", place)
-        words = decoded(record.get("natural_language_action", NULL))
+    def add(self, record: dict[str, Any], number: int, values: Values) -> None:
+        """Add the action of a line."""
+        response, place = record.get("response"), f"of step {number}"
+        again = bool(self.lines) and number == self._number and response == self.response
+        reasoning = None if again else _response(response, values.warnings, place)
+        words = record.get("natural_language_action")
+        moment = _name(record, "action_timestamp")
         self.lines.append(
             ActionLine(
                 number=number,
@@ -243,23 +249,22 @@ class LoggedRun:
                 after=_name(record, _AFTER),
                 stem=f"step_{number}_{moment}" if moment else None,
                 timestamp=moment,
-                done=done is True,
-                input_tokens=0.0 if again else input_tokens(raw),
+                done=values.flag(record.get("done"), "done", place) is True,
+                input_tokens=0.0 if again else _input_tokens(response),
             )
         )
-        self._number, self.response = number, bytes(raw)
+        self._number, self.response = number, response
 
 
 def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
     """Read the last run of a file. Raises Damaged for one without any line."""
     run, runs, values = LoggedRun(), 1, Values(warnings)
     for record in _records(file, root, warnings):
-        number = _step_number(record)
-        response = bytes(record.get("response", NULL))
-        if number is None:
-            begins = _INITIAL in record and bool(run.lines)
-        else:
-            begins = run.is_over(number, response)
+        number = Values([]).whole(record.get("step_num"), "step_num")
+        number = number if number is not None and 0 <= number < 10**9 else None
+        begins = _INITIAL in record and bool(run.lines)
+        if number is not None:
+            begins = run.is_over(number, record.get("response"))
         if begins:
             run, runs = LoggedRun(), runs + 1
         _take(run, record, number, values)
@@ -270,54 +275,41 @@ def read_run(file: Path, root: DataFolder, warnings: list[str]) -> LoggedRun:
     return run
 
 
-def _take(run: LoggedRun, record: dict[str, Raw], number: int | None, values: Values) -> None:
-    run.instruction = _text(record, "instruction", values) or run.instruction
+def _take(run: LoggedRun, record: dict[str, Any], number: int | None, values: Values) -> None:
+    run.instruction = values.text(record.get("instruction"), "instruction") or run.instruction
     if number == 0 and _is_initial(record):
         run.initial = _name(record, _AFTER) or _name(record, _BEFORE)
     elif number is not None:
         run.add(record, number, values)
     else:
         if "step_num" in record:
-            values.refuse(decoded(record["step_num"]), "step_num")
+            values.refuse(record["step_num"], "step_num")
         run.initial = _name(record, _INITIAL) or run.initial
-        run.mode = _text(record, "mode", values) or run.mode
+        run.mode = values.text(record.get("mode"), "mode") or run.mode
         for name in ("Error", "error"):
-            run.error = _text(record, name, values) or run.error
+            run.error = values.text(record.get(name), name) or run.error
 
 
-def _text(record: dict[str, Raw], name: str, values: Values) -> str | None:
-    return values.text(decoded(record.get(name, NULL)), name)
-
-
-def _is_initial(record: dict[str, Raw]) -> bool:
-    """Tell whether a line of number 0 is the state before the first action."""
-    action = read_action(record.get("action", NULL))
+def _is_initial(record: dict[str, Any]) -> bool:
+    """Return True if a line of number 0 is the state before the first action."""
+    action = read_action(record.get("action"))
     return action is None or action.name.strip("_").lower() in _NO_ACTION
 
 
-def _step_number(record: dict[str, Raw]) -> int | None:
-    """Return the step number; None of a line that is no action."""
-    number = Values([]).whole(scalar(record.get("step_num", NULL)), "step_num")
-    return number if number is not None and 0 <= number < 10**9 else None
-
-
-def _action(record: dict[str, Raw]) -> OsworldAction | None:
+def _action(record: dict[str, Any]) -> OsworldAction | None:
     """Return the line's action, else those of the list ``actions`` as one."""
-    action = read_action(record.get("action", NULL))
-    if action is not None:
+    if action := read_action(record.get("action")):
         return action
-    several = [one for raw in elements(record.get("actions", NULL)) if (one := read_action(raw))]
-    if not several:
-        return None
-    return several[-1]._replace(text="\n".join(one.text for one in several))
+    several = [one for each in items_of(record.get("actions")) if (one := read_action(each))]
+    return several[-1]._replace(text="\n".join(one.text for one in several)) if several else None
 
 
-def _name(record: dict[str, Raw], field_name: str) -> str | None:
-    recorded = scalar(record.get(field_name, NULL))
+def _name(record: dict[str, Any], field_name: str) -> str | None:
+    recorded = record.get(field_name)
     return recorded if isinstance(recorded, str) and recorded.strip() else None
 
 
-def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict[str, Raw]]:
+def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict[str, Any]]:
     """Yield the objects of the lines; others go to ``warnings``. Raises Damaged for no line."""
     empty = True
     try:
@@ -335,52 +327,24 @@ def _records(file: Path, root: DataFolder, warnings: list[str]) -> Iterator[dict
         raise Damaged(f"{file.name} is empty")
 
 
-def _parsed(line: bytes) -> dict[str, Raw] | None:
-    try:
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    check_structures(line)
+    with suppress(ValueError, RecursionError):
         return parse_object(line)
-    except (ValueError, RecursionError):
-        pass
     if not line.lstrip().startswith(b"{'") or len(line) > _MAX_REPR_BYTES:
         return None
-    try:  # some writers print the object as Python does
+    # Some writers print the object as Python does.
+    with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
         return parse_object(json.dumps(ast.literal_eval(line.decode().strip())).encode())
-    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-        return None
-
-
-KIND = "osworld"
-LEAKS = (
-    *("result.txt", "results.json", "runtime.log", "traj.jsonl:[*].reward", "traj.jsonl:[*].info"),
-    "evaluation_examples/**/*.json:evaluator",
-)
-LOG = "traj.jsonl"
-_LEVELS = 8
-_MARKS = (
-    (b'"step_num"', b'"action"'),
-    (b"'step_num'", b"'action'"),
-    (b'"instruction"', b'"initial_state"'),
-    (b'"Error"',),
-)
-# Levels of the layout that name no agent.
-_SETTINGS = {
-    *("screenshot", "a11y_tree", "screenshot_a11y_tree", "som"),
-    *("pyautogui", "computer_13", "claude_computer_use", "autoglm_computer_use"),
-}
-_DOMAINS = {
-    *("chrome", "gimp", "libreoffice_calc", "libreoffice_impress", "libreoffice_writer"),
-    *("multi_apps", "os", "thunderbird", "vlc", "vs_code"),
-}
-_EXAMPLES = Path("evaluation_examples", "examples")
-_MAX_EXAMPLE_BYTES, _MAX_RESULT_BYTES = 2**20, 2**10
-_FORMS = ("%Y%m%d@%H%M%S%f", "%Y%m%d@%H%M%S")
+    return None
 
 
 def detect(path: Path) -> bool:
-    """Tell whether the path is such a log, or a folder that holds one at most eight levels down."""
+    """Return True for such a log, or a folder that holds one at most eight levels down."""
     if path.is_file():
-        return path.name == LOG and _has_mark(detection.head(path))
-    logs = detection.files(path, LOG, levels=_LEVELS, max_folders=detection.MAX_FOLDERS)
-    return any(_has_mark(detection.head(log)) for log in islice(logs, detection.MAX_FILES))
+        return path.name == LOG and _has_mark(files.head(path))
+    logs = files.files(path, LOG, levels=_LEVELS, max_folders=files.MAX_FOLDERS)
+    return any(_has_mark(files.head(log)) for log in islice(logs, files.MAX_FILES))
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -389,17 +353,9 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     Raises UserError if there is none.
     """
     root = DataFolder(path if path.is_dir() else path.parent)
-    try:
-        logs = [path] if path.is_file() else [*detection.files(path, LOG, levels=_LEVELS)]
-    except OSError as error:
-        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not logs:
-        raise UserError(
-            f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs folders with {LOG}"
-        )
-    return files.read_all(
-        files.number_attempts(_source(root, log.parent) for log in logs), _read, want
-    )
+    logs = files.find_logs(path, KIND, LOG, _LEVELS, f"folders with {LOG}")
+    sources = files.number_attempts(_source(root, log.parent) for log in logs)
+    return files.read_all(sources, _read, want)
 
 
 def _has_mark(head: bytes) -> bool:
@@ -426,7 +382,7 @@ def _is_uuid(name: str) -> bool:
 def _agent(folder: Path) -> str:
     """Return the name below the innermost level that is a setting; without such a level, the
     nearest one that is no known domain."""
-    above = [files.readable(parent.name) for parent in folder.parents if parent.name]
+    above = [readable(parent.name) for parent in folder.parents if parent.name]
     for inner, outer in pairwise(above):
         if outer in _SETTINGS and inner not in _SETTINGS | _DOMAINS:
             return inner
@@ -438,7 +394,7 @@ def _read(source: files.TrajectorySource) -> Trajectory:
     run = read_run(source.path / LOG, source.data, warnings)
     if not run.lines:
         why = run.error or (f"mode {run.mode}" if run.mode else "no line is an action")
-        raise files.Damaged(f"{LOG} holds no step ({why})")
+        raise Damaged(f"{LOG} holds no step ({why})")
     steps = _steps(source, run, warnings)
     actions = [line.action for line in run.lines if line.action]
     terminated = any(line.done for line in run.lines) or any(action.ends for action in actions)
@@ -448,7 +404,7 @@ def _read(source: files.TrajectorySource) -> Trajectory:
         raw_task_id=source.raw_task_id,
         goal=run.instruction or _example_goal(source, warnings) or "",
         steps=steps,
-        answer=files.readable(answers[-1]) if answers else None,
+        answer=readable(answers[-1]) if answers else None,
         official_reward=_reward(source, warnings),
         terminated=terminated,
         truncated=not terminated,
@@ -528,7 +484,7 @@ def _example_goal(source: files.TrajectorySource, warnings: list[str]) -> str | 
             continue
         try:
             example = read_object(home, file, max_bytes=_MAX_EXAMPLE_BYTES)
-            words = decoded(example.get("instruction", NULL))
+            words = example.get("instruction")
             return Values(warnings).text(words, "instruction", "of the example file")
         except ValueError as error:
             warnings.append(f"The example file is not read: {files.reason(error)}.")

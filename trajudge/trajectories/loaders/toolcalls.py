@@ -17,10 +17,18 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable, reason
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable, reason
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.util import jsonl as python_json
 
 KIND = "toolcalls"

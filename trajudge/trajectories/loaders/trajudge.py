@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trajudge.trajectories import store
-from trajudge.trajectories.loading import Loaded, Want, accept_all
+from trajudge.trajectories.model import Loaded, Want, accept_all
 from trajudge.util.jsonl import read_lines
 
 KIND = "trajudge"

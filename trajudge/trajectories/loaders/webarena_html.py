@@ -29,20 +29,23 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from trajudge.trajectories.loaders import files
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
-    NULL,
-    decoded,
+from trajudge.trajectories.loaders import _files as files
+from trajudge.trajectories.loaders._files import (
     inline_picture,
     plain_name,
     read_object,
     reason,
 )
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
-from trajudge.util.errors import UserError
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.files import MARK_BYTES, DataFolder, NotUtf8, UnsafeFile, utf8
 
 _PAGE = b"<h2>New Page</h2>\n<h3 class='url'>"
@@ -223,10 +226,10 @@ def _table(file: Path, root: DataFolder, warnings: list[str]) -> dict[str, float
         rewards = {}
         for task, raw in stated.items():
             field, place = f"reward of task {task[:80]}", f"in {file.name}"
-            reward = values.number(decoded(raw), field, place)
+            reward = values.number(raw, field, place)
             if reward is not None:
                 rewards[task] = reward
-            elif raw == NULL:  # NaN, too
+            elif raw is None:  # NaN, too
                 values.refuse(None, field, place)
     except ValueError as error:
         warnings.append(f"{file.name} is no JSON object of rewards by task id ({reason(error)}).")
@@ -257,6 +260,7 @@ def _bounded(opened: BinaryIO) -> Iterator[bytes]:
 
 
 KIND = "webarena-html"
+DETECTION_RANK = 1
 LEAKS = tuple(
     f"render_*.html:{name}"
     for name in (
@@ -287,7 +291,7 @@ def detect(path: Path) -> bool:
     """Tell whether the path is such a file, or a folder with one at most two levels down."""
     if path.is_file() and not path.match(_PATTERN):
         return False
-    return detection.some_file(path, _PATTERN, _has_mark)
+    return files.some_file(path, _PATTERN, _has_mark)
 
 
 def load(path: Path, want: Want = accept_all) -> Loaded:
@@ -296,17 +300,10 @@ def load(path: Path, want: Want = accept_all) -> Loaded:
     Raises UserError if there is none.
     """
     root = DataFolder(path if path.is_dir() else path.parent)
-    try:
-        pages = [path] if path.is_file() else [*detection.files(path, _PATTERN, levels=_LEVELS)]
-        sources = files.number_attempts(
-            _source(root, file) for file in pages if file.match(_PATTERN)
-        )
-    except OSError as error:
-        raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
-    if not sources:
-        raise UserError(
-            f"{path} holds no {KIND} trajectory: --data {KIND}:PATH needs files {_PATTERN}"
-        )
+    pages = files.find_logs(
+        path, KIND, _PATTERN, _LEVELS, f"files {_PATTERN}", is_one=lambda file: file.match(_PATTERN)
+    )
+    sources = files.number_attempts(_source(root, file) for file in pages)
 
     @cache
     def results(folder: Path) -> FolderResults:
@@ -321,7 +318,7 @@ def _has_mark(head: bytes) -> bool:
 
 def _source(root: DataFolder, file: Path) -> files.TrajectorySource:
     """Name the run by its file; the task's fields tell of which benchmark it is."""
-    task = _fields(task_part(detection.head(file))) if root.has_file(file) else {}
+    task = _fields(task_part(files.head(file))) if root.has_file(file) else {}
     benchmark = "visualwebarena" if any(name in task for name in _VISUAL) else "webarena"
     number = files.readable(file.stem.removeprefix("render_")) or files.name_of(file.parent)
     agent = files.name_of(file.parent) or KIND

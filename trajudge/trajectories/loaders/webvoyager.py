@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     Damaged,
     RunFolders,
     TrajectorySource,
@@ -28,8 +28,15 @@ from trajudge.trajectories.loaders.files import (
     text,
     tree_beside,
 )
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey
+from trajudge.trajectories.model import (
+    Loaded,
+    Observation,
+    Step,
+    Trajectory,
+    TrajectoryKey,
+    Want,
+    accept_all,
+)
 from trajudge.util.files import DataFolder
 
 KIND = "webvoyager"

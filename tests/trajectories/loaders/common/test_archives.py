@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from trajudge.trajectories.loaders.files import ArchiveLimits, Damaged, open_archive
+from trajudge.trajectories.loaders._files import ArchiveLimits, Damaged, open_archive
 from trajudge.util.files import DataFolder, UnsafeFile
 
 TEXT = b"Buy tea. " * 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from trajudge.trajectories.loaders import files as detection
+from trajudge.trajectories.loaders import _files as detection
 
 
 def has_mark(content: bytes) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders._files import (
     MAX_INLINE_BYTES,
     find_file,
     inline_picture,

@@ -136,17 +136,20 @@ def test_one_bad_picture_costs_the_picture_and_a_warning(tmp_path: Path) -> None
     assert run.metadata["warnings"] == [
         "The picture of step 1 is no base64.",
         "The screenshot absent.png is missing.",
+        "The screenshot \"{'a': 1}\" is no file name.",
     ]
-    assert run.steps[2].observation.screenshot is None
+    shot = run.steps[2].observation.screenshot
+    assert shot is not None
+    assert shot.problem
 
 
 def test_a_value_beyond_the_limit_costs_the_run_alone(tmp_path: Path) -> None:
     def bomb(history: list[dict[str, Any]]) -> None:
-        history[0]["model_output"]["action"] = [{"write": "x" * 5_000_000}]
+        history[0]["model_output"]["action"] = [{"write": [[]] * 400_000}]
 
     run = changed(tmp_path / "a" / "t", bomb)
     assert isinstance(run, Unreadable)
-    assert run.reason == "one of its values is larger than 4 MiB"
+    assert run.reason == "it holds more than 300,000 objects and lists"
 
 
 def test_what_is_no_file_in_a_historys_place_is_named(tmp_path: Path) -> None:

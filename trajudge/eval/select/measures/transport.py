@@ -27,7 +27,6 @@ from trajudge.eval.select.measures.rates import (
 from trajudge.eval.select.measures.selection_data import SelectionData
 from trajudge.eval.select.plan import Target
 from trajudge.stats.intervals import Bools, Floats, Ints
-from trajudge.trajectories.added import added
 from trajudge.trajectories.model import Record
 
 
@@ -70,8 +69,8 @@ class Transport(Record):
     true_positive_rate: Homogeneity
     least_success_rate: float | None
     accepted_to_label: int | None
-    equivalence: Equivalence | None = added(None)
-    false_positive_limit: float | None = added(None)
+    equivalence: Equivalence | None = None
+    false_positive_limit: float | None = None
 
 
 def homogeneity(hits: Bools, trials: Bools, benchmark: NDArray[np.str_]) -> Homogeneity:

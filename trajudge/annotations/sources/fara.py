@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from trajudge.annotations.published import PublishedVerdict
+from trajudge.trajectories.loaders._files import Damaged, TrajectorySource, decode
 from trajudge.trajectories.loaders.fara import task_folders
-from trajudge.trajectories.loaders.files import Damaged, TrajectorySource, decode
 from trajudge.util import jsonl as python_json
 
 _JUDGES = {"mmrubric": "universal-verifier", "gpt_eval": "webvoyager", "WebJudge": "webjudge"}

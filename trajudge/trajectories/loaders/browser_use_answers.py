@@ -13,10 +13,16 @@ from typing import Any
 
 import msgspec
 
-from trajudge.trajectories.loaders.files import PlacedRun, RunFile, placed_runs, readable
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.loaders._files import PlacedRun, RunFile, placed_runs, readable
+from trajudge.trajectories.loaders._values import Values
+from trajudge.trajectories.model import (
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.util import jsonl as python_json
 
 KIND = "browser-use-answers"

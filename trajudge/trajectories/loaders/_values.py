@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from trajudge.trajectories.loaders.files import Damaged, readable, text
+from trajudge.trajectories.loaders._files import Damaged, readable, text
 from trajudge.trajectories.model import Step
 from trajudge.trajectories.pickles import PickledObject, plain
 

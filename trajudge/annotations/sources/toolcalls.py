@@ -14,7 +14,7 @@ import msgspec
 
 from trajudge.annotations.model import Annotation
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.toolcalls import FILE, KIND, tool_call_runs
+from trajudge.trajectories.loaders.toolcalls import FILE, tool_call_runs
 from trajudge.trajectories.loaders.toolcalls import detect as detect_runs
 from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.util import jsonl as python_json
@@ -59,10 +59,8 @@ def detect(path: Path) -> bool:
     return detect_runs(path)
 
 
-def load(path: Path | None = None) -> list[Annotation]:
+def load(path: Path) -> list[Annotation]:
     """Read the label of every run that has one, in file order. Raises UserError."""
-    if path is None:
-        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     return [
         Annotation(
             key=key,

@@ -21,9 +21,10 @@ from typing import Any
 
 import msgspec
 
-from trajudge.annotations.fara import rubric_of, score_fields, verifier_fields
 from trajudge.annotations.model import Annotation, Role
 from trajudge.annotations.published import PublishedVerdict
+from trajudge.annotations.sources.fara import rubric_of, score_fields, verifier_fields
+from trajudge.trajectories.loaders._files import readable
 from trajudge.trajectories.loaders.cuaverifierbench import (
     KIND,
     read_rows,
@@ -31,7 +32,6 @@ from trajudge.trajectories.loaders.cuaverifierbench import (
     run_key,
     table_files,
 )
-from trajudge.trajectories.loaders.files import readable
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -74,11 +74,9 @@ def detect(path: Path) -> bool:
     return bool(run_files(path) or table_files(path, CONFIG, _MARKS))
 
 
-def load(path: Path | None = None, policy: str | None = None) -> list[Annotation]:
+def load(path: Path, policy: str | None = None) -> list[Annotation]:
     """Read the labels by a policy of ``POLICIES`` (None: the first), in the order of files and
     rows. Raises UserError for a missing file or column."""
-    if path is None:
-        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     if policy in (None, POLICIES[0]):
         return [*_adjudicated(path)]
     opinions = _opinions(path)

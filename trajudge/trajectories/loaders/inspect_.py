@@ -24,8 +24,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from trajudge.trajectories.loaders import files as detection
-from trajudge.trajectories.loaders.files import (
+from trajudge.trajectories.loaders import _files as detection
+from trajudge.trajectories.loaders._files import (
     NULL,
     Archive,
     ArchiveLimits,
@@ -39,10 +39,17 @@ from trajudge.trajectories.loaders.files import (
     reason,
     text,
 )
+from trajudge.trajectories.loaders._values import Values
 from trajudge.trajectories.loaders.messages import course_of, image_source, read_events
-from trajudge.trajectories.loaders.values import Values
-from trajudge.trajectories.loading import Loaded, Want, accept_all
-from trajudge.trajectories.model import ImageRef, Trajectory, TrajectoryKey, Unreadable
+from trajudge.trajectories.model import (
+    ImageRef,
+    Loaded,
+    Trajectory,
+    TrajectoryKey,
+    Unreadable,
+    Want,
+    accept_all,
+)
 from trajudge.trajectories.thoughts import split_message
 from trajudge.util import jsonl as python_json
 from trajudge.util.errors import UserError
@@ -382,6 +389,7 @@ def _ended(sample: Sample) -> dict[str, str]:
 
 
 KIND = "inspect"
+DETECTION_RANK = 2
 # What says what is right: the reward is made of ``scores``, the rest is not read.
 LEAKS = ("target", "scores", "metadata", "store", "events")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from trajudge.annotations.published import PublishedVerdict
-from trajudge.trajectories.loaders.answers import placed_answers
+from trajudge.trajectories.loaders.browser_use_answers import placed_answers
 from trajudge.trajectories.model import Unreadable
 from trajudge.util import jsonl as python_json
 

@@ -34,13 +34,11 @@ def detect(path: Path) -> bool:
     return path.name == FILE or (path / FILE).is_file()
 
 
-def load(path: Path | None = None) -> list[Annotation]:
+def load(path: Path) -> list[Annotation]:
     """Read every label of the file, or of ``human_label.json`` in a folder, in file order.
 
     Raises UserError if the file is missing or is not such a file.
     """
-    if path is None:
-        raise UserError(f"annotations of kind {KIND!r} need a path: write {KIND}:PATH")
     file = path / FILE if path.is_dir() else path
     try:
         inside = DataFolder(path) if path.is_dir() else None

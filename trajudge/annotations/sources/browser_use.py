@@ -9,19 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec import Raw
-
 from trajudge.annotations.published import PublishedVerdict
+from trajudge.trajectories.loaders._files import items_of, read_object, readable, reason, record_of
 from trajudge.trajectories.loaders.browser_use import history_files
-from trajudge.trajectories.loaders.files import (
-    NULL,
-    elements,
-    fields,
-    read_object,
-    reason,
-    scalar,
-    string,
-)
 
 _JUDGE = "browser-use"
 _FLAGS = ("impossible_task", "reached_captcha")
@@ -34,7 +24,9 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
     """
     for source in history_files(path):
         try:
-            judgement = _judgement(read_object(source.data, source.path).get("history", NULL))
+            history = items_of(read_object(source.data, source.path).get("history"))
+            results = items_of(record_of(history[-1]).get("result")) if history else []
+            judgement = record_of(record_of(results[-1]).get("judgement")) if results else {}
             verdict = _fields(judgement) if judgement else None
         except (ValueError, RecursionError) as error:
             verdict = {"status": "skipped", "detail": reason(error)}
@@ -42,20 +34,15 @@ def read_verdicts(path: Path) -> Iterator[PublishedVerdict]:
             yield PublishedVerdict(key=source.key, judge=_JUDGE, **verdict)
 
 
-def _judgement(history: Raw) -> dict[str, Raw]:
-    """Return the fields of the last result's verdict, none if there is none."""
-    items = elements(history)
-    outcomes = elements(fields(items[-1]).get("result", NULL)) if items else []
-    return fields(fields(outcomes[-1]).get("judgement", NULL)) if outcomes else {}
-
-
-def _fields(judgement: dict[str, Raw]) -> dict[str, Any]:
-    texts = (string(judgement.get(name, NULL)) for name in ("reasoning", "failure_reason"))
+def _fields(judgement: dict[str, Any]) -> dict[str, Any]:
+    texts = (judgement.get(name) for name in ("reasoning", "failure_reason"))
+    flags = {name: judgement.get(name) for name in _FLAGS}
+    scalars = {name: flag for name, flag in flags.items() if not isinstance(flag, dict | list)}
     more: dict[str, Any] = {
-        "reasoning": "\n".join(filter(None, texts)),
-        "record": {name: scalar(judgement.get(name, NULL)) for name in _FLAGS},
+        "reasoning": "\n".join(readable(t) for t in texts if isinstance(t, str) and t.strip()),
+        "record": dict.fromkeys(_FLAGS) | scalars,
     }
-    verdict = scalar(judgement.get("verdict", NULL))
+    verdict = judgement.get("verdict")
     if not isinstance(verdict, bool):
         return more | {"status": "unparsable", "detail": "its verdict is neither true nor false"}
     return more | {"success": verdict}

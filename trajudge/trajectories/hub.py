@@ -1,0 +1,450 @@
+"""Local copies of data sets on the Hugging Face Hub.
+
+Only needed files are fetched, each checked against the hash that the hub lists for it. A copy's
+folder keeps ``.trajudge/copy.json`` (its revision) and the listings of folders, so that a complete
+copy is read without a request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from hashlib import sha1, sha256
+from itertools import count
+from pathlib import Path, PurePosixPath
+from threading import RLock
+from time import monotonic
+from typing import Any, BinaryIO, NamedTuple, TypeVar
+
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+)
+
+from trajudge.util.errors import UserError
+from trajudge.util.files import open_regular, read_regular, replacing, write_bytes
+from trajudge.util.terminal import progress_bar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_RECORD = ".trajudge"
+_ATTEMPTS = 5
+_MAX_WAIT_SECONDS = 300.0
+# So many failing requests in a row are the hub's trouble, not that of single files.
+_GIVE_UP = 8
+# The hub lists a folder of this depth with all that is in it: cleaned/BENCHMARK/AGENT.
+_LISTED_DEPTH = 3
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+
+
+class Listed(NamedTuple):
+    """Size and hash of a file: SHA-256 of a large one's content, otherwise git's SHA-1."""
+
+    size: int
+    hash: str
+
+
+class FileUnavailable(UserError):
+    """One file cannot be fetched now, although the hub can be reached."""
+
+
+class _Broken(Exception):
+    """The content is not the one that was listed."""
+
+
+@dataclass
+class FetchCounts:
+    """Files that a copy downloaded, their bytes, and files that were present or are missing."""
+
+    downloaded: int = 0
+    bytes: int = 0
+    present: int = 0
+    missing: int = 0
+
+    def __str__(self) -> str:
+        return (
+            f"{self.downloaded} files fetched ({self.bytes / 1e6:.1f} MB), {self.present} were "
+            f"here already, {self.missing} not in the dataset"
+        )
+
+
+class HubCopy:
+    """The files of dataset ``repo`` in ``folder``; safe to use from several threads.
+
+    ``revision`` is a branch, tag or commit, resolved once (later ones must agree with it);
+    ``endpoint`` is the hub's address (``HF_ENDPOINT`` if None); ``kind`` is the loader's.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        repo: str,
+        revision: str | None = None,
+        endpoint: str | None = None,
+        kind: str = "agentrewardbench",
+    ) -> None:
+        self.folder, self.repo, self.kind = folder, repo, kind
+        self.endpoint = endpoint or os.environ.get("HF_ENDPOINT") or None
+        self.counts, self.missing = FetchCounts(), list[str]()
+        self._asked = revision or "main"
+        self._lock = RLock()
+        self._folders = dict[str, dict[str, Listed]]()
+        self._failed_in_a_row = 0
+        self._record = _read_record(folder)
+        if revision and self._record and revision not in self._revisions():
+            raise UserError(
+                f"{folder} holds revision {self._record['revision']} of {repo}, not {revision}: "
+                "give another folder with --out, or leave --revision out"
+            )
+
+    @property
+    def revision(self) -> str:
+        """The commit of every file. Raises UserError if the hub cannot be asked."""
+        with self._lock:
+            if not self._record:
+                commit = self._asked
+                if not _COMMIT.fullmatch(commit):
+                    commit = self._request("the revision", self._resolve) or commit
+                self._write({"repo": self.repo, "asked": self._asked, "revision": commit})
+            return str(self._record["revision"])
+
+    @property
+    def address(self) -> str:
+        """The dataset's page on the hub."""
+        from huggingface_hub import constants  # noqa: PLC0415
+
+        return f"{self.endpoint or constants.ENDPOINT}/datasets/{self.repo}"
+
+    def get(self, path: str) -> Path | None:
+        """Return the local file, downloaded if need be; None if the dataset has no such file.
+
+        Raises UserError if the hub cannot be reached, refuses, or the disk is full, and
+        FileUnavailable if only this file fails: it is asked for again the next time.
+        """
+        parts = PurePosixPath(path).parts
+        if not parts or path.startswith("/") or ".." in parts or _RECORD in parts:
+            raise UserError(f"{path!r} in the dataset's own files leads outside of its folder")
+        local = self.folder.joinpath(*parts)
+        if local.is_file():
+            self._count(present=1)
+            return local
+        listed = self.listed(_listed_folder(path)).get(path)
+        if listed is None:
+            self.missing.append(path)
+            self._count(missing=1)
+            return None
+        self._request(path, partial(self._download, path, listed, local))
+        self._count(downloaded=1, bytes=listed.size)
+        return local
+
+    def listed(self, folder: str) -> dict[str, Listed]:
+        """List the files in a folder of the dataset by path, at any depth ("": only the files of
+        the root); asked for once, then kept."""
+        with self._lock:
+            if folder not in self._folders:
+                kept = self.folder / _RECORD / "tree" / f"{folder.replace('/', '--')}.json"
+                if kept.is_file():
+                    rows = json.loads(read_regular(kept))
+                    files = {path: Listed(*row) for path, row in rows.items()}
+                else:
+                    files = self._request(folder, partial(self._list, folder)) or {}
+                    _write_json(kept, files)
+                self._folders[folder] = files
+            return self._folders[folder]
+
+    def text_columns(self, path: str, target: Path, left_out: str) -> None:
+        """Write a Parquet file without one column, whose bytes are not transferred, unless it is
+        there unchanged. Raises UserError, FileUnavailable."""
+        digests: dict[str, str] = self._record.get("texts", {})
+        if target.is_file() and sha256(read_regular(target)).hexdigest() == digests.get(path):
+            self._count(present=1)
+            return
+        listed = self.listed(_listed_folder(path))[path]
+        content = self._request(path, partial(self._read_columns, path, listed, left_out)) or b""
+        self._save(target, content)
+        digests = {**self._record.get("texts", {}), path: sha256(content).hexdigest()}
+        self._write({"texts": digests})
+        self._count(downloaded=1, bytes=len(content))
+
+    def _resolve(self) -> str | None:
+        from huggingface_hub import HfApi  # noqa: PLC0415
+
+        return HfApi(endpoint=self.endpoint).dataset_info(self.repo, revision=self._asked).sha
+
+    def _list(self, folder: str) -> dict[str, Listed]:
+        from huggingface_hub import HfApi, RepoFile  # noqa: PLC0415
+
+        entries = HfApi(endpoint=self.endpoint).list_repo_tree(
+            self.repo,
+            folder or None,
+            recursive=bool(folder),
+            revision=self.revision,
+            repo_type="dataset",
+        )
+        return {
+            entry.path: Listed(entry.size, entry.lfs.sha256 if entry.lfs else entry.blob_id)
+            for entry in entries
+            if isinstance(entry, RepoFile)
+        }
+
+    def _download(self, path: str, listed: Listed, target: Path) -> None:
+        """Download a listed file: it is at ``target`` complete, or not at all."""
+        from huggingface_hub import hf_hub_url  # noqa: PLC0415
+        from huggingface_hub.file_download import http_get  # noqa: PLC0415
+        from huggingface_hub.utils import (  # type: ignore[attr-defined] # noqa: PLC0415
+            build_hf_headers,
+            disable_progress_bars,
+        )
+
+        disable_progress_bars("huggingface_hub.http_get")  # it would drown the overall progress
+        url = hf_hub_url(
+            self.repo, path, revision=self.revision, repo_type="dataset", endpoint=self.endpoint
+        )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(target, durable=False) as file:
+            http_get(url, file, headers=build_hf_headers(), expected_size=listed.size)  # type: ignore[arg-type]
+            file.flush()
+            with open_regular(file.name) as written:
+                _check(written, listed)
+
+    def _read_columns(self, path: str, listed: Listed, left_out: str) -> bytes:
+        import pyarrow as pa  # noqa: PLC0415
+        import pyarrow.parquet as pq  # noqa: PLC0415
+        from huggingface_hub import HfFileSystem  # noqa: PLC0415
+
+        files = HfFileSystem(endpoint=self.endpoint, skip_instance_cache=True)
+        name = f"datasets/{self.repo}@{self.revision}/{path}"
+        about = files.info(name)
+        if (about["lfs"] or {}).get("sha256") != listed.hash:
+            raise _Broken("it is not the file that the dataset lists")
+        with files.open(name, "rb", cache_type="none") as file:
+            try:
+                parquet = pq.ParquetFile(file)
+                columns = [name for name in parquet.schema_arrow.names if name != left_out]
+                table = parquet.read(columns=columns)
+            except pa.ArrowInvalid as error:
+                raise _Broken(f"it is no Parquet file: {error}") from error
+        sink = pa.BufferOutputStream()
+        pq.write_table(table, sink)
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
+    def _request(self, path: str, request: Callable[[], T | None]) -> T | None:
+        """Make a request, repeated where that may help; None for "no such file".
+
+        Raises FileUnavailable if it is this file that fails, UserError if it is the hub, the
+        access to it, or the disk, or if many files fail in a row.
+        """
+        from huggingface_hub.errors import (  # type: ignore[attr-defined] # noqa: PLC0415
+            GatedRepoError,
+            HTTPError,
+            RemoteEntryNotFoundError,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
+
+        retrying = Retrying(
+            retry=retry_if_exception(_may_pass),
+            wait=_wait,
+            stop=stop_after_attempt(_ATTEMPTS),
+            reraise=True,
+        )
+        try:
+            answer = retrying(request)
+        except RemoteEntryNotFoundError:
+            answer = None
+        except GatedRepoError as error:
+            raise UserError(self._gated()) from error
+        except RepositoryNotFoundError as error:
+            raise UserError(f"{self.address}: there is no such dataset to be read") from error
+        except RevisionNotFoundError as error:
+            raise UserError(f"{self.address} has no revision {self._asked!r}") from error
+        except (OSError, HTTPError, _Broken) as error:
+            failure = self._failure(path, error)
+            if isinstance(failure, FileUnavailable):
+                self._failed_in_a_row += 1
+                if self._failed_in_a_row >= _GIVE_UP:
+                    failure = UserError(f"{failure} ({_GIVE_UP} requests failed in a row)")
+            raise failure from error
+        self._failed_in_a_row = 0
+        return answer
+
+    def _gated(self) -> str:
+        from huggingface_hub import get_token  # noqa: PLC0415
+
+        start = f"{self.address} is gated: accept its terms on that page with"
+        if get_token():
+            return f"{start} the account whose token is set"
+        return (
+            f"{start} your account, then set HF_TOKEN to a token of that account that may read "
+            "gated repositories"
+        )
+
+    def _failure(self, path: str, error: Exception) -> UserError:
+        status, start = _status(error), f"cannot fetch {path} from {self.address}"
+        elsewhere = f"set HF_ENDPOINT to a mirror, or give a copy of it as --data {self.kind}:PATH"
+        if status in (401, 403):
+            return UserError(
+                f"{start}: it answered {status}; set HF_TOKEN to a token that may read it"
+            )
+        if status is not None:
+            kind = UserError if status == 429 else FileUnavailable
+            return kind(f"{start}: it answered {status}; try again later, {elsewhere}")
+        if isinstance(error, OSError) and error.errno is not None:
+            return UserError(f"cannot write {path} to {self.folder}: {error.strerror}")
+        name = next((type(e).__name__ for e in _chain(error) if "Connect" in type(e).__name__), "")
+        if name:
+            return UserError(f"{start}: no connection ({name}); check the network, {elsewhere}")
+        why = " ".join(str(error).split())[:200] or type(error).__name__
+        return FileUnavailable(f"{start}: what it sends is broken ({why}); try again later")
+
+    def _count(self, **more: int) -> None:
+        with self._lock:
+            for name, number in more.items():
+                setattr(self.counts, name, getattr(self.counts, name) + number)
+
+    def _revisions(self) -> tuple[object, ...]:
+        return self._record.get("revision"), self._record.get("asked")
+
+    def _write(self, changes: dict[str, Any]) -> None:
+        with self._lock:
+            self._record = {**self._record, **changes}
+            _write_json(self.folder / _RECORD / "copy.json", self._record)
+
+    def _save(self, target: Path, content: bytes) -> None:
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(target, content)
+        except OSError as error:
+            raise UserError(f"cannot write {target}: {error.strerror or error}") from error
+
+
+def _listed_folder(path: str) -> str:
+    """Return the folder whose listing names a file."""
+    return "/".join(PurePosixPath(path).parts[:-1][:_LISTED_DEPTH])
+
+
+def _check(file: BinaryIO, listed: Listed) -> None:
+    """Raise _Broken unless the file has the content that was listed."""
+    digest = sha256()
+    if len(listed.hash) == 40:  # git's hash: here it only recognizes the content
+        digest = sha1(b"blob %d\0" % listed.size, usedforsecurity=False)
+    while block := file.read(2**20):
+        digest.update(block)
+    if digest.hexdigest() != listed.hash:
+        raise _Broken("its content is not what the dataset lists")
+
+
+def _chain(error: BaseException | None) -> list[BaseException]:
+    """List the error and its causes: the client hides the hub's answer behind its own errors."""
+    chain = list[BaseException]()
+    while error is not None and error not in chain:
+        chain.append(error)
+        error = error.__cause__ or error.__context__
+    return chain
+
+
+def _status(error: BaseException) -> int | None:
+    """Return the HTTP status that an error is about, None if there was no answer."""
+    responses = (getattr(e, "response", None) for e in _chain(error))
+    return next((r.status_code for r in responses if r is not None), None)
+
+
+def _may_pass(error: BaseException) -> bool:
+    status = _status(error)
+    return isinstance(error, _Broken) or (status is not None and (status == 429 or status >= 500))
+
+
+def _wait(state: RetryCallState) -> float:
+    """Return the seconds to wait: as the hub asked for, else exponentially longer."""
+    error = state.outcome.exception() if state.outcome else None
+    for cause in _chain(error):
+        seconds = getattr(getattr(cause, "response", None), "headers", {}).get("Retry-After", "")
+        if seconds.isdigit():
+            return min(float(seconds), _MAX_WAIT_SECONDS)
+    return wait_exponential(multiplier=0.5, max=30)(state)
+
+
+def default_folder(kind: str = "agentrewardbench") -> Path:
+    """Return the folder of a copy: ``TRAJUDGE_DATA`` for AgentRewardBench, else in the cache."""
+    named = os.environ.get("TRAJUDGE_DATA") if kind == "agentrewardbench" else None
+    return Path(named or f"~/.cache/trajudge/{kind}").expanduser()
+
+
+def revision_of(folder: Path) -> str | None:
+    """Return the revision that ``folder``, or one around it, is a copy of; None for other files."""
+    records = map(_read_record, (folder, *folder.resolve().parents))
+    return next((str(record["revision"]) for record in records if record), None)
+
+
+def _read_record(folder: Path) -> dict[str, Any]:
+    """Read what a copy says of itself; empty if it is none."""
+    try:
+        record = json.loads(read_regular(folder / _RECORD / "copy.json"))
+    except (OSError, ValueError):
+        return {}
+    is_record = isinstance(record, dict) and isinstance(record.get("revision"), str)
+    return record if is_record else {}
+
+
+def _write_json(path: Path, content: object) -> None:
+    """Write a small file completely or not at all. Raises UserError."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, json.dumps(content, indent=1).encode())
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextmanager
+def fetch_progress(copy: HubCopy, total: int) -> Iterator[Callable[[], None]]:
+    """Yield the function that counts one more of ``total`` files and shows what was downloaded.
+
+    Silent until something is downloaded, so that a complete copy reads without a word.
+    """
+    numbers, last_line = count(1), 0.0
+
+    def advance() -> None:
+        nonlocal last_line
+        done, counts = next(numbers), copy.counts
+        if not counts.downloaded:
+            return
+        missing = f", {counts.missing} not in the dataset" if counts.missing else ""
+        downloads = f"{counts.downloaded} files, {counts.bytes / 1e6:.1f} MB{missing}"
+        if sys.stderr.isatty():
+            show(f"fetching ({downloads})", done, total)
+        elif monotonic() - last_line > 10 or done == total:
+            last_line = monotonic()
+            sys.stderr.write(f"fetching: {done}/{total}, {downloads}\n")
+
+    with progress_bar() as show:
+        yield advance
+
+
+def prefetch(function: Callable[[T], R], items: Iterable[T]) -> Iterator[tuple[T, R]]:
+    """Yield ``(item, function(item))`` in order, computed in threads a few items ahead."""
+    workers = 4  # enough to hide latency; the hub limits requests, not bandwidth
+    pool = ThreadPoolExecutor(workers)
+    pending = deque[tuple[T, Future[R]]]()
+    try:
+        for item in items:
+            pending.append((item, pool.submit(function, item)))
+            if len(pending) > workers:
+                first, future = pending.popleft()
+                yield first, future.result()
+        for first, future in pending:
+            yield first, future.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

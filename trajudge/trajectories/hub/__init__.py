@@ -1,1 +1,0 @@
-"""A lazy local mirror of a Hugging Face dataset."""
