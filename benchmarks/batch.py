@@ -171,10 +171,7 @@ def rounds(model: str, folder: Path, seed: int = 0) -> dict[str, object]:
     traps = {"expire": 0.3, "error": 0.05, "duplicate": 0.01}
     with BatchServer(traps=traps, seed=seed, seconds=0.2, lines=7, size=200_000) as server:
         judging = Judging(server, folder / f"rounds-{seed}", model, None)
-        judging.finish(
-            *("--batch", "--batch-options", "lines=7,bytes=200000,poll=0.1,grace=1"),
-            *("--batch-fallback", "live"),
-        )
+        judging.finish("--batch", "--batch-options", "lines=7,bytes=200000,poll=0.1,grace=1")
         most = max(server.taken.values())
     return {"rounds": most, **server.audit, "judgments": judging.judgments().count(b"\n")}
 

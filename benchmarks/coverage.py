@@ -48,13 +48,10 @@ from benchmarks.coverage_designs import (
     stratified_designs,
     synthetic_designs,
 )
-from trajudge.stats.comparison import METRICS
+from trajudge.eval.scoring.metrics import METRICS, VERDICT_METRICS, Limited
 from trajudge.stats.intervals import (
-    PARTS,
     Floats,
-    Limited,
     clustered_scores,
-    verdict_intervals,
     wilson,
 )
 from trajudge.util.tables import Table, render
@@ -96,7 +93,7 @@ def coverage_of_verdicts(
         total = counts.sum(axis=-2)
         values = _metrics(total)
         ends = {name: (i.low, i.high) for name, i in _ours(counts, design).items()}
-        for name in PARTS:
+        for name in (metric.name for metric in VERDICT_METRICS if metric.trials):
             ends[f"{name}, raw Wilson"] = _raw_wilson(name, total)
         for name, (low, high) in ends.items():
             metric = name.split(",")[0]
@@ -111,21 +108,23 @@ def coverage_of_verdicts(
 
 
 def _ours(counts: Floats, design: Design) -> dict[str, Limited]:
-    whole = np.concatenate([counts, np.zeros((*counts.shape[:-1], 2))], axis=-1)
-    return verdict_intervals(whole, design.stratum_sizes)
+    whole = _six(counts)
+    return {metric.name: metric.interval(whole, design.stratum_sizes) for metric in VERDICT_METRICS}
+
+
+def _six(counts: Floats) -> Floats:
+    """Add the two cells of missing judgments, which are empty."""
+    return np.concatenate([counts, np.zeros((*counts.shape[:-1], 2))], axis=-1)
 
 
 def _raw_wilson(name: str, total: Floats) -> tuple[Floats, Floats]:
-    hits, trials = ([p for p in part if p < 4] for part in PARTS[name])
-    interval = wilson(total[..., hits].sum(axis=-1), total[..., trials].sum(axis=-1))
-    if name != "f1":
-        return interval.low, interval.high
-    return 2 * interval.low / (1 + interval.low), 2 * interval.high / (1 + interval.high)
+    metric, whole = METRICS[name], _six(total)
+    interval = wilson(metric.sum_hits(whole), metric.sum_trials(whole))
+    return metric.transform(interval.low), metric.transform(interval.high)
 
 
 def _metrics(total: Floats) -> dict[str, Floats]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return {name: metric(*np.moveaxis(total, -1, 0)) for name, metric in METRICS.items()}
+    return {metric.name: metric.value(_six(total)) for metric in VERDICT_METRICS}
 
 
 def coverage_of_scores(

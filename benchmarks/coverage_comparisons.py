@@ -16,8 +16,8 @@ from scipy.special import ndtri
 
 from benchmarks.coverage_designs import SIZES
 from trajudge.eval.audit import tau_limits, tau_of
+from trajudge.eval.scoring.metrics import METRICS, f1_from_jaccard
 from trajudge.stats.intervals import (
-    PARTS,
     Clusters,
     Floats,
     cluster_bootstrap,
@@ -83,7 +83,7 @@ def coverage_of_differences(
         counts = _draw_pair(design, min(step, replicates - start), rng)
         for metric in COMPARED:
             hits, trials = (counts[..., list(p)].sum(axis=-1) for p in _cells(metric))
-            transform = _f1 if metric == "f1" else np.asarray
+            transform = f1_from_jaccard if metric == "f1" else np.asarray
             found = clustered_differences(hits, trials, [design.tasks], transform=transform)
             low, high = found.interval.low, found.interval.high
             wanted = truth[0][metric] - truth[1][metric]
@@ -95,11 +95,10 @@ def coverage_of_differences(
 
 
 def _cells(metric: str) -> tuple[tuple[int, ...], ...]:
-    return tuple(tuple(place for place in part if place < 4) for part in PARTS[metric])
-
-
-def _f1(jaccard: Floats) -> Floats:
-    return np.asarray(2 * jaccard / (1 + jaccard))
+    return tuple(
+        tuple(place for place in part if place < 4)
+        for part in (METRICS[metric].hits, METRICS[metric].trials)
+    )
 
 
 def _true_metrics(design: PairDesign) -> list[dict[str, float]]:

@@ -164,7 +164,7 @@ def real_designs(folder: Path) -> Iterator[Design]:
         mine = judged.judge == number
         predicted = Predictions.of(judged.at(mine), reference, reference.judged[mine])
         seen = predicted.observe("success", "negative")
-        rule = seen.where(~np.isnan(seen.reward)).as_rule_based()
+        rule = seen.rewarded().as_rule_based()
         for name, one in ((judge, seen), (f"rule-based beside {judge}", rule)):
             yield from _groups(name, one, reference)
 
@@ -177,7 +177,7 @@ def _groups(name: str, seen: Observations, reference: ReferenceLabels) -> Iterat
     for place, chosen in places:
         if not chosen.any():
             continue
-        here = seen.where(chosen)
+        here = seen.at(chosen)
         columns = verdict_columns(here.predictions[:, None], here.labels[:, None])[:, 0, :4]
         clusters = sum_clusters(columns, here.task, here.benchmark)
         yield Design(

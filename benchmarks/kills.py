@@ -1,11 +1,10 @@
-"""Whether a reply that was received survives ``kill -9`` while the disk is slow.
+"""Whether a reply that was received survives ``kill -9``.
 
 ``python -m benchmarks.kills [--kills N] [--out FILE]``
 
 A process asks 16 questions at once of a loopback server over HTTP, which answers some and keeps
-silent on the others. Nothing can be committed in the meantime: another connection holds the
-cache's write lock, as a slow fsync does. Once the answers are read the process is killed. What a
-second round asks again although it had been answered is lost.
+silent on the others. Once the answers are read the process is killed. What a second round asks
+again although it had been answered is lost.
 """
 
 from __future__ import annotations
@@ -13,12 +12,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,18 +76,6 @@ def question(endpoint: str, kill: int, number: int) -> Request:
     return Request(endpoint=endpoint, model="mock", messages=(Message(role="user", parts=(text,)),))
 
 
-@contextmanager
-def slow_disk(cache: Path) -> Iterator[None]:
-    """No commit comes through."""
-    connection = sqlite3.connect(cache, isolation_level=None)
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    finally:
-        connection.execute("ROLLBACK")
-        connection.close()
-
-
 class Answering:
     """The server's latency: ``answered`` of the questions at once, silence for the others."""
 
@@ -111,12 +95,8 @@ def kill_once(
     """One process, killed, and what a second round asks of what had been answered."""
     answered = answering.answered = int(rng.integers(1, QUESTIONS + 1))
     command = [sys.executable, "-m", "benchmarks.kills", "--client"]
-    with (
-        slow_disk(cache),
-        subprocess.Popen(
-            [*command, server.url, str(cache), str(kill)], cwd=ROOT, stdout=subprocess.PIPE
-        ) as process,
-    ):
+    words = [*command, server.url, str(cache), str(kill)]
+    with subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE) as process:
         assert process.stdout
         for _ in range(answered):
             assert process.stdout.readline().strip() == READ.encode()
@@ -135,7 +115,7 @@ def measure(kills: int, seed: int = 0) -> list[Round]:
         LlmServer(latency=answering, record=0) as server,
     ):
         cache = Path(folder) / "replies.sqlite"
-        asyncio.run(Cache(cache).close())
+        Cache(cache).close()
         return [kill_once(server, answering, cache, kill, rng) for kill in range(kills)]
 
 

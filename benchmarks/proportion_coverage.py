@@ -7,12 +7,40 @@ rate: ``worst_coverage`` gives the least over all fixed rates.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import special
 
-from trajudge.stats.intervals import Floats, Method
+from trajudge.stats.intervals import Floats, Interval, clopper_pearson, normal_quantile, wilson
+
+Method = Callable[[ArrayLike, ArrayLike, float], Interval]
+
+
+def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Textbook normal interval: zero width at 0 and at n successes."""
+    n = np.asarray(trials, dtype=float)
+    p = np.asarray(successes, dtype=float) / n
+    half = normal_quantile(confidence) * np.sqrt(p * (1 - p) / n)
+    return Interval(p, p - half, p + half, confidence)
+
+
+def jeffreys(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Equal-tailed posterior interval under Beta(1/2, 1/2), closed at 0 and n (Brown 2001)."""
+    k, n = (np.asarray(part, dtype=float) for part in (successes, trials))
+    tails = (1 - confidence) / 2, (1 + confidence) / 2
+    low, high = (special.betaincinv(k + 0.5, n - k + 0.5, tail) for tail in tails)
+    return Interval(k / n, np.where(k == 0, 0, low), np.where(k == n, 1, high), confidence)
+
+
+METHODS: dict[str, Method] = {
+    "wilson": wilson,
+    "wald": wald,
+    "clopper-pearson": clopper_pearson,
+    "jeffreys": jeffreys,
+}
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.analysis.calibration import ENOUGH, ENOUGH_OF_A_CLASS
 from trajudge.eval.baselines import trivial_baselines
 from trajudge.eval.imported import to_judgments
-from trajudge.eval.select.measures.scores import judged_score
+from trajudge.eval.select.scores import judged_score
 from trajudge.eval.store.inputs import find_source
 from trajudge.eval.store.published import read_published_folder
 from trajudge.judges.judging import NoModel, judge_trajectory

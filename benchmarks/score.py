@@ -34,8 +34,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from trajudge.annotations import Annotation, Labels
+from trajudge.eval.scoring.comparison import Compared
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.eval.store.published import read_published_folder
 from trajudge.trajectories.model import TrajectoryKey
@@ -193,7 +193,7 @@ def reconstruction(root: Path, labels: Labels) -> Counted:
     return cells
 
 
-def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> ScoreReport:
+def ours(root: Path, labels: Labels, compared: Compared | None, with_index: bool) -> ScoreReport:
     """The command's work between its options and its tables."""
     with collection_paused():
         source = read_published_folder(root, with_labels=False, with_index=with_index)
@@ -202,7 +202,7 @@ def ours(root: Path, labels: Labels, resamples: int, with_index: bool) -> ScoreR
             labels,
             rewards=source.rewards,
             by_agent=True,
-            bootstrap=Bootstrap(resamples),
+            compared=compared,
         )
 
 
@@ -250,9 +250,9 @@ def measure(
         read = partial(read_published_folder, root, with_labels=False, with_index=with_index)
         read()  # writes the index
         rows.append((f"ours, {where}: reading", timed(read)))
-        for resamples in (0, 2000):
-            timing = timed(partial(ours, root, labels, resamples, with_index))
-            rows.append((f"ours, {where}: {resamples} resamples", timing))
+        for compared in (None, "overall"):
+            timing = timed(partial(ours, root, labels, compared, with_index))
+            rows.append((f"ours, {where}: compared {compared}", timing))
             for _, theirs in rows[: len(peers)]:
                 check(timing.found, theirs.found)
     return rows

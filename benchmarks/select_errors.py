@@ -24,7 +24,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from scipy import special
 
-from trajudge.eval.select.measures.rates import (
+from trajudge.eval.select.rates import (
     RateSums,
     TaskSums,
     binomial_p,
@@ -35,7 +35,7 @@ from trajudge.stats.intervals import Floats, Ints
 
 ALPHA, ALLOWED, BETTER = 0.05, 0.055, 0.1
 
-Dependence = Literal["all-or-nothing", "beta", "judge"]
+Dependence = Literal["all-or-nothing", "beta", "judge", "size"]
 Runs = int | Literal["1 to 20", "2 to 60"]
 
 
@@ -45,7 +45,9 @@ class Design(NamedTuple):
     ``correlation`` all accepted runs of a task succeed or fail together. ``beta``: a task's rate is
     drawn from a beta distribution with that intraclass correlation. ``judge``: so is the rate at
     which its runs succeed (0.4 on average), and a judge accepts 0.8 of the successes and as many
-    failures as make its precision; ``acceptance`` is the share accepted elsewhere."""
+    failures as make its precision; ``acceptance`` is the share accepted elsewhere. ``size``: as
+    all-or-nothing with precision by task, which is the higher the fewer runs are accepted: its odds
+    change by a factor of e with each standard deviation."""
 
     dependence: Dependence
     benchmarks: int
@@ -68,9 +70,9 @@ class Cell(NamedTuple):
     strict_power: float | None
 
 
-def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
+def grid(tasks: Iterable[int] = (16, 24, 40, 100, 300)) -> Iterator[Design]:
     """Every design; those that are the same world under two names once."""
-    kinds: tuple[Dependence, ...] = ("all-or-nothing", "beta", "judge")
+    kinds: tuple[Dependence, ...] = ("all-or-nothing", "beta", "judge", "size")
     sizes: tuple[Runs, ...] = (1, 3, 12, "1 to 20", "2 to 60")
     clusters = product(kinds, (1, 5, 20), tuple(tasks), sizes)
     rates = product((0.0, 0.2, 0.5), (0.15, 0.5, 0.9), (0.7, 0.8, 0.9, 0.95))
@@ -79,7 +81,8 @@ def grid(tasks: Iterable[int] = (16, 40, 100, 300)) -> Iterator[Design]:
         alone = design.runs == 1 and (design.correlation or design.dependence == "beta")
         same = design.dependence == "beta" and not design.correlation
         named = design.dependence == "judge" and design.acceptance != 0.5
-        if not (alone or same or named):
+        sized = design.dependence == "size" and (runs == 1 or runs == "2 to 60")
+        if not (alone or same or named or sized):
             yield design
 
 
@@ -97,15 +100,31 @@ def draw(design: Design, precision: float, size: int, rng: np.random.Generator) 
             each = _beta(precision, design.correlation, shape, rng)
             hits = np.asarray(rng.binomial(trials, each), np.int64)
         else:
+            rate = np.full(shape, precision)
+            if design.dependence == "size":
+                rate = _rate_by_size(trials, precision)
             together = rng.random(shape) < design.correlation
-            shared = np.where(rng.random(shape) < precision, trials, 0)
-            hits = np.where(together, shared, rng.binomial(trials, precision))
+            shared = np.where(rng.random(shape) < rate, trials, 0)
+            hits = np.where(together, shared, rng.binomial(trials, rate))
     sizes = [len(part) for part in np.array_split(np.arange(design.tasks), design.benchmarks)]
     table = np.concatenate([hits, trials], axis=1).astype(float)
     picked = ((rng.random(trials.shape) * trials < hits) & (trials > 0)).sum(axis=0)
     return TaskSums(
         table, np.array([each for each in sizes if each], dtype=np.int64), picked.astype(float)
     )
+
+
+def _rate_by_size(trials: Ints, precision: float) -> Floats:
+    """Success rates (tasks, size) that fall with the number of trials; over trials their mean is
+    ``precision``."""
+    spread = (trials - trials.mean()) / trials.std()
+    low, high = -20.0, 20.0
+    for _ in range(50):
+        middle = (low + high) / 2
+        rate = special.expit(middle - spread)
+        reached = (rate * trials).sum() / trials.sum() >= precision
+        low, high = (low, middle) if reached else (middle, high)
+    return np.asarray(rate)
 
 
 def _runs(design: Design, shape: tuple[int, int], rng: np.random.Generator) -> Ints:

@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.side_by_side import Way, compare
-from trajudge.stats.comparison import confusion_columns, confusion_statistic
 from trajudge.stats.intervals import Floats, Ints, cluster_bootstrap, sum_clusters
-from trajudge.stats.suites import Leaf, Tree, hierarchical_bootstrap, prepare, tree_from_cells
+from trajudge.stats.suites import Tree, hierarchical_bootstrap, prepare, tree_from_cells
 
 SUITE_B, JUDGES_B = 1000, 10_000
 APPS = (26,) * 12 + (25,) * 3
@@ -85,14 +84,14 @@ def suite(quick: bool) -> None:
     cells = sum(APPS) * 27
     tree = suite_tree(apps, np.zeros(cells))
     ragged = suite_tree(apps, rng.random(cells))
-    exact, gaussian = prepare(tree), prepare(tree, leaf="gaussian")
+    exact = prepare(tree)
     few = 5 if quick else 10
 
     def seed() -> np.random.Generator:
         return np.random.default_rng(1)
 
-    def bootstrap(of: Tree, leaf: Leaf = "exact") -> Callable[[], object]:
-        return lambda: hierarchical_bootstrap(of, seed(), leaf=leaf, n_resamples=SUITE_B)
+    def bootstrap(of: Tree) -> Callable[[], object]:
+        return lambda: hierarchical_bootstrap(of, seed(), n_resamples=SUITE_B)
 
     ways = [
         Way("ours, exact, set-up included", bootstrap(tree), "full hierarchy"),
@@ -102,13 +101,7 @@ def suite(quick: bool) -> None:
             lambda: exact.draw(seed(), SUITE_B, threads=4),
             "full, same digits",
         ),
-        Way(
-            "ours, Gaussian rollouts, after set-up",
-            lambda: gaussian.draw(seed(), SUITE_B),
-            "full, leaf matched in mean and variance",
-        ),
         Way("ours, ragged tree (10 % missing), exact", bootstrap(ragged), "full"),
-        Way("ours, ragged tree, Gaussian rollouts", bootstrap(ragged, "gaussian"), "full"),
         Way(
             "numpy, index per draw",
             lambda: index_suite(apps, seed(), few),
@@ -144,6 +137,12 @@ def suite_peers(apps: list[Ints], few: int) -> list[Way]:
     return ways
 
 
+def precision_recall_f1(totals: Floats) -> Floats:
+    """Metrics (..., 3 * G) of TP, FP and FN (..., 3 * G) of G judges."""
+    tp, fp, fn = np.split(totals, 3, axis=-1)
+    return np.concatenate([tp / (tp + fp), tp / (tp + fn), 2 * tp / (2 * tp + fp + fn)], axis=-1)
+
+
 def judges(quick: bool) -> None:
     rng = np.random.default_rng(2)
     n, columns = 1106, 13 * 3
@@ -151,38 +150,34 @@ def judges(quick: bool) -> None:
     benchmark = task % 5
     truth = (rng.random((n, 3)) < 0.35).repeat(13, axis=1)
     verdicts = rng.random((n, columns)) < np.where(truth, 0.8, 0.15)
-    metrics = confusion_statistic("precision", "recall", "f1", blocks=3)
-    values = confusion_columns(verdicts, truth, blocks=3)
+    cells = [verdicts & truth, verdicts & ~truth, ~verdicts & truth]
+    values = np.concatenate(cells, axis=1).astype(float)
     ways = [
         Way(
             "ours, tasks in benchmark strata",
             lambda: cluster_bootstrap(
                 sum_clusters(values, task, benchmark),
-                metrics,
+                precision_recall_f1,
                 np.random.default_rng(1),
                 n_resamples=JUDGES_B,
             ),
             "clusters in strata",
         ),
-        *judge_peers(values, columns, 100 if quick else 200),
+        *judge_peers(values, 100 if quick else 200),
     ]
     compare("Judges: 117 intervals, B = 10,000", ways, rounds(quick))
 
 
-def judge_peers(counts: Floats, columns: int, few: int) -> list[Way]:
+def judge_peers(counts: Floats, few: int) -> list[Way]:
     """Peers on the counts they need, TP | FP | FN; they resample single trajectories."""
     from scipy.stats import bootstrap as scipy_bootstrap
 
     cells, rows_of = counts.astype(np.float32), np.arange(len(counts))
 
-    def statistic(totals: Floats) -> Floats:
-        tp, fp, fn = (totals[..., i * columns : (i + 1) * columns] for i in range(3))
-        return np.concatenate([tp / (tp + fp), tp / (tp + fn), 2 * tp / (2 * tp + fp + fn)], -1)
-
     def scipy_expert() -> None:
         scipy_bootstrap(
             (rows_of,),
-            lambda rows, axis=-1: np.moveaxis(statistic(cells[rows].sum(axis=-2)), -1, 0),
+            lambda rows, axis=-1: np.moveaxis(precision_recall_f1(cells[rows].sum(axis=-2)), -1, 0),
             n_resamples=few,
             batch=50,
             vectorized=True,
@@ -193,7 +188,7 @@ def judge_peers(counts: Floats, columns: int, few: int) -> list[Way]:
     def index_loop() -> None:
         rng = np.random.default_rng(1)
         for _ in range(few):
-            statistic(cells[rng.integers(0, len(cells), len(cells))].sum(axis=0))
+            precision_recall_f1(cells[rng.integers(0, len(cells), len(cells))].sum(axis=0))
 
     factor, note = JUDGES_B / few, "single trajectories"
     ways = [
@@ -204,7 +199,7 @@ def judge_peers(counts: Floats, columns: int, few: int) -> list[Way]:
 
         def arch() -> None:
             sampler = library.IIDBootstrap(cells, seed=1)
-            sampler.apply(lambda drawn: statistic(drawn.sum(axis=0)), few)
+            sampler.apply(lambda drawn: precision_recall_f1(drawn.sum(axis=0)), few)
 
         ways.append(Way("arch, expert", arch, note, factor))
     return ways

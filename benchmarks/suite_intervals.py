@@ -14,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.crossed_resampler import crossed_replicates
-from benchmarks.proportion_coverage import average_coverage, bimodal_prior, worst_coverage
+from benchmarks.proportion_coverage import METHODS, average_coverage, bimodal_prior, worst_coverage
 from benchmarks.suite_simulation import (
     FEW_SCENARIOS,
     FIGURE_1B,
@@ -24,7 +24,7 @@ from benchmarks.suite_simulation import (
     simulate_coverage,
     tree_of,
 )
-from trajudge.stats.intervals import METHODS, Interval, Ints, percentile_interval
+from trajudge.stats.intervals import Interval, Ints, percentile_interval
 from trajudge.stats.suites import Levels, cluster_t_interval, prepare
 from trajudge.util.tables import Table, render
 

@@ -88,12 +88,13 @@ async def judge(url: str, trajectories: list[Trajectory], concurrency: int, fold
     async def judge_one(job: JudgmentJob) -> Judgment:
         assert isinstance(job.item, Trajectory)
         ask = EngineClient(
+            engines,
             ModelRoute(
-                engines[MODEL],
+                adapter.endpoint,
                 MODEL,
                 {"temperature": 0, "max_tokens": 500},
                 lambda request: Usage(input=2000, output=200),
-            )
+            ),
         )
         return await judge_trajectory(judge_id, webjudge, job.item, ask, needs=needs)
 

@@ -14,9 +14,11 @@ def command(name: str) -> Run:
     return lambda words: main([*name.split(), *words])
 
 
+accept = command("accept")
 judges = command("judges")
 perturb = command("data perturb")
 report = command("report")
 robust = command("robust")
 score = command("score")
+select = command("select")
 serve = command("serve")

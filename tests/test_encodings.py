@@ -19,7 +19,7 @@ from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
-from trajudge.eval.acceptance.held_out import read_held_out
+from trajudge.eval.accept.accept import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
 from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main

@@ -18,11 +18,11 @@ import pytest
 import trajudge as tj
 from tests.batch_server import BatchServer
 from tests.conftest import missing
-from tests.eval.acceptance.test_binding import SETTINGS, decided
+from tests.eval.accept.test_accept import lines
+from tests.eval.accept.test_binding import SETTINGS, decided
+from tests.eval.accept.test_recertify import strangers
 from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
-from tests.eval.select.test_recertify import strangers
-from tests.eval.test_accept import lines
 from tests.llm_server import LlmServer
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
@@ -189,7 +189,8 @@ def test_scores_are_calibrated_as_written(capsys: pytest.CaptureFixture[str]) ->
 def test_a_decision_is_applied_and_certified_again_as_written() -> None:
     shutil.move(decided(Path("labelled"), SETTINGS), "selections/mine")
     strangers(Path("runs/new"), 120)
-    for start in ("trajudge accept", "trajudge run recertify"):
+    apply = "trajudge accept --decision selections/... --run runs/new"
+    for start in (f"{apply} --format", f"{apply} --recertify"):
         assert run(written(start).replace("selections/...", "selections/mine")) == 0, start
     assert len(lines(Path("accepted/accepted.jsonl"))) == 180
     assert lines(Path("again/sample.jsonl"))

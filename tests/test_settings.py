@@ -11,8 +11,7 @@ from pydantic import ValidationError
 
 from trajudge.environments.settings import GenerateConfig, RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
-from trajudge.eval.acceptance.settings import SampleConfig
-from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
@@ -52,7 +51,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 
 SEEDED = [
-    *(SampleConfig, TrainingConfig, BuildConfig, ScoreConfig),
+    *(TrainingConfig, BuildConfig, ScoreConfig),
     *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, PerturbConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from benchmarks.proportion_coverage import (
+    METHODS,
     average_coverage,
     bimodal_prior,
     coverage_at,
+    wald,
     worst_coverage,
 )
-from trajudge.stats.intervals import METHODS, clopper_pearson, wald, wilson
+from trajudge.stats.intervals import clopper_pearson, wilson
 
 BUDGETS = (1, 3, 5, 10, 20)
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from benchmarks.crossed_resampler import crossed_replicates
+from benchmarks.proportion_coverage import wald
 from benchmarks.suite_intervals import Method, crossed, nested
 from benchmarks.suite_simulation import (
     FIGURE_1B,
@@ -24,7 +25,6 @@ from benchmarks.suite_simulation import (
     tree_of,
 )
 from tests.samples import repeats
-from trajudge.stats.intervals import wald
 from trajudge.stats.suites import (
     Levels,
     cluster_t_interval,

@@ -5,7 +5,11 @@ from __future__ import annotations
 from itertools import count
 from typing import Any
 
-from trajudge.annotations import Annotation
+from trajudge.annotations import Annotation, Labels
+from trajudge.eval.scoring.observations import Observations, Predictions, ReferenceLabels
+from trajudge.eval.scoring.records import Label, Missing
+from trajudge.eval.store.labels import LabelColumns, RewardColumns
+from trajudge.eval.store.table import columns_of
 from trajudge.judges.model import Call, Judgment, Status, Usage
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -44,3 +48,12 @@ def call(cost: float | None = 0.01, **fields: Any) -> Call:
         "finish": "stop",
     }
     return Call(**(values | {"usage": usage, "cost": cost, "text": "yes"} | fields))
+
+
+def observe(
+    judgments: list[Judgment], labels: Labels, missing: Missing, question: Label = "success"
+) -> Observations:
+    """The observations of one judge, without rewards."""
+    columns = columns_of(judgments)
+    reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of({}))
+    return Predictions.of(columns, reference).observe(question, missing)

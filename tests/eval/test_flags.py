@@ -27,116 +27,10 @@ TABLE = {
         for name, command in GROUPS[group].commands.items()
     },
 }
-# What a flag that several commands take names: its metavar (or "choice", "switch").
-MEANINGS = {
-    "--adapter": "NAME",  # how models are reached
-    "--agent": "NAME",  # of these agents only
-    "--allow-host": "NAME",  # that a proxy forwards requests under
-    "--annotations": "KIND:PATH",  # expert labels
-    "--api": "NAME",  # model API whose calls are measured
-    "--attempts": "N",  # runs per case
-    "--backend": "choice",  # of the proxy
-    "--base-url": "URL",
-    "--baselines": "choice",
-    "--benchmark": "NAME",
-    "--budget": "N",  # tasks, or trajectories, that are chosen
-    "--cache": "FILE",  # of replies
-    "--cases": "FILE",  # the generated cases
-    "--config": "FILE",  # options
-    "--context": "N",  # window in tokens
-    "--cdp": "PORT",  # of the agent's browser
-    "--concurrency": "N",
-    "--count": "N",
-    "--candidates": "FILE",  # the frozen plan of a selection
-    "--data": "KIND:PATH",  # the trajectories
-    "--decision": "DIR",  # what select wrote
-    "--dialect": "choice",  # of a task file
-    "--dry-run": "switch",
-    "--extra-body": "JSON",
-    "--extra-headers": "JSON",
-    "--faults": "FILE",  # a fault plan
-    "--format": "choice",  # the layout in which rows are written
-    "--full": "switch",  # all tables
-    "--goals": "FILE",  # of tasks whose logs do not hold them
-    "--horizon": "N",  # page loads of a task
-    "--no-token": "switch",
-    "--json": "switch",  # print JSON
-    "--judge": "NAME",
-    "--judge-option": "NAME=VALUE",
-    "--judged": "RUN",  # run folders of judges on the arms
-    "--judgments": "DIR",  # in the published layout
-    "--keys": "FILE",  # that gives pages other keys
-    "--labels-by": "POLICY",  # of several annotators' labels
-    "--layout": "choice",  # of files of labels
-    "--limit": "N",  # trajectories, or tasks, that are judged
-    "--max-cost": "DOLLARS",
-    "--max-tokens": "N",
-    "--assume-same-judge": "switch",
-    "--help-all": "switch",  # of a command with many options
-    "--host": "ADDRESS",
-    "--threshold": "T",
-    "--members": "NAME[:MODEL],...",  # of a panel or cascade
-    "--rule": "choice",  # by which a panel's verdicts are combined
-    "--quorum": "N",
-    "--tie": "choice",
-    "--captioner-model": "NAME",
-    "--describer-model": "NAME",
-    "--light-model": "NAME",
-    "--success-last": "switch",
-    "--prompts": "choice",  # ours, or the source's own
-    "--samples": "N",  # judgments of a trajectory
-    "--retry-failed": "switch",
-    "--perturbation": "NAME",  # of the catalogue
-    "--mode": "MODE",  # of a rule-based evaluator
-    "--model": "NAME",
-    "--models": "FILE",  # the user's entries on models
-    "--missing": "choice",  # what a failed judgment counts as
-    "--no-images": "switch",
-    "--no-index": "switch",
-    "--out": "DIR",  # a folder that is written
-    "--plots": "DIR",
-    "--port": "N",
-    "--prices": "FILE",
-    "--probes": "FILE",
-    "--protocol": "choice",
-    "--question": "choice",  # success or process
-    "--reasoning-effort": "WORD",
-    "--representation": "choice",  # what is shown of a page
-    "--resamples": "N",
-    "--rpm": "N",
-    "--run": "DIR",
-    "--runs": "PATH",  # agents' runs that rules judge
-    "--save": "FILE",  # a file that is written
-    "--script": "FILE",
-    "--seed": "N",
-    "--show": "N",  # lines of output
-    "--site": "SITE=URL",
-    "--sites": "FILE",
-    "--stage": "choice",  # of labels: before or after the verdicts were shown
-    "--split": "choice",  # of the annotations
-    "--target-precision": "RATE",
-    "--task-id": "choice",  # whether goals or recorded ids are tasks
-    "--task": "ID",
-    "--task-signature": "REGEX",
-    "--tasks": "FILE",  # a task file
-    "--temperature": "T",
-    "--thinking-budget": "N",
-    "--timeout": "SECONDS",
-    "--wait": "SECONDS",
-    "--tpm": "N",
-    "--training-set": "choice",
-    "--workers": "N",
-    "--yes": "switch",
-}
-
-
 # One file is what these commands write.
 WRITES_A_FILE = {"trajudge report"}
 # Where the options of a command stand whose module does not make its parser under that name.
-ELSEWHERE = {
-    "eval.accept": ("eval.acceptance.options", "accept_parser"),
-    "eval.recertify": ("eval.acceptance.options", "recertify_parser"),
-}
+ELSEWHERE = {}
 
 
 def parser_of(name: str) -> argparse.ArgumentParser:
@@ -161,7 +55,7 @@ def parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
 
 
 def meaning(action: argparse.Action) -> str:
-    """How ``MEANINGS`` writes it."""
+    """Its placeholder, ``choice`` or ``switch``."""
     if action.nargs == 0:
         return "switch"
     if choices_of(action) and action.metavar != "POLICY":
@@ -187,24 +81,15 @@ def flags() -> dict[str, dict[str, str]]:
 
 
 def test_a_flag_of_several_commands_has_one_meaning() -> None:
-    shared = {flag: uses for flag, uses in flags().items() if len(uses) > 1}
-    wrong = {
-        flag: uses
-        for flag, uses in shared.items()
-        if flag not in ("-h", "--help") and _meanings(flag, uses) != {MEANINGS.get(flag)}
-    }
+    """``--out`` of a command that writes one file is checked by itself."""
+    wrong = {flag: uses for flag, uses in flags().items() if len(_meanings(flag, uses)) > 1}
     assert not wrong
 
 
 def _meanings(flag: str, uses: dict[str, str]) -> set[str]:
-    """What the flag means, ``--out`` of a command that writes one file checked by itself."""
     files = WRITES_A_FILE & uses.keys() if flag == "--out" else set[str]()
     assert all(uses[name] == "FILE" for name in files)
     return {meant for name, meant in uses.items() if name not in files}
-
-
-def test_the_table_names_no_flag_that_is_gone() -> None:
-    assert not MEANINGS.keys() - flags().keys()
 
 
 def test_a_long_help_begins_with_the_ten_options_that_most_calls_need() -> None:

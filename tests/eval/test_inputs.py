@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import perturb
+from tests.commands import accept, perturb, select
 from tests.environments.cases import sound
 from tests.eval.data.published.test_index import ANNOTATIONS, put
 from tests.rules.test_evaluate import RUNS, TASKS
@@ -20,10 +20,8 @@ from tests.trajectories.loaders.made import fara, rubric
 from trajudge.annotations import store as annotation_store
 from trajudge.annotations.model import Annotation
 from trajudge.environments.model.case import write_cases
-from trajudge.eval.accept import main as accept
 from trajudge.eval.cli import COMMANDS, GROUPS, main
 from trajudge.eval.judge import main as judge
-from trajudge.eval.select.__main__ import main as select
 from trajudge.rules.verified.dataset import task_record
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
@@ -107,7 +105,7 @@ def _environments(folder: Path) -> None:
     (folder / "recorded" / "traces" / f"{case.id}.a.0.har").write_text(har)
 
 
-AGAIN = ("--agent", "{agent}", "--out", "again")
+AGAIN = ("--agent", "{agent}", "--out", "kept", "--recertify", "again")
 PROBED = ("--run-folder", "probed", "--when", "before")
 SAMPLED = ("--data", "{0}/sample")
 RULED = ("--tasks", "{0}/tasks.json", "--runs", "{0}/runs.jsonl")
@@ -118,7 +116,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("judge", "--judge", "simplified", "--model", "gpt-4o", *SAMPLED, "--dry-run"),
     ("score", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("score", "{0}/runs/heuristic", "--mismatches", "wrong.jsonl"),
-    ("score", "--judgments", "{0}/published", "--resamples", "20"),
+    ("score", "--judgments", "{0}/published"),
     ("select", "{0}/runs/heuristic", "--target-precision", "0.1"),
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", "--out", "kept"),
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
@@ -136,7 +134,7 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
         "model.json",
     ),
     ("run", "reparse", "{0}/runs/heuristic", *SAMPLED, "--out", "again"),
-    ("run", "recertify", "--decision", "{0}/selection", "--accepted", "{0}/accepted", *AGAIN),
+    ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", *AGAIN),
     ("score", "{0}/runs/heuristic", "{0}/runs/rule-based", "--checks"),
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),
     ("data", "convert", "{0}/sample", "converted"),

@@ -82,8 +82,10 @@ def test_a_key_that_a_server_repeats_is_nowhere(
     for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY"):
         monkeypatch.setenv(variable, KEY)
     with LlmServer(text=echoing(status, form)) as server:
-        url = server.url.replace("//", f"//user:{PASSWORD}@") + f"/v1?sig={QUERY}"
-        words = ["--model", ADAPTERS[adapter], "--adapter", adapter, "--base-url", url]
+        words = ["--model", ADAPTERS[adapter], "--adapter", adapter]
+        withheld = server.url.replace("//", f"//user:{PASSWORD}@") + f"/v1?sig={QUERY}"
+        assert run(*words, "--base-url", withheld, "--judge", "simplified") == 2
+        words += ["--base-url", f"{server.url}/v1"]
         words += ["--extra-headers", json.dumps({"X-Team-Secret": HEADER}), "--limit", "2"]
         run(*words, "--judge", "simplified")
         assert server.stats.requests > 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import sqlite3
@@ -19,7 +18,6 @@ from tests.forked import Forked, start
 from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.waiting import wait_until
-from trajudge.judges.engine import Cache
 
 KILLS = 5  # ``benchmarks.kills`` makes a hundred
 JUDGMENTS = SAMPLE * 2
@@ -53,8 +51,7 @@ class Command:
 
 
 def kept(cache: Path) -> int:
-    """The answers in the cache, once what a killed process had received is taken in."""
-    asyncio.run(Cache(cache).close())
+    """The answers in the cache."""
     with sqlite3.connect(cache) as connection:
         (count,) = connection.execute("SELECT count(*) FROM answers").fetchone()
         return int(count)

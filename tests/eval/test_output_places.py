@@ -18,7 +18,7 @@ from trajudge.util.commands import BROKEN_PIPE, OutputAction
 
 # The flags of what is written. Others look at their place themselves: --export, --queues, --drift.
 WRITTEN = {
-    *("--out", "--save", "--plot", "--plots", "--folder", "--dataset", "--store", "--submission"),
+    *("--out", "--save", "--plot", "--plots", "--folder", "--store", "--submission"),
     *("--mismatches", "--calibration-out", "--cross-fit", "--batch-files", "--run-folder"),
     "--html",
 }

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.commands import score as main
-from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays
+from tests.eval.scoring.test_protocol import AGENTS, BENCHMARK_IDS, JUDGES, arrays, percent
 from trajudge.annotations import Annotation
-from trajudge.eval.scoring.observations import percent
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     judgment_line,
@@ -62,7 +61,7 @@ def test_all_203_success_cells_and_all_success_rates_come_out_of_the_command(
 ) -> None:
     published = arb / "published" / judge
     run = run_of(arrays(published), tmp_path / "run")
-    assert main([str(run), "--by", "agent", "--resamples", "20", "--json"]) == 0
+    assert main([str(run), "--by", "agent", "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
     place = {"overall": "all"}
     scores = {
@@ -105,7 +104,7 @@ def test_the_expert_and_rule_based_rates_where_all_trajectories_are_stored(
 ) -> None:
     """Of the cells of success_rates_test.csv one has every trajectory among the stored texts."""
     words = ["--judgments", str(arb), "--split", "test", "--protocol", "agentrewardbench"]
-    assert main([*words, "--resamples", "0", "--json"]) == 0
+    assert main([*words, "--compare", "none", "--json"]) == 0
     found = {
         (r["benchmark"], r["agent"]): r
         for r in json.loads(capsys.readouterr().out)["success_rates"]

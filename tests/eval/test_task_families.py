@@ -10,17 +10,17 @@ import pytest
 
 from trajudge.annotations import Annotation, Role
 from trajudge.annotations.agentrewardbench import family_of
-from trajudge.eval.acceptance.applying import transfer_obstacles
-from trajudge.eval.acceptance.training.choosing import JudgedRun, choose_runs
-from trajudge.eval.acceptance.training.settings import TrainingConfig
+from trajudge.eval.accept.accept import transfer_obstacles
+from trajudge.eval.accept.settings import TrainingConfig
+from trajudge.eval.accept.training import JudgedRun, choose_runs
 from trajudge.eval.audit import Labelled, rank_agents
 from trajudge.eval.baselines import examples_of
 from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
-from trajudge.eval.select.measures.selection_data import gather
-from trajudge.eval.select.measures.transport import Equivalence, Homogeneity, Transport
+from trajudge.eval.select.evidence import gather
 from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
+from trajudge.eval.select.transport import Equivalence, Homogeneity, Transport
 from trajudge.judges.model import Judgment, Status
 from trajudge.robustness.attacked import VariantLine
 from trajudge.robustness.measures.adaptive import adaptive_success

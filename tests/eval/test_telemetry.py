@@ -9,13 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.commands import command, score
+from tests.commands import command, score, select
 from tests.judges.runs import mug_run
 from tests.tables import mistakes
 from trajudge.annotations import Annotation
 from trajudge.annotations.store import write as write_annotations
 from trajudge.eval.judge import main as judge
-from trajudge.eval.select.__main__ import main as select
 from trajudge.judges.methods.telemetry import read_model
 from trajudge.trajectories.model import Step, Trajectory, TrajectoryKey
 from trajudge.trajectories.store import write

@@ -30,7 +30,10 @@ def judged_over_http(
             budget=Budget(lambda model, usage: 0.001),
         )
         try:
-            ask = EngineClient(ModelRoute(engine, "gpt-4o", {}, lambda request: Usage(input=100)))
+            ask = EngineClient(
+                {"gpt-4o": engine},
+                ModelRoute(adapter.endpoint, "gpt-4o", {}, lambda request: Usage(input=100)),
+            )
             return await judge_trajectory("judge", judge, run, ask)
         finally:
             await engine.close()

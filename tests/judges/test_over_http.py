@@ -133,11 +133,11 @@ def judged(
         )
         own, other = (
             ModelRoute(
-                engines[model], model, {"max_tokens": 200}, lambda _: Usage(input=9, output=9)
+                adapter.endpoint, model, {"max_tokens": 200}, lambda _: Usage(input=9, output=9)
             )
-            for model in adapters
+            for model, adapter in adapters.items()
         )
-        ask = EngineClient(own, [other], refresh=to_refresh(earlier))
+        ask = EngineClient(engines, own, [other], refresh=to_refresh(earlier))
         judge_id, judge = make_judge(name, OPTIONS.get(name, {}) | (options or {}))
         try:
             return await judge_trajectory(judge_id, judge, trajectory, ask)

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tests.eval.cases import failed, key, label, said
+from tests.eval.cases import failed, key, label, observe, said
 from trajudge.eval.analysis.calibration import calibrate
-from trajudge.eval.scoring.observations import observe
 from trajudge.eval.select.binding import JudgeConfiguration
 from trajudge.judges.model import Status
 from trajudge.rewards.function import RewardFunction
@@ -165,7 +164,7 @@ def test_an_abstention_counts_the_verdicts_of_a_judge_with_a_threshold_of_its_ow
         key(i): label(i, i % 2 == 0, split="dev" if i < 50 else "test") for i in range(len(scores))
     }
     judgments = [said(i, score == 1, score=score) for i, score in enumerate(scores)]
-    observed = {"judge": observe(judgments, "success", labels, {}, "negative")}
+    observed = {"judge": observe(judgments, labels, "negative")}
     [calibration] = calibrate(observed, labels, "platt")
     function = RewardFunction(JudgeConfiguration(judge="judge"), RewardShaping(form=form))
     given = [function(one).value for one in judgments[50:]]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from trajudge.eval.accept import main as accept
+from tests.commands import accept
 from trajudge.eval.judge import main
 from trajudge.face.data import load
 from trajudge.trajectories import store

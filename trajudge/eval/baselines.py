@@ -6,11 +6,8 @@ run; judges at a baseline's recall; and one benchmark left out at a time.
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +15,9 @@ from numpy.typing import NDArray
 from trajudge.annotations.agentrewardbench import benchmark_of, family_of
 from trajudge.annotations.model import Labels
 from trajudge.eval.process import about_process
-from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import benchmark_name, percent, rate_cell
 from trajudge.eval.scoring import compute
-from trajudge.eval.scoring.intervals import Bootstrap
+from trajudge.eval.scoring.metrics import METRICS, count_cells
 from trajudge.eval.scoring.observations import Observations, one_per_trajectory
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
@@ -32,8 +28,6 @@ from trajudge.eval.scoring.records import (
     Score,
     ScoreReport,
 )
-from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.sources import Source
 from trajudge.eval.store.inputs import open_recorded
 from trajudge.eval.store.labels import refuse_unequal
 from trajudge.judges.methods.heuristic import declared_infeasible, gives_up
@@ -45,12 +39,14 @@ from trajudge.trajectories.loaders import open_source, parse_source
 from trajudge.trajectories.model import Trajectory, TrajectoryKey
 from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.errors import UserError
-from trajudge.util.tables import Table, cut_columns, folded, render, screen_width
+from trajudge.util.tables import Columns, Table, cut_columns, folded, screen_width, table_of
 from trajudge.util.terminal import LINES, count_of
 
-TFIDF = "tfidf-answer"
+ALWAYS_FAIL, CLAIM, TFIDF, TELEMETRY = BASELINES = (
+    *("always-fail", "claim-of-success", "tfidf-answer", "telemetry"),
+)
 
-TELEMETRY = "telemetry"
+BEST = "best-judge"
 
 # Stands for the answer of a run that gave none, so that its absence is a word like any other.
 _NO_ANSWER = "noanswergiven"
@@ -60,8 +56,14 @@ _MOST_TERMS = 20_000
 # So that equal probabilities stay equal wherever the last digits of a sum differ.
 _DIGITS = 9
 
+_FEWEST_TASKS = 2
 
-class Examples(NamedTuple):
+# What is read without being asked for: a few seconds' worth.
+_READ_UNASKED = 512 * 2**20
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
     """n labelled runs in the order of keys: ``answers`` as text, ``rows`` (n, features), ``labels``
     and ``groups`` (n,), which are tasks."""
 
@@ -70,6 +72,19 @@ class Examples(NamedTuple):
     rows: Floats
     labels: Bools
     groups: NDArray[np.str_]
+
+    @classmethod
+    def of(cls, runs: Iterable[Trajectory], labels: Labels, question: Label) -> Examples:
+        """Keep the runs with a label of ``question``, each trajectory once."""
+        by_key = {run.key: run for run in runs if _label(labels, run.key, question) is not None}
+        found = sorted(by_key.values(), key=lambda run: run.key.order)
+        return cls(
+            keys=tuple(run.key for run in found),
+            answers=tuple((run.answer or "").strip() or _NO_ANSWER for run in found),
+            rows=np.array([features(run) for run in found], dtype=float),
+            labels=np.array([_label(labels, run.key, question) for run in found], dtype=bool),
+            groups=np.array([f"{r.key.benchmark}/{family_of(r.key)}" for r in found], dtype=str),
+        )
 
     def at(self, places: Ints | NDArray[np.intp]) -> Examples:
         """Keep those at these places."""
@@ -81,43 +96,25 @@ class Examples(NamedTuple):
             self.groups[places],
         )
 
+    @property
+    def has_answers(self) -> bool:
+        """Whether any run gave an answer."""
+        return any(answer != _NO_ANSWER for answer in self.answers)
 
-class BaselinePredictions(NamedTuple):
-    """P(success) of n runs, and the ``thresholds`` (n,) from which on each is accepted."""
+    @property
+    def fewest_tasks(self) -> int:
+        """The number of tasks that have a run of the rarer kind of label."""
+        return min(len(set(self.groups[self.labels == kind])) for kind in (True, False))
 
-    probabilities: Floats
-    thresholds: Floats
+
+def _label(labels: Labels, key: TrajectoryKey, question: Label) -> bool | None:
+    label: bool | None = getattr(labels.get(key), question, None)
+    return label
 
 
 Fit = Callable[[Examples, Examples], Floats]
 
 """Fit on the first, return P(success) of the second (n,)."""
-
-
-def examples_of(
-    runs: Iterable[Trajectory], labels: Labels, question: Label = "success"
-) -> Examples:
-    """Keep the runs with a label of ``question``, each trajectory once."""
-    by_key = {run.key: run for run in runs}
-    found = [
-        (run, bool(getattr(labels[run.key], question)))
-        for run in sorted(by_key.values(), key=lambda run: run.key.order)
-        if getattr(labels.get(run.key), question, None) is not None
-    ]
-    return Examples(
-        keys=tuple(run.key for run, _ in found),
-        answers=tuple((run.answer or "").strip() or _NO_ANSWER for run, _ in found),
-        rows=np.array([features(run) for run, _ in found], dtype=float),
-        labels=np.array([success for _, success in found], dtype=bool),
-        groups=np.array(
-            [f"{run.key.benchmark}/{family_of(run.key)}" for run, _ in found], dtype=str
-        ),
-    )
-
-
-def has_answers(examples: Examples) -> bool:
-    """Tell whether any run gave an answer."""
-    return any(answer != _NO_ANSWER for answer in examples.answers)
 
 
 def fit_tfidf(train: Examples, test: Examples) -> Floats:
@@ -138,46 +135,28 @@ def fit_telemetry(train: Examples, test: Examples) -> Floats:
 TRAINED: dict[str, Fit] = {TFIDF: fit_tfidf, TELEMETRY: fit_telemetry}
 
 
-def trained_on_others(name: str, train: Examples, test: Examples) -> BaselinePredictions:
-    """Predict ``test`` by the baseline ``name`` trained on ``train``, which has both labels."""
+def _trained_judgments(
+    name: str, question: Label, train: Examples, test: Examples
+) -> Iterator[Judgment]:
+    """Judge ``test`` by the baseline ``name`` trained on ``train``, which has both labels: a run is
+    accepted whose P(success) is at least the share of successes there."""
     with one_thread():
-        found = np.round(TRAINED[name](train, test), _DIGITS)
-    return BaselinePredictions(found, np.full(len(found), train.labels.mean()))
+        scores = np.round(TRAINED[name](train, test), _DIGITS).tolist()
+    threshold = train.labels.mean()
+    for key, score in zip(test.keys, scores, strict=True):
+        yield _judgment(key, name, question, verdict=bool(score >= threshold), score=score)
 
 
-def cross_fitted_predictions(
-    name: str, examples: Examples, rng: np.random.Generator, folds: int
-) -> BaselinePredictions:
-    """Predict every run by a model that saw nothing of its task.
-
-    Fewer folds where fewer tasks have a label of each kind. Raises ValueError below two.
-    """
-    found = BaselinePredictions(np.zeros(len(examples.labels)), np.zeros(len(examples.labels)))
-    count = min(folds, fewest_tasks(examples))
-    for train, test in folds_of(examples.labels, examples.groups, rng, count):
-        part = trained_on_others(name, examples.at(train), examples.at(test))
-        found.probabilities[test], found.thresholds[test] = part
-    return found
+def _judgment(
+    key: TrajectoryKey, judge: str, question: Label, *, verdict: bool, score: float | None = None
+) -> Judgment:
+    answer = {question: verdict}
+    return Judgment(key=key, judge=judge, status=Status.OK, score=score, **answer)
 
 
-def fewest_tasks(examples: Examples) -> int:
-    """Count the tasks that have a run of the rarer kind of label."""
-    kinds = (examples.groups[examples.labels], examples.groups[~examples.labels])
-    return min(len(set(tasks.tolist())) for tasks in kinds)
-
-
-ALWAYS_FAIL = "always-fail"
-
-CLAIM = "claim-of-success"
-
-BASELINES = (ALWAYS_FAIL, CLAIM, TFIDF, TELEMETRY)
-
-_FEWEST_TASKS = 2
-
-
-class TrivialBaselines(NamedTuple):
-    """One judgment per baseline and labelled run, by baseline and key, and why a baseline has
-    none."""
+@dataclass(frozen=True)
+class BaselineJudgments:
+    """Judgments of baselines, and ``notes``: why one has none, or what was chosen."""
 
     judgments: tuple[Judgment, ...] = ()
     notes: tuple[str, ...] = ()
@@ -191,33 +170,38 @@ def trivial_baselines(
     question: Label = "success",
     folds: int = 5,
     seed: int = 0,
-) -> TrivialBaselines:
-    """Judge every run with an expert's label of ``question`` by the baselines ``names``.
+) -> BaselineJudgments:
+    """Judge every run with an expert's label of ``question`` by the baselines ``names``, one
+    judgment per baseline and run.
 
     ``tfidf-answer`` and ``telemetry`` are fitted across ``folds`` folds in which no task is on both
     sides, so that no verdict rests on a label of its own task; their score is P(success). The same
-    runs, labels and seed give the same bytes.
+    runs, labels and seed give the same bytes. Fewer folds where fewer tasks have a label of each
+    kind.
     """
     kept = {run.key: run for run in runs}
-    examples = examples_of(kept.values(), labels, question)
+    examples = Examples.of(kept.values(), labels, question)
     if not examples.keys:
-        return TrivialBaselines(notes=(f"baselines: no run has an expert's label of {question}",))
+        return BaselineJudgments(notes=(f"baselines: no run has an expert's label of {question}",))
     judgments: list[Judgment] = []
     notes: list[str] = []
     for name in names:
-        if problem := _problem(name, examples):
-            notes.append(f"{name}: {problem}")
-        elif name == ALWAYS_FAIL:
-            judgments += (_judgment(key, name, question, verdict=False) for key in examples.keys)
-        elif name == CLAIM:
-            judgments += (
-                _judgment(key, name, question, verdict=claims_success(kept[key]))
-                for key in examples.keys
-            )
+        if name in (CLAIM, TFIDF) and not examples.has_answers:
+            notes.append(f"{name}: left out, because no run recorded an answer")
+        elif name in TRAINED and examples.fewest_tasks < _FEWEST_TASKS:
+            notes.append(f"{name}: left out, because fewer than two tasks have a run of each label")
+        elif name in TRAINED:
+            rng, count = np.random.default_rng(seed), min(folds, examples.fewest_tasks)
+            found: list[Judgment] = []
+            for train, test in folds_of(examples.labels, examples.groups, rng, count):
+                parts = examples.at(train), examples.at(test)
+                found += _trained_judgments(name, question, *parts)
+            judgments += sorted(found, key=lambda judgment: judgment.key.order)
         else:
-            rng = np.random.default_rng(seed)
-            judgments += _cross_fitted(name, question, examples, rng, folds)
-    return TrivialBaselines(tuple(judgments), tuple(notes))
+            for key in examples.keys:
+                verdict = name == CLAIM and claims_success(kept[key])
+                judgments.append(_judgment(key, name, question, verdict=verdict))
+    return BaselineJudgments(tuple(judgments), tuple(notes))
 
 
 def claims_success(run: Trajectory) -> bool:
@@ -227,32 +211,6 @@ def claims_success(run: Trajectory) -> bool:
     return bool(answer) and not gives_up(answer) and not declared_infeasible(run)
 
 
-def _problem(name: str, examples: Examples) -> str:
-    """Say why a baseline cannot judge these runs, "" if it can."""
-    if name in (CLAIM, TFIDF) and not has_answers(examples):
-        return "left out, because no run recorded an answer"
-    if name in (TFIDF, TELEMETRY) and fewest_tasks(examples) < _FEWEST_TASKS:
-        return "left out, because fewer than two tasks have a run of each label"
-    return ""
-
-
-def _cross_fitted(
-    name: str, question: Label, examples: Examples, rng: np.random.Generator, folds: int
-) -> Iterator[Judgment]:
-    found = cross_fitted_predictions(name, examples, rng, folds)
-    for key, score, threshold in zip(
-        examples.keys, found.probabilities.tolist(), found.thresholds.tolist(), strict=True
-    ):
-        yield _judgment(key, name, question, verdict=score >= threshold, score=score)
-
-
-def _judgment(
-    key: TrajectoryKey, judge: str, question: Label, *, verdict: bool, score: float | None = None
-) -> Judgment:
-    answer = {question: verdict}
-    return Judgment(key=key, judge=judge, status=Status.OK, score=score, **answer)
-
-
 def at_equal_recall(
     judge: str, observed: Observations, baseline: str, scores: Mapping[TrajectoryKey, float]
 ) -> EqualRecall | None:
@@ -260,7 +218,7 @@ def at_equal_recall(
     accepts no success, for a recall of 0 is reached by accepting nothing."""
     keys = list(observed.reference.index)
     known = [keys[place] in scores for place in observed.index.tolist()]
-    both = observed.where(np.array(known, dtype=bool))
+    both = observed.at(np.array(known, dtype=bool))
     accepted = both.predictions == 1
     weights = np.ones(len(both)) if both.weights is None else both.weights
     successes = weights * both.labels
@@ -305,62 +263,47 @@ def accepted_shares(scores: Floats, labels: Floats | Bools, hits: float) -> Floa
 
 def with_baselines(
     report: ScoreReport,
-    baselines: TrivialBaselines,
+    judgments: Sequence[Judgment],
     observed: Mapping[str, Observations],
     labels: Labels,
 ) -> ScoreReport:
-    """Add the baselines' scores, on all the runs that they judged, and every judge's difference
-    from each at equal recall on the trajectories of both; ``observed`` is success by judge."""
-    if not baselines.judgments:
+    """Add the scores of baselines' ``judgments``, on all the runs that they judged, and every
+    judge's difference from each at equal recall on the trajectories of both; ``observed`` is
+    success by judge."""
+    if not judgments:
         return report
-    by_name = _by_name(baselines.judgments)
+    # What each baseline ranks the runs by: its score, or its verdict.
+    ranked: dict[str, dict[TrajectoryKey, float]] = {}
+    for each in judgments:
+        verdict = float(bool(each.success or each.process))
+        ranked.setdefault(each.judge, {})[each.key] = (
+            each.score if each.score is not None else verdict
+        )
+    by_agent = any(s.agent != ALL_AGENTS for s in report.scores)
     scored = compute.score(
-        baselines.judgments,
-        labels,
-        rewards={},
-        missing=report.missing,
-        by_agent=any(s.agent != "all" for s in report.scores),
-        bootstrap=Bootstrap(resamples=0),
+        judgments, labels, rewards={}, missing=report.missing, by_agent=by_agent, compared=None
     ).scores
+    recalls = (
+        at_equal_recall(judge, observations, name, scores)
+        for judge, observations in observed.items()
+        for name, scores in ranked.items()
+        if name != ALWAYS_FAIL
+    )
     return report.model_copy(
         update={
-            "baselines": tuple(_in_order(scored, list(by_name))),
-            "equal_recall": tuple(_equal_recall(observed, by_name)),
+            "baselines": tuple(_own_scores(scored, [name for name in BASELINES if name in ranked])),
+            "equal_recall": tuple(recall for recall in recalls if recall),
         }
     )
 
 
-def _by_name(judgments: Sequence[Judgment]) -> dict[str, dict[TrajectoryKey, float]]:
-    """Return what each baseline ranks the runs by: its score, or its verdict."""
-    found: dict[str, dict[TrajectoryKey, float]] = {name: {} for name in BASELINES}
-    for each in judgments:
-        ranked = float(bool(each.success or each.process)) if each.score is None else each.score
-        found.setdefault(each.judge, {})[each.key] = ranked
-    return {name: scores for name, scores in found.items() if scores}
-
-
-def _in_order(scores: Sequence[Score], names: Sequence[str]) -> Iterator[Score]:
-    """Yield the baselines' own rows, in the order of ``names``; the rule-based ones stand beside
-    the judges already."""
+def _own_scores(scores: Sequence[Score], names: Sequence[str]) -> Iterator[Score]:
+    """Yield the baselines' scores in the order of ``names``, of the process where that is the
+    question; the rule-based ones stand with the judges already."""
     for name in names:
         mine = [s for s in scores if s.judge == name and not s.baseline]
         process = any(s.label == "process" for s in mine)
         yield from (s for s in mine if s.label == "process" or not process)
-
-
-def _equal_recall(
-    observed: Mapping[str, Observations], by_name: Mapping[str, Mapping[TrajectoryKey, float]]
-) -> Iterator[EqualRecall]:
-    for judge, observations in observed.items():
-        for name, scores in by_name.items():
-            if name == ALWAYS_FAIL:
-                continue
-            if found := at_equal_recall(judge, observations, name, scores):
-                yield found
-
-
-# What is read without being asked for: a few seconds' worth.
-READ_UNASKED = 512 * 2**20
 
 
 def read_baselines(
@@ -370,80 +313,57 @@ def read_baselines(
     *,
     question: Label = "success",
     seed: int,
-    most_bytes: int | None = READ_UNASKED,
-) -> TrivialBaselines:
+    is_asked_for: bool = False,
+) -> BaselineJudgments:
     """Judge the ``judged`` trajectories that have a label by the trivial baselines, out of the data
     that ``specs`` name.
 
-    Raises UserError where the data cannot be opened, is not on this machine, or is larger than
-    ``most_bytes`` (None: any size).
+    Raises UserError where the data cannot be opened; unless it ``is_asked_for``, also where it is
+    not on this machine or takes more than a few seconds to read.
     """
-    runs = read_labelled_runs(specs, labels, judged, question=question, most_bytes=most_bytes)
+    runs = _read_labelled_runs(specs, labels, judged, question, is_asked_for=is_asked_for)
     return trivial_baselines(runs, labels, question=question, seed=seed)
 
 
-def read_labelled_runs(
+def _read_labelled_runs(
     specs: Sequence[str],
     labels: Labels,
     judged: Iterable[TrajectoryKey],
-    *,
     question: Label,
-    most_bytes: int | None = None,
+    *,
+    is_asked_for: bool,
 ) -> list[Trajectory]:
-    """Read the ``judged`` trajectories that have a label of ``question``. Raises UserError as
-    ``read_baselines``."""
-    wanted = {
-        key for key in judged if (label := labels.get(key)) and getattr(label, question) is not None
-    }
+    """Read the ``judged`` trajectories that have a label of ``question``."""
+    wanted = {key for key in judged if _label(labels, key, question) is not None}
     if not wanted:
         return []
     if not specs:
         raise UserError("the trajectories are not named: add --data KIND:PATH")
     runs = []
     for spec in specs:
-        place = open_recorded(spec)
-        _check_size(spec, place, most_bytes)
-        found = open_source(place, wanted.__contains__, NO_NEEDS)
+        opened = open_recorded(spec)
+        if not is_asked_for:
+            _check_size(spec, opened)
+        found = open_source(opened, wanted.__contains__, NO_NEEDS)
         runs += [run for run in found if isinstance(run, Trajectory)]
     return runs
 
 
-def _check_size(spec: str, place: str, most: int | None) -> None:
-    if most is None:
-        return
-    path = parse_source(place)[1]
+def _check_size(spec: str, opened: str) -> None:
+    path = parse_source(opened)[1]
     if path is None:
         raise UserError(f"the data is {spec}, which would be fetched: name a copy with --data")
-    if _larger(path, most):
-        raise UserError(
-            f"the data, {spec}, is larger than {most // 2**20} MiB: --baselines on reads it"
-        )
-
-
-def _larger(path: Path, most: int) -> bool:
-    """Tell whether the file, or all files below the folder, take more bytes."""
-    if path.is_file():
-        return path.stat().st_size > most
     total = 0
-    for folder, _, files in os.walk(path):
-        for name in files:
-            file = Path(folder, name)
-            total += file.stat().st_size if file.is_file() else 0
-            if total > most:
-                return True
-    return False
+    for file in [path] if path.is_file() else path.rglob("*"):
+        total += file.stat().st_size if file.is_file() else 0
+        if total > _READ_UNASKED:
+            raise UserError(
+                f"the data, {spec}, is larger than {_READ_UNASKED // 2**20} MiB: --baselines on "
+                "reads it"
+            )
 
-
-BEST = "best-judge"
 
 Truth = Mapping[TrajectoryKey, bool]
-
-
-class Transferred(NamedTuple):
-    """Judgments of methods that saw no label of the benchmark they judge, and what was chosen."""
-
-    judgments: tuple[Judgment, ...]
-    remarks: tuple[str, ...]
 
 
 def transferred(
@@ -451,8 +371,8 @@ def transferred(
     judgments: Sequence[Judgment],
     labels: Labels,
     question: Label = "success",
-) -> Transferred:
-    """Judge every benchmark by what the others teach.
+) -> BaselineJudgments:
+    """Judge every benchmark by what the others teach: no judgment saw a label of its benchmark.
 
     ``telemetry`` and ``tfidf-answer`` are trained on the runs of the others; ``best-judge`` is the
     judge with the highest F1 on them, and ``JUDGE at its threshold`` a judge whose threshold on its
@@ -460,10 +380,14 @@ def transferred(
     """
     refuse_unequal(labels, "--transfer")
     known: Truth = {
-        key: value for key in labels if (value := getattr(labels[key], question)) is not None
+        key: value for key in labels if (value := _label(labels, key, question)) is not None
     }
-    examples = examples_of(runs, labels, question)
-    by_judge = _by_judge(judgments, known)
+    examples = Examples.of(runs, labels, question)
+    by_judge: dict[str, list[Judgment]] = {}
+    for one in judgments:
+        if one.key in known:
+            by_judge.setdefault(one.judge, []).append(one)
+    by_judge = {judge: one_per_trajectory(by_judge[judge]) for judge in sorted(by_judge)}
     names = {benchmark_of(key) for key in examples.keys}
     names |= {benchmark_of(one.key) for mine in by_judge.values() for one in mine}
     if len(names) < 2:
@@ -472,159 +396,124 @@ def transferred(
             "on several"
         )
     found: list[Judgment] = []
-    remarks: list[str] = []
+    notes: list[str] = []
     for benchmark in sorted(names):
-        found += _trained(benchmark, examples, question, remarks)
-        found += _best(benchmark, by_judge, known, question, remarks)
-        found += _at_threshold(benchmark, by_judge, known, question)
-    return Transferred(tuple(found), tuple(remarks))
-
-
-def _by_judge(judgments: Sequence[Judgment], known: Truth) -> dict[str, list[Judgment]]:
-    """Return one judgment per labelled trajectory of every judge, judges by name."""
-    found: dict[str, list[Judgment]] = {}
-    for one in judgments:
-        if one.key in known:
-            found.setdefault(one.judge, []).append(one)
-    return {judge: one_per_trajectory(found[judge]) for judge in sorted(found)}
+        found += _trained(benchmark, examples, question, notes)
+        parted = {judge: _parted(benchmark, mine) for judge, mine in by_judge.items()}
+        found += _best(benchmark, parted, known, question, notes)
+        # Only success has a score.
+        found += _at_threshold(parted, known) if question == "success" else ()
+    return BaselineJudgments(tuple(found), tuple(notes))
 
 
 def _trained(
-    benchmark: str, examples: Examples, question: Label, remarks: list[str]
+    benchmark: str, examples: Examples, question: Label, notes: list[str]
 ) -> Iterator[Judgment]:
     here = np.array([benchmark_of(key) == benchmark for key in examples.keys], dtype=bool)
     train, test = examples.at(np.flatnonzero(~here)), examples.at(np.flatnonzero(here))
     if not test.keys:
         return
-    if fewest_tasks(train) < _FEWEST_TASKS:
-        remarks.append(f"{benchmark}: the other benchmarks have too few tasks of each label")
+    if train.fewest_tasks < _FEWEST_TASKS:
+        notes.append(f"{benchmark}: the other benchmarks have too few tasks of each label")
         return
     for name in TRAINED:
-        if name == TFIDF and not (has_answers(train) and has_answers(test)):
-            remarks.append(f"{benchmark}: {name} left out, because no run recorded an answer")
-            continue
-        scores, thresholds = trained_on_others(name, train, test)
-        for key, score, threshold in zip(
-            test.keys, scores.tolist(), thresholds.tolist(), strict=True
-        ):
-            answer = {question: score >= threshold}
-            yield Judgment(key=key, judge=name, status=Status.OK, score=score, **answer)
+        if name == TFIDF and not (train.has_answers and test.has_answers):
+            notes.append(f"{benchmark}: {name} left out, because no run recorded an answer")
+        else:
+            yield from _trained_judgments(name, question, train, test)
 
 
-def _best(
-    benchmark: str,
-    by_judge: Mapping[str, Sequence[Judgment]],
-    known: Truth,
-    question: Label,
-    remarks: list[str],
-) -> Iterator[Judgment]:
-    """Yield the verdicts here of the judge that is best elsewhere, among those that judged both."""
-    elsewhere = {}
-    for judge, mine in by_judge.items():
-        here, others = _parted(benchmark, mine)
-        if here and others:
-            accepted = np.array([bool(getattr(one, question)) for one in others])
-            truth = np.array([known[one.key] for one in others])
-            elsewhere[judge] = float(_f1(accepted[:, None], truth)[0])
-    if not elsewhere:
-        return
-    best = max(elsewhere, key=lambda judge: elsewhere[judge])
-    f1 = f"{100 * elsewhere[best]:.1f}"
-    remarks.append(f"{benchmark}: {best} is the best of {len(elsewhere)} on the others (F1 {f1})")
-    for one in _parted(benchmark, by_judge[best])[0]:
-        yield one.model_copy(update={"judge": BEST})
+Parted = Mapping[str, tuple[Sequence[Judgment], Sequence[Judgment]]]
 
-
-def _at_threshold(
-    benchmark: str,
-    by_judge: Mapping[str, Sequence[Judgment]],
-    known: Truth,
-    question: Label,
-) -> Iterator[Judgment]:
-    """Yield a judge's scores here, accepted from the threshold that is best elsewhere; only success
-    has a score."""
-    for judge, mine in by_judge.items() if question == "success" else ():
-        here, others = _parted(benchmark, [one for one in mine if one.score is not None])
-        truth = np.array([known[one.key] for one in others], dtype=bool)
-        if not here or not truth.any():
-            continue
-        threshold = _best_threshold(np.array([one.score for one in others], dtype=float), truth)
-        for one in here:
-            told = {"judge": f"{judge} at its threshold", "success": (one.score or 0) >= threshold}
-            yield one.model_copy(update=told)
-
-
-def _best_threshold(scores: Floats, truth: Bools) -> float:
-    """Find the score from which on acceptance has the highest F1; of equals the highest."""
-    levels = np.unique(scores)[::-1]
-    return float(levels[int(np.argmax(_f1(scores[:, None] >= levels, truth)))])
-
-
-def _f1(accepted: Bools, truth: Bools) -> Floats:
-    """Compute F1 of the columns of ``accepted`` (n, k) beside ``truth`` (n,); 0 without any
-    success."""
-    hits = (accepted & truth[:, None]).sum(axis=0)
-    return np.asarray(2 * hits / np.maximum(accepted.sum(axis=0) + truth.sum(), 1))
+"""By judge, its judgments on a benchmark and those on the others."""
 
 
 def _parted(benchmark: str, judgments: Sequence[Judgment]) -> tuple[list[Judgment], list[Judgment]]:
-    """Part the judgments on the benchmark from those on the others."""
     here = [one for one in judgments if benchmark_of(one.key) == benchmark]
     return here, [one for one in judgments if benchmark_of(one.key) != benchmark]
 
 
-_HEAD = ("left out", "method", "precision [95 %]", "recall", "F1", "bal. acc.", "n", "positives")
+def _best(
+    benchmark: str, parted: Parted, known: Truth, question: Label, notes: list[str]
+) -> Iterator[Judgment]:
+    """Yield the verdicts here of the judge that is best elsewhere, among those that judged both."""
+    elsewhere = {
+        judge: _f1(
+            np.array([known[one.key] for one in others]),
+            np.array([bool(getattr(one, question)) for one in others]),
+        )
+        for judge, (here, others) in parted.items()
+        if here and others
+    }
+    if not elsewhere:
+        return
+    best = max(elsewhere, key=lambda judge: elsewhere[judge])
+    f1 = f"{100 * elsewhere[best]:.1f}"
+    notes.append(f"{benchmark}: {best} is the best of {len(elsewhere)} on the others (F1 {f1})")
+    for one in parted[best][0]:
+        yield one.model_copy(update={"judge": BEST})
 
 
-def print_transfer(
-    source: Source, config: ScoreConfig, specs: Sequence[str], question: Label, missing: Missing
-) -> None:
-    """Judge every benchmark by what the others teach, and print the scores.
+def _at_threshold(parted: Parted, known: Truth) -> Iterator[Judgment]:
+    """Yield judges' scores here, accepted from the threshold on that has the highest F1 elsewhere;
+    of equals the highest threshold."""
+    for judge, parts in parted.items():
+        here, others = ([one for one in part if one.score is not None] for part in parts)
+        truth = np.array([known[one.key] for one in others], dtype=bool)
+        if not here or not truth.any():
+            continue
+        scores = np.array([one.score for one in others], dtype=float)
+        levels = np.unique(scores)[::-1].tolist()
+        threshold = max(levels, key=lambda level: _f1(truth, scores >= level))
+        for one in here:
+            accepted = {"judge": f"{judge} at its threshold", "success": one.score >= threshold}
+            yield one.model_copy(update=accepted)
 
-    ``specs`` name the trajectories. Raises UserError where they cannot be read, and for labels of
-    fewer than two benchmarks.
-    """
-    keys = [j.key for j in source.judgments]
-    runs = read_labelled_runs(specs, source.labels, keys, question=question)
-    found = transferred(runs, source.judgments, source.labels, question)
-    report = compute.score(
-        found.judgments,
-        source.labels,
-        rewards={},
-        missing=missing,
-        bootstrap=Bootstrap(resamples=0),
-    )
+
+def _f1(truth: Bools, accepted: Bools) -> float:
+    """Compute F1 (n,); 0 without any success."""
+    value = float(METRICS["f1"].value(count_cells(truth, accepted).astype(float)))
+    return 0.0 if np.isnan(value) else value
+
+
+_TRANSFER: Columns[Score] = {
+    "left out": lambda s: benchmark_name(s.benchmark),
+    "method": lambda s: s.judge,
+    "precision [95 %]": lambda s: rate_cell(s, "precision"),
+    "recall": lambda s: percent(s.recall),
+    "F1": lambda s: rate_cell(s, "f1"),
+    "bal. acc.": lambda s: rate_cell(s, "balanced_accuracy"),
+    "n": lambda s: str(s.n),
+    "positives": lambda s: str(s.positives),
+}
+
+
+def transfer_scores(
+    judgments: Sequence[Judgment],
+    labels: Labels,
+    specs: Sequence[str],
+    question: Label,
+    missing: Missing,
+) -> ScoreReport:
+    """Score what ``transferred`` judges, with its notes as remarks; ``specs`` name the
+    trajectories. Raises UserError where they cannot be read."""
+    keys = [one.key for one in judgments]
+    runs = _read_labelled_runs(specs, labels, keys, question, is_asked_for=True)
+    found = transferred(runs, judgments, labels, question)
+    report = compute.score(found.judgments, labels, rewards={}, missing=missing, compared=None)
     mine = tuple(s for s in report.scores if not s.baseline)
-    report = report.model_copy(update={"scores": mine, "remarks": found.remarks})
-    report = about_process(report) if question == "process" else report
-    if config.csv or config.json_output:
-        sys.stdout.write(results_csv(report) if config.csv else results_json(report))
-    elif config.format != "table" or config.full:
-        sys.stdout.write(render([transfer_table(report, question)], config.format))
-    else:
-        sys.stdout.write(transfer_screen(report, question))
+    report = report.model_copy(update={"scores": mine, "remarks": found.notes})
+    return about_process(report) if question == "process" else report
 
 
 def transfer_table(report: ScoreReport, question: Label) -> Table:
     """Make the table, benchmarks in their order and overall last, methods by name."""
     rows = [
-        (
-            benchmark_name(s.benchmark),
-            s.judge,
-            rate_cell(s, "precision"),
-            percent(s.recall),
-            rate_cell(s, "f1"),
-            rate_cell(s, "balanced_accuracy"),
-            str(s.n),
-            str(s.positives),
-        )
-        for s in report.scores
-        if s.label == question and s.agent == ALL_AGENTS and not s.baseline
+        s for s in report.scores if s.label == question and s.agent == ALL_AGENTS and not s.baseline
     ]
-    order = {name: place for place, name in enumerate(dict.fromkeys(row[0] for row in rows))}
-    overall = benchmark_name(OVERALL)
-    rows.sort(key=lambda row: (row[0] == overall, order[row[0]], row[1]))
-    return Table("Leave one benchmark out [95 %]", _HEAD, rows)
+    order = {name: place for place, name in enumerate(dict.fromkeys(s.benchmark for s in rows))}
+    rows.sort(key=lambda s: (s.benchmark == OVERALL, order[s.benchmark], s.judge))
+    return table_of("Leave one benchmark out [95 %]", _TRANSFER, rows)
 
 
 def transfer_screen(report: ScoreReport, question: Label) -> str:
@@ -641,7 +530,7 @@ def transfer_screen(report: ScoreReport, question: Label) -> str:
     rest = "Every method saw no label of the benchmark it is scored on; all intervals: --full"
     below = [line for text in [*report.remarks, rest] for line in folded(text, width)]
     lines = cut_columns(
-        *(_HEAD, named, width, LINES - 1 - min(len(below), 8)),
+        *(tuple(_TRANSFER), named, width, LINES - 1 - min(len(below), 8)),
         names=2,
         more=lambda left: f"and {count_of(left, 'more row')}: --full",
     )

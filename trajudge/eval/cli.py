@@ -47,8 +47,16 @@ COMMANDS: Mapping[str, Command] = {
         "score judges: tables, ranks, checks, plots, errors",
         "eval.settings:ScoreConfig",
     ),
-    "select": Command("eval.select.__main__", "choose the judge and threshold for filtering"),
-    "accept": Command("eval.accept", "write the trajectories that a judge accepts"),
+    "select": Command(
+        "eval.select.decide:run",
+        "choose the judge and threshold for filtering",
+        "eval.select.settings:SelectConfig",
+    ),
+    "accept": Command(
+        "eval.accept.accept:run",
+        "write the trajectories that a judge accepts, as training data",
+        "eval.accept.settings:AcceptConfig",
+    ),
     "audit": Command(
         "eval.audit:run_audit",
         "audit a rule-based evaluator against experts",
@@ -254,9 +262,10 @@ GROUPS: Mapping[str, CommandGroup] = {
         "recorded runs and their annotations",
         {
             "reparse": Command("eval.reparse", "parse recorded replies again, without a call"),
-            "recertify": Command("eval.recertify", "re-validate a decision for other agents"),
             "batch": Command(
-                "eval.runs.batch_command", "show, cancel or collect submitted batches"
+                "eval.runs.batches:carry_out",
+                "show, cancel or collect submitted batches",
+                "eval.runs.settings:BatchAction",
             ),
             "telemetry": Command(
                 "eval.analysis.train_telemetry:train_telemetry",

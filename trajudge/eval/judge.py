@@ -17,7 +17,7 @@ from trajudge.eval.runs.execution import (
 )
 from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
 from trajudge.eval.runs.outputs import show
-from trajudge.eval.runs.plan import PlannedRun, plan_runs, say_sources, warn_without_effect
+from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources, warn_without_effect
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.settings import RunRequest
 from trajudge.util.commands import INTERRUPTED, OK
@@ -45,9 +45,7 @@ def run(request: RunRequest) -> int:
         return _execute(runs, request, opening)
 
 
-def _execute(
-    runs: Sequence[PlannedRun], request: RunRequest, opening: SessionOpening | None
-) -> int:
+def _execute(runs: Sequence[RunPlan], request: RunRequest, opening: SessionOpening | None) -> int:
     """Do the runs one after the other, then show one screen for all; the worst exit code."""
     started, failed = time.monotonic(), None
     try:

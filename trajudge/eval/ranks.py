@@ -21,7 +21,6 @@ from trajudge.annotations.published import SUFFIX
 from trajudge.eval.reporting.sentences import (
     UNDEFINED,
     benchmark_name,
-    coefficient_cell,
     percent,
     precision_cell,
     rate_cell,
@@ -35,7 +34,6 @@ from trajudge.eval.scoring.records import (
     RULE_BASED,
     Comparison,
     Label,
-    Rate,
     Score,
     ScoreReport,
 )
@@ -46,7 +44,7 @@ from trajudge.util.files import save_bytes
 from trajudge.util.tables import Table, first_screen, fitted, screen_width
 from trajudge.util.terminal import count_of, listed, one_line
 
-RANKED: tuple[Rate, ...] = ("precision", "f1")
+RANKED: tuple[str, ...] = ("precision", "f1")
 METHOD = (
     "Ranks: two judges are compared on the trajectories that both judged, by the difference of the "
     "metric with an interval over tasks; p-values are corrected by Holm over all pairs of a table "
@@ -65,7 +63,7 @@ _HEAD = (
 )
 _MINOR, _WIDE = ("F1 rank", "κ"), 96
 """Columns that a screen below so many columns leaves out."""
-_LIMITED: tuple[Rate, ...] = ("precision", "recall", "f1", "kappa")
+_LIMITED: tuple[str, ...] = ("precision", "recall", "f1", "kappa")
 _COLUMNS = (
     *("label", "benchmark", "judge", "rank", "rank_to", "f1_rank", "f1_rank_to"),
     *(f"{rate}{end}" for rate in _LIMITED for end in ("", "_low", "_high")),
@@ -98,7 +96,7 @@ class RankedJudge(Record):
     score: Score
     labelled: int
     cost: float | None
-    ranks: dict[Rate, RankRange] = Field(default_factory=dict)
+    ranks: dict[str, RankRange] = Field(default_factory=dict)
     common: int | None = None
 
     @property
@@ -210,7 +208,7 @@ def _costs(report: ScoreReport) -> dict[str, float | None]:
 
 
 def rank_ranges(
-    comparison: Comparison, benchmark: str, label: Label, metric: Rate, judges: Collection[str]
+    comparison: Comparison, benchmark: str, label: Label, metric: str, judges: Collection[str]
 ) -> dict[str, RankRange]:
     """Rank ``judges``, those whose metric is defined, by their differences."""
     better, worse = dict.fromkeys(judges, 0), dict.fromkeys(judges, 0)
@@ -256,7 +254,7 @@ def _kappa(row: RankedJudge) -> str:
     return UNDEFINED if row.score.kappa is None else f"{row.score.kappa:z.2f}"
 
 
-def _rank(row: RankedJudge, metric: Rate) -> str:
+def _rank(row: RankedJudge, metric: str) -> str:
     return str(row.ranks[metric]) if metric in row.ranks else UNDEFINED
 
 
@@ -384,7 +382,7 @@ def write_page(
         "benchmark": benchmark_name,
         "coverage": coverage_text,
         "dollars": cost_text,
-        "kappa_limits": lambda row: coefficient_cell(row.score, "kappa"),
+        "kappa_limits": lambda row: rate_cell(row.score, "kappa"),
         "f1_limits": lambda row: rate_cell(row.score, "f1"),
         "kappa": _kappa,
         "line": one_line,

@@ -193,14 +193,9 @@ class ScoreConfig(LabelConfig):
     ] = False
     by: Annotated[Literal["agent"] | None, Option("agent: also agent by agent")] = None
     compare: Annotated[
-        Literal["overall", "benchmark"],
+        Literal["overall", "benchmark", "none"],
         Option("judges against each other over all benchmarks, or also benchmark by benchmark"),
     ] = "overall"
-    resamples: Annotated[
-        int,
-        Field(ge=0),
-        Option("0: judges are not compared; other numbers change nothing today"),
-    ] = 2_000
     seed: Annotated[
         Seed, Option("of the baselines' folds; no interval depends on it (default: 0)")
     ] = 0

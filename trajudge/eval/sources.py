@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 from trajudge.annotations import KINDS, Labels, store
 from trajudge.annotations.model import SampleFrame
-from trajudge.eval.scoring.compute import paid_beside, paid_in_all, repeated_note
+from trajudge.eval.scoring.compute import repeated_note
 from trajudge.eval.scoring.observations import trained_on
 from trajudge.eval.scoring.records import PaidBeside, UnfinishedRun
+from trajudge.eval.scoring.usage import paid_beside, paid_in_all
 from trajudge.eval.store.labels import LabelColumns
 from trajudge.eval.store.manifest import configuration_of, recorded_samples, recorded_versions
 from trajudge.eval.store.run_folder import (

@@ -21,7 +21,6 @@ from trajudge.eval.scoring.observations import (
     ReferenceLabels,
     groups,
     one_per_trajectory,
-    percent,
 )
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL, Label, Missing, Score, ScoreReport
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
@@ -105,7 +104,7 @@ def _line(scores: ScoreReport, judge: str) -> dict[str, Any]:
 
 def _percent(score: Score | None, rate: str) -> float | None:
     value = None if score is None else getattr(score, rate)
-    return None if value is None else percent(value)
+    return None if value is None else round(100 * value, 1)
 
 
 def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> dict[str, Any]:
@@ -114,12 +113,12 @@ def _results(verdicts: Sequence[Judgment], labels: Labels, missing: Missing) -> 
     columns = columns_of(verdicts)
     known = LabelColumns.of(labels), RewardColumns.of({})
     predicted = Predictions.of(columns, ReferenceLabels.of(columns.keys, *known))
-    asked = {label: predicted.observe(label, missing) for label in predicted.predicted_labels()}
+    asked = {label: predicted.observe(label, missing) for label in predicted.labels()}
     for group in groups(predicted.reference):
         members = group.members(predicted.reference)
         cells = {}
         for label, seen in asked.items():
-            here = seen.where(members[seen.index] & (seen.answered | (missing != "exclude")))
+            here = seen.at(members[seen.index] & (seen.answered | (missing != "exclude")))
             cells[_CATEGORIES[label]] = {
                 "y_human": here.labels.astype(int).tolist(),
                 "y_judge": here.predictions.tolist(),

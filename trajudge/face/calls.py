@@ -15,7 +15,7 @@ from reprlib import repr as short
 from types import FrameType, UnionType
 from typing import Any, TypeVar
 
-from trajudge.eval.acceptance.settings import AcceptConfig
+from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.settings import BatchConfig, RunRequest
 from trajudge.eval.select.settings import SelectConfig
@@ -41,7 +41,7 @@ _KEYWORDS: Mapping[str, tuple[type[Settings], set[str]]] = {
     "score": (ScoreConfig, _NOT_SCORED),
     "compare": (ScoreConfig, _NOT_SCORED | {"by"}),
     "select": (SelectConfig, _OF_A_TERMINAL),
-    "accept": (AcceptConfig, {*_OF_A_TERMINAL, "training"}),
+    "accept": (AcceptConfig, {*_OF_A_TERMINAL, "annotations", "labels_by"}),
     "audit": (AuditConfig, {*_OF_A_TERMINAL, "out"}),
 }
 

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from trajudge.eval import audit as auditing
-from trajudge.eval.acceptance import accepting
-from trajudge.eval.acceptance.acceptance import AcceptanceFilter
-from trajudge.eval.acceptance.screen import accepted_share, rejected_table, written_to
-from trajudge.eval.acceptance.settings import AcceptConfig
-from trajudge.eval.acceptance.training.settings import TrainingConfig, training_settings
+from trajudge.eval.accept import accept as acceptance
+from trajudge.eval.accept.accept import (
+    AcceptanceFilter,
+    accepted_share,
+    rejected_table,
+    written_to,
+)
+from trajudge.eval.accept.settings import AcceptConfig
 from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
-from trajudge.eval.select import selecting
+from trajudge.eval.select import decide
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
@@ -130,8 +133,7 @@ def select(
     """
     check_keywords("select", settings)
     given = {"runs": _folders("select", runs), "annotations": annotations, "out": out}
-    found = selecting.select(make(SelectConfig, {**settings, **given}))
-    return SelectionResult(found.decision, found.folder)
+    return SelectionResult(*decide.select(make(SelectConfig, {**settings, **given})))
 
 
 def accept(
@@ -145,11 +147,11 @@ def accept(
 ) -> AcceptanceResult:
     """Write the trajectories that a decision accepts as conversations for fine-tuning.
 
-    ``judge`` with ``threshold`` replaces a decision, without its guarantee; the other keywords
-    are the options of ``trajudge accept``; ``format`` also writes training data in a trainer's
-    layout. Raises UserError, and TypeError for an unknown keyword.
+    ``judge`` with ``threshold`` replaces a decision, without its guarantee; the other keywords are
+    the options of ``trajudge accept``; ``format`` also writes training data in a trainer's layout,
+    and ``recertify`` names the folder of a sample to label for agents that are new to the decision.
+    Raises UserError, and TypeError for an unknown keyword.
     """
-    of_training = {n: settings.pop(n) for n in TrainingConfig.model_fields if n in settings}
     check_keywords("accept", settings)
     given = {
         "run": _folders("accept", runs),
@@ -157,10 +159,9 @@ def accept(
         "judge": judge,
         "threshold": threshold,
         "out": out,
-        "training": training_settings(of_training),
     }
     config = make(AcceptConfig, {**settings, **given})
-    found = accepting.accept(config)
+    found = acceptance.accept(config)
     return AcceptanceResult(found.choice, found.counts, tuple(found.warnings), config.out)
 
 

@@ -140,7 +140,7 @@ async def _judge(
         with session_opening(request) as opening:
             [result] = await run_all(plan, stop, opening)
     # The first note names the folder, the others say why the run is not whole.
-    return _Done(planned.plan.folder, result, [*weakened, *result.warnings, *result.notes[1:]])
+    return _Done(planned.folder, result, [*weakened, *result.warnings, *result.notes[1:]])
 
 
 @contextmanager

@@ -12,11 +12,10 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from trajudge.eval.acceptance.applying import check_judges, filter_of
+from trajudge.eval.accept.accept import check_judges, filter_of
 from trajudge.eval.analysis.calibration import Calibration, read_calibration
 from trajudge.eval.select.binding import JudgeConfiguration, configuration_of_run, differences
-from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.decision import Decision, read_decision
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention, Reward
 from trajudge.rewards.settings import RewardConfig, RewardShaping

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from trajudge.eval.select.measures.scores import accepts_score, judged_score
+from trajudge.eval.select.scores import accepts_score, judged_score
 from trajudge.judges.model import Judgment
 from trajudge.rewards.reward import Abstention
 from trajudge.rewards.settings import BOUNDARY, RewardForm, RewardShaping

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from trajudge.eval.runs.execution import RunsFailed, run_until_interrupted
 from trajudge.eval.runs.jobs import run_interruptible, terminate_as_interrupt
-from trajudge.eval.runs.plan import PlannedRun, plan_runs, say_sources
+from trajudge.eval.runs.plan import RunPlan, plan_runs, say_sources
 from trajudge.eval.runs.pricing import dry_run, may_spend
 from trajudge.eval.runs.session import RunResult
 from trajudge.eval.runs.settings import DataConfig, RunConfig, RunRequest
@@ -54,7 +53,7 @@ class CarriedOut(NamedTuple):
     @property
     def folders(self) -> tuple[Path, ...]:
         """Of the runs that came to an end."""
-        return tuple(result.planned.plan.folder for result in self.results)
+        return tuple(result.plan.folder for result in self.results)
 
 
 def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
@@ -73,7 +72,7 @@ def judge_changed_runs(request: RunRequest, config: RobustConfig) -> JudgedRuns:
     return JudgedRuns(done.code, done.folders, attacked, adaptive, done.failed)
 
 
-def carried_out(request: RunRequest, runs: Sequence[PlannedRun]) -> CarriedOut:
+def carried_out(request: RunRequest, runs: Sequence[RunPlan]) -> CarriedOut:
     """Judge as planned; without results where the request is only to be priced, or the user does
     not want to spend that. Raises UserError where no run comes to an end."""
     if request.calls.dry_run:
@@ -101,14 +100,14 @@ def _adaptive(
     budget."""
     made = {}
     spent = dollars_in_all([one.spent for one in results])
-    for one in (result.planned for result in results if config.adaptive):
+    for one in (result.plan for result in results if config.adaptive):
         try:
             found = attacked_adaptively(one, known, config.adaptive or 0, config.seed, spent)
         except BudgetSpent as error:
             sys.stderr.write(f"warning: the adaptive attacker ended early: {error}\n")
             break
         if found is not None:
-            made[one.plan.judge_id] = found
+            made[one.judge_id] = found
     return made
 
 
@@ -122,7 +121,7 @@ def _expanded(known: Subjects, config: RobustConfig) -> Path:
     return folder
 
 
-def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[PlannedRun]:
+def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[RunPlan]:
     """Plan a run of each judge on the changed runs, below ``config.out``, also behind each of the
     defences, and one on their sources for each way to ask it otherwise. Raises UserError.
 
@@ -140,16 +139,13 @@ def planned(request: RunRequest, attacked: Path, config: RobustConfig) -> list[P
             ),
         }
     )
-    runs: list[PlannedRun] = []
+    runs: list[RunPlan] = []
     requests = [*defended_requests(on_changed, config.defence)]
     requests += _asked(on_changed, attacked, config)
     for one in requests:
-        runs += plan_runs(one, runs[0].plan.source if runs else None)
+        runs += plan_runs(one, runs[0].source if runs else None)
     together = out / "runs"
-    runs = [
-        replace(one, plan=one.plan.below(together)) if one.plan.folder == together else one
-        for one in runs
-    ]
+    runs = [one.below(together) if one.folder == together else one for one in runs]
     _check_distinct(runs)
     say_sources(runs)
     return runs
@@ -162,9 +158,9 @@ def _asked(request: RunRequest, attacked: Path, config: RobustConfig) -> Iterato
         yield from asked_requests(request, chosen, read_variants(attacked), config.perturbation)
 
 
-def _check_distinct(runs: Sequence[PlannedRun]) -> None:
-    folders = [one.plan.folder for one in runs]
-    if twice := [one.plan.judge_id for one in runs if folders.count(one.plan.folder) > 1]:
+def _check_distinct(runs: Sequence[RunPlan]) -> None:
+    folders = [one.folder for one in runs]
+    if twice := [one.judge_id for one in runs if folders.count(one.folder) > 1]:
         raise UserError(f"--defence: {twice[0]} is named twice: name each defence once")
 
 

@@ -1,12 +1,10 @@
-"""Agreement of annotators: kappa of two (plain or weighted), alpha of any number.
-
-Sources: WebArena Verified, appendix D (kappa per site and category, macro-averaged, weighted by
-tasks over sites); the standard error of Fleiss, Cohen and Everitt 1969; Krippendorff 2011.
+"""Agreement of annotators over tasks: raw and Cohen's kappa of two, Krippendorff's alpha (2011) of
+any number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,14 +16,11 @@ from trajudge.stats.intervals import (
     Floats,
     Interval,
     degrees_of_freedom,
-    normal_quantile,
     rates_by_cluster,
     ratio_limits,
     sum_clusters,
     t_quantile,
 )
-
-Disagreement = Literal["nominal", "linear", "quadratic"]
 
 Scale = Literal["nominal", "ordinal", "interval"]
 
@@ -34,72 +29,6 @@ BY_CHANCE = "both raters give one and the same label throughout: kappa is undefi
 NOT_PAIRABLE = "no unit has two labels, or only one label occurs: alpha is undefined"
 
 TOO_FEW_TASKS = "too few tasks, or none differs from another: no value is excluded"
-
-
-@dataclass(frozen=True)
-class Kappa:
-    """Cohen's kappa of one table; ``nan`` where chance agreement is certain."""
-
-    kappa: float
-    standard_error: float
-    observed: float
-    expected: float
-    n: int
-
-
-def cohen_kappa(table: ArrayLike, weights: Disagreement = "nominal") -> Kappa:
-    """Kappa of a square table (K, K) of counts: rows one rater, columns the other.
-
-    "linear" and "quadratic" weight disagreements between ordered categories.
-    """
-    counts = np.asarray(table, dtype=float)
-    if counts.ndim != 2 or counts.shape[0] != counts.shape[1] or not (counts >= 0).all():
-        raise ValueError("kappa needs a square table of counts")
-    n = counts.sum()
-    if not n:
-        return Kappa(np.nan, np.nan, np.nan, np.nan, 0)
-    p = counts / n
-    w = _agreement_weights(len(p), weights)
-    rows, columns = p.sum(axis=1), p.sum(axis=0)
-    observed, expected = float((w * p).sum()), float(rows @ w @ columns)
-    if np.isclose(expected, 1, rtol=0, atol=1e-12):
-        return Kappa(np.nan, np.nan, observed, expected, int(n))
-    kappa = (observed - expected) / (1 - expected)
-    average = (w @ columns)[:, None] + (rows @ w)[None, :]
-    spread = (p * (w - average * (1 - kappa)) ** 2).sum() - (kappa - expected * (1 - kappa)) ** 2
-    error = np.sqrt(max(spread, 0.0) / n) / (1 - expected)
-    return Kappa(float(kappa), float(error), observed, expected, int(n))
-
-
-def kappa_interval(kappa: Kappa, confidence: float = 0.95) -> Interval:
-    """Compute the normal interval of one kappa, shape (1,)."""
-    return combine_kappas([kappa], [1.0], confidence)
-
-
-def macro_kappa(categories: Sequence[Kappa], confidence: float = 0.95) -> Interval:
-    """Average a site's kappa (appendix D) over its categories, taken as independent, (1,)."""
-    return combine_kappas(categories, [1.0] * len(categories), confidence)
-
-
-def combine_kappas(
-    kappas: Sequence[Kappa], weights: Sequence[float], confidence: float = 0.95
-) -> Interval:
-    """Weighted mean of independent kappas, (1,): weight sites by tasks for the overall kappa.
-
-    Undefined kappas are left out, with a note.
-    """
-    values = np.array([each.kappa for each in kappas])
-    errors = np.array([each.standard_error for each in kappas])
-    use = ~np.isnan(values)
-    share = np.asarray(weights, dtype=float)[use]
-    notes = () if use.all() else (BY_CHANCE,)
-    if not use.any():
-        nothing = np.full(1, np.nan)
-        return Interval(nothing, nothing, nothing, confidence, (BY_CHANCE,))
-    share = share / share.sum()
-    estimate = np.array([share @ values[use]])
-    half = normal_quantile(confidence) * np.sqrt((share**2) @ errors[use] ** 2)
-    return Interval(estimate, estimate - half, estimate + half, confidence, notes)
 
 
 @dataclass(frozen=True)
@@ -249,10 +178,3 @@ def _ratio(
     notes = (TOO_FEW_TASKS,) if np.isnan(low) else ()
     ends = np.array([1 - high]).clip(min=-1.0), np.array([1 - low]).clip(max=1.0)
     return Interval(estimate, ends[0], ends[1], confidence, notes)
-
-
-def _agreement_weights(size: int, weights: Disagreement) -> Floats:
-    if weights == "nominal" or size < 2:
-        return np.eye(size)
-    distance = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) / (size - 1)
-    return np.asarray(1 - distance ** (1 if weights == "linear" else 2))

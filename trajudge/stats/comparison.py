@@ -1,10 +1,10 @@
-"""Which judges differ: confusion counts, McNemar's test by task, the probability of improvement,
-Holm's correction, success rates from many verdicts and few labels.
+"""Which judges differ: McNemar's test by task, the probability of improvement, Holm's correction,
+success rates from many verdicts and few labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,153 +17,14 @@ from trajudge.stats.intervals import (
     Floats,
     Interval,
     Ints,
-    Statistic,
     between_clusters,
     rates_by_cluster,
     t_quantile,
 )
 
-Metric = Callable[[Floats, Floats, Floats, Floats], Floats]
-
-
-def confusion_columns(
-    verdicts: ArrayLike, truth: ArrayLike, counted: ArrayLike | None = None, *, blocks: int = 4
-) -> Floats:
-    """0/1 columns (N, blocks * G) to sum over clusters, from N trajectories and G judges.
-
-    ``verdicts`` is bool (N, G); ``truth`` is bool (N,) or (N, G); where ``counted`` (N, G) is
-    False the pair enters no count (a failed judgment under the policy "exclude").
-    """
-    says = _bools(verdicts)
-    right = _bools(truth)
-    right = np.broadcast_to(right[:, None] if right.ndim < says.ndim else right, says.shape)
-    use = np.ones(says.shape, bool) if counted is None else _bools(counted)
-    cells = [says & right, says & ~right, ~says & right, ~says & ~right]
-    return np.concatenate([cell & use for cell in cells[:blocks]], axis=1).astype(float)
-
-
-def precision(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return tp / (tp + fp)
-
-
-def recall(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return tp / (tp + fn)
-
-
-def f1(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return 2 * tp / (2 * tp + fp + fn)
-
-
-def accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return (tp + tn) / (tp + fp + fn + tn)
-
-
-def negative_predictive_value(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return tn / (tn + fn)
-
-
-def true_negative_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return tn / (tn + fp)
-
-
-def cohen_kappa(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    by_chance = (tp + fp) * (fp + tn) + (tp + fn) * (fn + tn)
-    return 2 * (tp * tn - fp * fn) / by_chance
-
-
-def matthews_correlation(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    margins = (tp + fp) * (tp + fn) * (tn + fp) * (tn + fn)
-    return np.asarray((tp * tn - fp * fn) / np.sqrt(margins))
-
-
-def false_positive_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return fp / (fp + tn)
-
-
-def false_negative_rate(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return fn / (tp + fn)
-
-
-def balanced_accuracy(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    return (tp / (tp + fn) + tn / (tn + fp)) / 2
-
-
-def over_accept_share(tp: Floats, fp: Floats, fn: Floats, tn: Floats) -> Floats:
-    """Compute the share of the errors that are wrong acceptances."""
-    return fp / (fp + fn)
-
-
-METRICS: dict[str, Metric] = {
-    "precision": precision,
-    "recall": recall,
-    "f1": f1,
-    "accuracy": accuracy,
-    "npv": negative_predictive_value,
-    "tnr": true_negative_rate,
-    "kappa": cohen_kappa,
-    "mcc": matthews_correlation,
-    "balanced_accuracy": balanced_accuracy,
-    "fpr": false_positive_rate,
-    "fnr": false_negative_rate,
-    "over_accept_share": over_accept_share,
-}
-
-WITHOUT_TRUE_NEGATIVES = {"precision", "recall", "f1"}
-
-
-def confusion_statistic(*names: str, blocks: int = 4) -> Statistic:
-    """Totals (..., blocks * G) to metrics (..., len(names) * G), metric by metric as named.
-
-    Raises ValueError where three blocks are too few for a metric.
-    """
-    chosen = [METRICS[name] for name in names]
-    if blocks < 4 and not {*names} <= WITHOUT_TRUE_NEGATIVES:
-        raise ValueError(f"only {sorted(WITHOUT_TRUE_NEGATIVES)} do without true negatives")
-
-    def statistic(totals: Floats) -> Floats:
-        tp, fp, fn, *rest = np.split(totals, blocks, axis=-1)
-        tn = rest[0] if rest else np.full((), np.nan, dtype=totals.dtype)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.concatenate([metric(tp, fp, fn, tn) for metric in chosen], axis=-1)
-
-    return statistic
-
-
-def _bools(values: ArrayLike) -> Bools:
-    """Convert to bools. Raises ValueError unless every value is a bool, 0 or 1."""
-    array = np.asarray(values)
-    if array.dtype != bool and not np.isin(array, (0, 1)).all():
-        raise ValueError("verdicts and labels must be 0 or 1: settle missing values first")
-    return array.astype(bool)
-
-
 _COUNTED = 4_000  # sums up to which all ways are counted: beyond, a transform takes less time
 
 _ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class McNemar:
-    """Discordant counts and the exact two-sided p-values, conditional and mid-p."""
-
-    only_first: int
-    only_second: int
-    p_value: float
-    mid_p: float
-
-
-def mcnemar(first_right: ArrayLike, second_right: ArrayLike) -> McNemar:
-    """Exact McNemar test from who was right (N,), N independent items (McNemar 1947).
-
-    Without a discordant item both p-values are 1: nothing tells the two apart.
-    """
-    first, second = np.asarray(first_right, bool), np.asarray(second_right, bool)
-    b, c = int((first & ~second).sum()), int((second & ~first).sum())
-    if b + c == 0:
-        return McNemar(0, 0, 1.0, 1.0)
-    few = min(b, c)
-    mid = 1.0 if b == c else _at_most(few, b + c) + _at_most(few - 1, b + c)
-    return McNemar(b, c, _sign_test(b, c), mid)
 
 
 def mcnemar_by_task(first_right: ArrayLike, second_right: ArrayLike, tasks: TaskRuns) -> float:
@@ -241,42 +102,21 @@ class TaskRuns:
         """Sum ``values`` (N,) over each task (C,)."""
         return np.asarray(np.add.reduceat(values[self.order], np.cumsum(self.runs) - self.runs))
 
-    def wins(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        """Subtract how often a run of ``first`` (N,) is below one of ``second`` (N,) of its task
-        from how often it is above: (C,)."""
-        x, y = np.asarray(first), np.asarray(second)
+    def wins(self, first: Bools, second: Bools) -> Floats:
+        """Subtract how often a run where ``second`` (N,) alone holds meets one of its task where
+        ``first`` (N,) alone does from how often it is the other way round: (C,)."""
+        difference = first[self.order].astype(float) - second[self.order]
         starts = np.cumsum(self.runs) - self.runs
-        if x.dtype == bool and y.dtype == bool:  # the difference of two is its own sign
-            difference = x[self.order].astype(float) - y[self.order]
-            return np.asarray(np.add.reduceat(difference, starts) * self.runs)
-        # A row a task, padded with nan: every run against every other of the same task.
-        place = np.arange(self.runs.max()) < self.runs[:, None]
-        padded = np.full((2, *place.shape), np.nan)
-        padded[0][place], padded[1][place] = x[self.order], y[self.order]
-        against = np.sign(padded[0][:, :, None] - padded[1][:, None, :])
-        return np.asarray(np.nansum(against, axis=(1, 2)))
+        return np.asarray(np.add.reduceat(difference, starts) * self.runs)
 
 
-def probability_of_improvement(
-    first: ArrayLike,
-    second: ArrayLike,
-    cluster: ArrayLike,
-    stratum: ArrayLike | None = None,
-    confidence: float = 0.95,
-) -> Interval:
-    """P(X > Y), shape (1,): over tasks of equal weight the chance that a run of ``first`` (N,) is
-    above one of ``second`` (N,), a tie counting half (Statistical Precipice, section 6.2; Agarwal
-    et al. 2021). ``cluster`` (N,) names the task within its ``stratum``.
+def improvement(first: Bools, second: Bools, tasks: TaskRuns, confidence: float = 0.95) -> Interval:
+    """P(X > Y), shape (1,): over ``tasks`` of equal weight the chance that a run of ``first`` (N,)
+    is right where one of ``second`` (N,) is not, a tie counting half (Statistical Precipice,
+    section 6.2; Agarwal et al. 2021).
 
     The interval takes tasks for the units, with Student's quantile; undefined below two tasks.
     """
-    return improvement(first, second, TaskRuns.of(cluster, stratum), confidence)
-
-
-def improvement(
-    first: ArrayLike, second: ArrayLike, tasks: TaskRuns, confidence: float = 0.95
-) -> Interval:
-    """Compute ``probability_of_improvement`` on runs whose ``tasks`` several pairs share."""
     wins = (1 + tasks.wins(first, second) / tasks.runs**2) / 2
     mean = wins.mean(keepdims=True)
     half = np.sqrt(between_clusters(wins - mean, tasks.sizes)) / len(wins)

@@ -161,14 +161,12 @@ def one_thread() -> AbstractContextManager[object]:
     return limited
 
 
-Method = Callable[[ArrayLike, ArrayLike, float], Interval]
-
 NO_TRIALS = "no trials: a proportion of nothing is undefined"
 
 
 def wilson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Score interval of Wilson (1927): equation 1 of section 4.2. Good from one trial on."""
-    _, n, p = _proportion(successes, trials)
+    n, p = _proportion(successes, trials)
     low, high = wilson_limits(p, n, normal_quantile(confidence))
     return _interval(p, low, high, confidence)
 
@@ -185,13 +183,6 @@ def wilson_limits(rate: Floats, trials: Floats, quantile: ArrayLike) -> tuple[Fl
     return np.minimum(low, rate), np.maximum(high, rate)
 
 
-def wald(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Textbook normal interval, kept for comparison: zero width at 0 and at n successes."""
-    _, n, p = _proportion(successes, trials)
-    half = normal_quantile(confidence) * np.sqrt(p * (1 - p) / n)
-    return _interval(p, p - half, p + half, confidence)
-
-
 def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Floats]:
     """Compute the ends of Clopper and Pearson's interval of ``rate`` over ``trials``, each of which
     errs with probability ``tail``; rate and trials of broadcastable shape."""
@@ -204,48 +195,17 @@ def exact_limits(rate: Floats, trials: Floats, tail: float) -> tuple[Floats, Flo
 
 def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
     """Exact interval of Clopper and Pearson (1934): never below nominal, hence wide."""
-    k, n, p = _proportion(successes, trials)
-    return _beta_interval(k, n, p, low=(0, 1), high=(1, 0), confidence=confidence)
+    n, p = _proportion(successes, trials)
+    low, high = exact_limits(p, n, check_confidence(confidence))
+    return _interval(p, low, high, confidence)
 
 
-def jeffreys(successes: ArrayLike, trials: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Equal-tailed posterior interval under Beta(1/2, 1/2), closed at 0 and n (Brown 2001)."""
-    k, n, p = _proportion(successes, trials)
-    return _beta_interval(k, n, p, low=(0.5, 0.5), high=(0.5, 0.5), confidence=confidence)
-
-
-METHODS: dict[str, Method] = {
-    "wilson": wilson,
-    "wald": wald,
-    "clopper-pearson": clopper_pearson,
-    "jeffreys": jeffreys,
-}
-
-
-def _proportion(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats, Floats]:
+def _proportion(successes: ArrayLike, trials: ArrayLike) -> tuple[Floats, Floats]:
     k, n = np.broadcast_arrays(np.asarray(successes, float), np.asarray(trials, float))
     if not np.all((k >= 0) & (k <= n)):
         raise ValueError("successes must lie between 0 and trials")
     n = np.where(n > 0, n, np.nan)
-    return k, n, k / n
-
-
-def _beta_interval(
-    k: Floats,
-    n: Floats,
-    p: Floats,
-    *,
-    low: tuple[float, float],
-    high: tuple[float, float],
-    confidence: float,
-) -> Interval:
-    """Beta quantiles with the pseudo-counts (successes, failures) given for each end."""
-    tail = check_confidence(confidence)
-    failures = n - k
-    with np.errstate(invalid="ignore"):
-        lows = scipy.special.betaincinv(k + low[0], failures + low[1], tail)
-        highs = scipy.special.betaincinv(k + high[0], failures + high[1], 1 - tail)
-    return _interval(p, np.where(k == 0, 0, lows), np.where(k == n, 1, highs), confidence)
+    return n, k / n
 
 
 def _interval(p: Floats, low: Floats, high: Floats, confidence: float) -> Interval:
@@ -652,7 +612,7 @@ def _correlation(hits: Floats, trials: Floats, stratum_sizes: Ints) -> Floats:
         rate = h.sum(axis=-1) / np.maximum(n.sum(axis=-1), 1e-12)
         p = ((rate * some + 0.5) / (some + 1))[:, None]
         top = math.ceil(n.max(initial=0.0))
-        successes, failures, tried = (_exceeding(part, top) for part in (h, n - h, n))
+        successes, failures, tried = _exceeding(h, top), _exceeding(n - h, top), _exceeding(n, top)
         before = np.arange(top)
         for k, rho in enumerate(_CORRELATIONS.tolist()):
             base, added = 1 - rho, rho * before
@@ -669,10 +629,8 @@ def _exceeding(sizes: Floats, top: int) -> Floats:
     whole = np.floor(np.maximum(sizes, 0) + 1e-9).astype(np.int64)
     at = (whole + np.arange(len(sizes))[:, None] * (top + 1)).ravel()
     size = len(sizes) * (top + 1)
-    ends, parts = (
-        np.bincount(at, weights, size).reshape(-1, top + 1)
-        for weights in (None, (np.maximum(sizes - whole, 0)).ravel())
-    )
+    ends = np.bincount(at, None, size).reshape(-1, top + 1)
+    parts = np.bincount(at, np.maximum(sizes - whole, 0).ravel(), size).reshape(-1, top + 1)
     beyond = np.cumsum(ends[:, ::-1], axis=-1)[:, ::-1]
     return np.asarray(beyond[:, 1:] + parts[:, :top])
 
@@ -1038,43 +996,6 @@ def _clustered_scores_effective(sizes: Floats) -> Floats:
         return np.asarray(sizes.sum(axis=-1) ** 2 / np.square(sizes).sum(axis=-1))
 
 
-FEWEST = 10
-
-FEW_OF_A_CLASS = (
-    f"fewer than {FEWEST} trajectories of one class: no interval of κ or MCC covers there"
-)
-
-NOTHING_VARIES = "judge and expert agree (or differ) on every trajectory: nothing varies"
-
-# Hits and trials of every rate among the columns TP, FP, FN, TN, and positives and negatives
-# without a verdict (AgentRewardBench's protocol leaves them in accuracy and TNR).
-PARTS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
-    "precision": ((0,), (0, 1)),
-    "recall": ((0,), (0, 2)),
-    "f1": ((0,), (0, 1, 2)),
-    "accuracy": ((0, 3), (0, 1, 2, 3, 4, 5)),
-    "npv": ((3,), (2, 3)),
-    "tnr": ((3,), (1, 3, 5)),
-    "fpr": ((1,), (1, 3)),
-    "fnr": ((2,), (0, 2)),
-    "over_accept_share": ((1,), (1, 2)),
-}
-
-COEFFICIENTS = ("kappa", "mcc")
-
-
-@dataclass(frozen=True, eq=False)
-class Limited:
-    """Ends of one metric (...), ``nan`` where it has none; ``reason`` says why (...), empty where
-    the metric itself is undefined. ``design_effect`` (...) is None for what is no share of
-    trials."""
-
-    low: Floats
-    high: Floats
-    reason: np.ndarray
-    design_effect: Floats | None = None
-
-
 def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Bools:
     """Columns (N, G, 6) to sum over clusters: ``verdicts`` (N, G) in {1, 0, -1 = missing}
     beside ``truth`` (N, G)."""
@@ -1082,78 +1003,3 @@ def verdict_columns(verdicts: ArrayLike, truth: ArrayLike) -> Bools:
     yes, no, none = predicted == 1, predicted == 0, predicted < 0
     cells = [yes & right, yes & ~right, no & right, no & ~right, none & right, none & ~right]
     return np.stack(cells, axis=-1)
-
-
-def verdict_intervals(
-    counts: ArrayLike,
-    stratum_sizes: ArrayLike,
-    confidence: float = 0.95,
-    squares: Floats | None = None,
-) -> dict[str, Limited]:
-    """Compute every metric's limits from counts (..., C, 6) of C tasks, strata in order; of
-    weighted trajectories these are sums of weights, and ``squares`` (..., C, 6) those of their
-    squares."""
-    cells = np.asarray(counts, dtype=float)
-    rates = {name: _rate(name, cells, stratum_sizes, confidence, squares) for name in PARTS}
-    rates["balanced_accuracy"] = _balanced_accuracy(cells, stratum_sizes, confidence, squares)
-    intervals = clustered_agreement(cells[..., :4], stratum_sizes, confidence)
-    total = cells.sum(axis=-2)
-    classes = ([0, 2], [1, 3])
-    few = np.minimum(*(_class_size(cells, squares, part) for part in classes)) < FEWEST
-    wrong = total[..., 1] + total[..., 2]
-    still = (wrong == 0) | (wrong == total[..., :4].sum(axis=-1))
-    for name, interval in zip(COEFFICIENTS, intervals, strict=True):
-        defined = ~np.isnan(interval.estimate)
-        known = [(~defined, ""), (few, FEW_OF_A_CLASS), (still, NOTHING_VARIES)]
-        reason = _choose(interval.low, known, UNBOUNDED)
-        none = reason != ""
-        low, high = (np.where(none, np.nan, end) for end in (interval.low, interval.high))
-        rates[name] = Limited(low, high, reason)
-    return rates
-
-
-def _class_size(cells: Floats, squares: Floats | None, part: list[int]) -> Floats:
-    """Return the number of trajectories (...) in some of the cells; of weighted ones the effective
-    number."""
-    size = cells[..., part].sum(axis=(-2, -1))
-    if squares is None:
-        return np.asarray(size)
-    return np.asarray(size**2 / np.maximum(squares[..., part].sum(axis=(-2, -1)), 1e-300))
-
-
-def _rate(
-    name: str, cells: Floats, sizes: ArrayLike, confidence: float, squares: Floats | None
-) -> Limited:
-    hits, trials = (cells[..., list(part)].sum(axis=-1) for part in PARTS[name])
-    of_trials = None if squares is None else squares[..., list(PARTS[name][1])].sum(axis=-1)
-    rates = clustered_rates(hits, trials, sizes, confidence, of_trials)
-    low, high = rates.interval.low, rates.interval.high
-    if name == "f1":
-        low, high = 2 * low / (1 + low), 2 * high / (1 + high)
-    undefined = np.isnan(rates.interval.estimate)
-    reason = _choose(low, [(undefined, "")], ONE_TASK)
-    return Limited(low, high, reason, rates.design_effect)
-
-
-def _balanced_accuracy(
-    cells: Floats, sizes: ArrayLike, confidence: float, squares: Floats | None
-) -> Limited:
-    parts = [PARTS[name] for name in ("recall", "fpr")]
-    hits, trials = (
-        np.stack([cells[..., list(part[side])].sum(axis=-1) for part in parts]) for side in (0, 1)
-    )
-    of_trials = None
-    if squares is not None:
-        of_trials = np.stack([squares[..., list(part[1])].sum(axis=-1) for part in parts])
-    interval = difference_limits(hits, trials, sizes, confidence, squares=of_trials)
-    low, high = (1 + interval.low) / 2, (1 + interval.high) / 2
-    undefined = np.isnan(interval.estimate)
-    return Limited(low, high, _choose(low, [(undefined, "")], ONE_TASK))
-
-
-def _choose(ends: Floats, reasons: list[tuple[Bools, str]], otherwise: str) -> np.ndarray:
-    """Choose the first reason that applies; ``otherwise`` if none does and ends are undefined."""
-    conditions = [condition for condition, _ in reasons]
-    texts = [np.array(text, dtype=object) for _, text in reasons]
-    rest = np.where(np.isnan(ends), otherwise, "").astype(object)
-    return np.asarray(np.select(conditions, texts, rest), dtype=object)

@@ -142,11 +142,6 @@ def _cumulative(tries: Ints, chance: Floats) -> tuple[Floats, Ints]:
     return cumulative / cumulative[:, -1:], first
 
 
-Leaf = Literal["exact", "gaussian"]
-
-"""Rollouts drawn as binomials, or as one normal of the same mean and variance per app or
-scenario: quicker, and close once an app holds dozens of cells."""
-
 Configurations = Literal["axes", "whole"]
 
 """Levels of each axis drawn independently (a full factorial was run), or configurations drawn
@@ -200,19 +195,16 @@ class BalancedApp:
     rollouts: int
     binomials: BinomialTables | None = None
 
-    def draw(self, n: int, levels: Levels, leaf: Leaf, rng: np.random.Generator) -> Floats:
+    def draw(self, n: int, levels: Levels, rng: np.random.Generator) -> Floats:
         """``n`` replicates of the app's success rate, (n,)."""
         copies = self._count(n, levels.scenarios, rng)
-        if levels.rollouts and leaf == "exact":
-            successes = self._exact_successes(copies, rng).astype(float)
+        if levels.rollouts:
+            successes = self._resampled_successes(copies, rng)
         else:
-            successes = (copies.astype(np.int64) @ self.k).astype(float)
-            if levels.rollouts:
-                spread = self.k * (self.rollouts - self.k) / self.rollouts
-                successes += np.sqrt(copies @ spread) * rng.standard_normal(n)
+            successes = copies.astype(np.int64) @ self.k
         return np.asarray(successes / (self.scenarios * self.cells * self.rollouts))
 
-    def _exact_successes(self, copies: NDArray[np.uint16], rng: np.random.Generator) -> Ints:
+    def _resampled_successes(self, copies: NDArray[np.uint16], rng: np.random.Generator) -> Ints:
         """One binomial for each replicate and number of successes, summed, (n,)."""
         unsure = self.k < self.rollouts
         counts, k = np.ascontiguousarray(copies[:, unsure].T), self.k[unsure]
@@ -486,7 +478,7 @@ class RaggedApp:
     weighting: Weighting = "nested"
     unbiased: bool = False
 
-    def draw(self, n: int, levels: Levels, leaf: Leaf, rng: np.random.Generator) -> Floats:
+    def draw(self, n: int, levels: Levels, rng: np.random.Generator) -> Floats:
         """``n`` replicates of the app's success rate, (n,)."""
         size = (n, len(self.scenarios))
         drawn = np.broadcast_to(np.arange(size[1]), size)
@@ -500,7 +492,7 @@ class RaggedApp:
         ):
             weights = _cell_weights(scenario, self.axes, len(places), rng)
             earned[places], possible[places] = self._outcomes(
-                scenario, weights, leaf if levels.rollouts else None, rng
+                scenario, weights, levels.rollouts, rng
             )
         earned, possible = earned.reshape(size), possible.reshape(size)
         if self.weighting == "pooled":
@@ -508,7 +500,7 @@ class RaggedApp:
         return np.asarray((earned / possible).mean(axis=1))
 
     def _outcomes(
-        self, scenario: RaggedScenario, weights: Floats, leaf: Leaf | None, rng: np.random.Generator
+        self, scenario: RaggedScenario, weights: Floats, rollouts: bool, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Successes earned and possible in each drawn copy, both (D,), from weights (D, C).
 
@@ -518,13 +510,10 @@ class RaggedApp:
         worth = r.astype(float) if self.weighting == "pooled" else np.ones(len(r))
         possible = weights @ worth
         expected = weights @ (worth * k / r)
-        if leaf is None:
+        if not rollouts:
             return expected, possible
         with np.errstate(divide="ignore", invalid="ignore"):
             widen = np.sqrt(r / (r - 1)) if self.unbiased else np.ones(len(r))
-        if leaf == "gaussian":
-            variance = weights @ ((worth * widen / r) ** 2 * k * (r - k) / r)
-            return expected + np.sqrt(variance) * rng.standard_normal(len(weights)), possible
         scale = worth * widen / r
         unsure = (k > 0) & (k < r)
         kinds, member = np.unique(np.stack([k, r])[:, unsure], axis=1, return_inverse=True)
@@ -594,7 +583,6 @@ class Sampler:
 
     apps: tuple[BalancedApp | RaggedApp, ...]
     levels: Levels
-    leaf: Leaf
     chunk: int
 
     def draw(self, rng: np.random.Generator, n_resamples: int, threads: int = 1) -> Floats:
@@ -604,9 +592,7 @@ class Sampler:
 
         def fill(job: tuple[int, int]) -> None:
             part, chunk = job
-            values = self.apps[part].draw(
-                self.chunk, self.levels, self.leaf, stream(key, part, chunk)
-            )
+            values = self.apps[part].draw(self.chunk, self.levels, stream(key, part, chunk))
             rows = rates[chunk * self.chunk : (chunk + 1) * self.chunk]
             rows[:, part] = values[: len(rows)]
 
@@ -635,7 +621,6 @@ def hierarchical_bootstrap(
     statistic: SuiteStatistic = mean,
     weighting: Weighting = "nested",
     configurations: Configurations | Literal["auto"] = "auto",
-    leaf: Leaf = "exact",
     n_resamples: int = 1000,
     confidence: float = 0.95,
     threads: int = 1,
@@ -652,7 +637,6 @@ def hierarchical_bootstrap(
         levels,
         weighting=weighting,
         configurations=how,
-        leaf=leaf,
         unbiased=estimand == "these_scenarios",
     )
     rates = sampler.draw(rng, n_resamples, threads)
@@ -714,7 +698,6 @@ def prepare(
     *,
     weighting: Weighting = "nested",
     configurations: Configurations = "axes",
-    leaf: Leaf = "exact",
     unbiased: bool = False,
 ) -> Sampler:
     """Build the tables for drawing: a quick exact form for balanced apps, else a general one."""
@@ -722,9 +705,8 @@ def prepare(
     switches = levels.axis_switches(tree.levels.shape[1])
     if whole:
         switches = (any(switches),)
-    tabled = levels.rollouts and leaf == "exact"
     most = int(np.bincount(tree.app).max())
-    binomials = cache(lambda rollouts: binomial_tables(rollouts, most) if tabled else None)
+    binomials = cache(lambda rollouts: binomial_tables(rollouts, most) if levels.rollouts else None)
     starts = np.append(tree.scenario_starts, len(tree.app))
     of_app = np.searchsorted(tree.scenario_app, np.arange(len(tree.app_names) + 1)).tolist()
     apps: list[BalancedApp | RaggedApp] = []
@@ -736,7 +718,7 @@ def prepare(
             apps.append(fast or RaggedApp(slow, switches, weighting, unbiased))
     general = [s for app in apps if isinstance(app, RaggedApp) for s in app.scenarios]
     return Sampler(
-        tuple(apps), levels, leaf, chunk_size(max((len(s.levels) for s in general), default=1))
+        tuple(apps), levels, chunk_size(max((len(s.levels) for s in general), default=1))
     )
 
 
@@ -818,16 +800,6 @@ def _interval(
     )
 
 
-@dataclass(frozen=True)
-class Replay:
-    """Remark 1 in numbers: single attempt <= pass@k = the replay policy's expected rate."""
-
-    single: float
-    pass_at_k: float
-    replayed: float
-    standard_error: float
-
-
 def pass_at_k(successes: ArrayLike, trials: ArrayLike, k: int) -> Floats:
     """Unbiased P(at least one success in k attempts), per task; ``nan`` where trials < k."""
     c, n = _counts(successes, trials, k)
@@ -838,31 +810,6 @@ def pass_hat_k(successes: ArrayLike, trials: ArrayLike, k: int) -> Floats:
     """Unbiased P(success in all of k attempts), written pass^k; ``nan`` where trials < k."""
     c, n = _counts(successes, trials, k)
     return np.asarray(np.where(n < k, np.nan, _all_drawn_from(c, n, k)))
-
-
-def replay_equivalence(
-    rates: ArrayLike, k: int, rng: np.random.Generator, n_simulations: int = 1000
-) -> Replay:
-    """Simulate the replay policy on tasks (N,) that a source agent solves at ``rates``."""
-    p = np.asarray(rates, dtype=float)
-    stored = rng.binomial(k, p, size=(n_simulations, len(p))) > 0
-    scores = stored.mean(axis=1)  # a stored success succeeds again: the start state is fixed
-    error = float(scores.std(ddof=1) / n_simulations**0.5)
-    return Replay(float(p.mean()), float((1 - (1 - p) ** k).mean()), float(scores.mean()), error)
-
-
-def replay_success(
-    successes: ArrayLike, trials: ArrayLike, k: int, rng: np.random.Generator, n_simulations: int
-) -> Floats:
-    """Replay scores (n_simulations,) when k of each task's recorded rollouts are kept at random.
-
-    Its expectation is the mean of ``pass_at_k``. Raises ValueError where trials < k.
-    """
-    c, n = _counts(successes, trials, k)
-    if (n < k).any():
-        raise ValueError(f"some task has fewer than k = {k} rollouts")
-    kept = rng.hypergeometric(c, n - c, k, size=(n_simulations, *c.shape))
-    return np.asarray((kept > 0).mean(axis=-1))
 
 
 def _counts(successes: ArrayLike, trials: ArrayLike, k: int) -> tuple[Ints, Ints]:
@@ -891,24 +838,6 @@ def performance_profile(rates: ArrayLike, thresholds: ArrayLike) -> Floats:
     """Share of the apps (..., A) with rate >= tau, for every tau (T,): (..., T)."""
     ordered = np.asarray(rates, dtype=float)[..., None, :]
     return np.asarray((ordered >= np.asarray(thresholds)[:, None] - TIE).mean(axis=-1))
-
-
-def profile_band(
-    rates: ArrayLike, replicates: ArrayLike, thresholds: ArrayLike, confidence: float = 0.95
-) -> Interval:
-    """Compute the profile and its pointwise bootstrap ends (T,) from app-rate replicates (B, A)."""
-    profiles = performance_profile(replicates, thresholds)
-    return percentile_interval(
-        performance_profile(rates, thresholds), np.ascontiguousarray(profiles.T), confidence
-    )
-
-
-def exceedance_curve(shifts: ArrayLike, thresholds: ArrayLike) -> Floats:
-    """Share of the shifts (P,) with |shift| > threshold (T,): (T,); ``nan`` without a shift."""
-    sizes = np.abs(np.asarray(shifts, dtype=float))
-    if not sizes.size:
-        return np.full(np.shape(thresholds), np.nan)
-    return np.asarray((sizes > np.asarray(thresholds)[:, None] + TIE).mean(axis=1))
 
 
 Halves = Literal["rollouts", "scenarios"]
@@ -1024,22 +953,6 @@ def noise_floor(tree: Tree, first: Ints, second: Ints) -> Floats:
     return np.asarray(expected)[which.ravel()]
 
 
-def axis_value_shifts(tree: Tree, axis: int) -> Floats:
-    """Shifts (P,) between a scenario's rates under two values of ``axis`` (figure 4).
-
-    Each rate averages the scenario's cells with that value; feed ``exceedance_curve``.
-    """
-    keys = np.column_stack([tree.scenario, tree.levels[:, axis]])
-    values, which = np.unique(keys, axis=0, return_inverse=True)
-    rates = np.bincount(which.ravel(), tree.rates) / np.bincount(which.ravel())
-    bounds = np.r_[np.flatnonzero(np.diff(values[:, 0], prepend=-1)), len(values)]
-    shifts = [np.zeros(0)]
-    for start, stop in pairwise(bounds.tolist()):
-        i, j = np.triu_indices(stop - start, 1)
-        shifts.append(rates[start + i] - rates[start + j])
-    return np.concatenate(shifts)
-
-
 def _expected_gap(successes: int, n: int, m: int) -> float:
     k = np.arange(max(0, successes - m), min(n, successes) + 1)
     log_pmf = (
@@ -1063,21 +976,6 @@ class TemplateMacro:
     per_site: Interval
     site_macro: Interval
     sites: tuple[object, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class Anchored:
-    """``agent - anchor`` over templates that both attempted: everything (A,) in agent order.
-
-    ``better`` and ``worse`` say where the interval excludes zero. The anchor was chosen for
-    being best on this very data, which flatters it.
-    """
-
-    anchor: int
-    differences: Interval
-    templates: Floats
-    better: tuple[bool, ...]
-    worse: tuple[bool, ...]
 
 
 def t_interval(groups: Sequence[ArrayLike], confidence: float = 0.95) -> Interval:
@@ -1125,24 +1023,6 @@ def template_macro(
         site_macro=t_interval([per_site.estimate], confidence),
         sites=tuple(sites.tolist()),
     )
-
-
-def anchored_differences(
-    rates: ArrayLike, confidence: float = 0.95, anchor: int | None = None
-) -> Anchored:
-    """Paired template differences (appendix H.2) of agents from ``rates`` (A, T).
-
-    ``nan`` marks templates that an agent did not attempt. The anchor is the agent with the best
-    mean over its own templates unless given.
-    """
-    table = np.asarray(rates, dtype=float)
-    if anchor is None:
-        anchor = int(np.nanargmax(t_interval(list(table)).estimate))
-    gaps = table - table[anchor]
-    differences = t_interval(list(gaps), confidence)
-    better, worse = (differences.low > 0).tolist(), (differences.high < 0).tolist()
-    templates = (~np.isnan(gaps)).sum(axis=1).astype(float)
-    return Anchored(anchor, differences, templates, tuple(better), tuple(worse))
 
 
 def cluster_t_interval(

@@ -135,9 +135,12 @@ def show_sources(config: SourcesConfig) -> int:
         sys.stdout.write(orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n")
         return OK
     head: tuple[str, ...] = ("name", "licence", "redistribution", "labels")
-    rows = [(c.name, c.licence, c.redistribution, ", ".join(c.labels) or "–") for c in cards]
+    rows: list[tuple[str, ...]] = [
+        (c.name, c.licence, c.redistribution, ", ".join(c.labels) or "–") for c in cards
+    ]
     if config.name:
         fields = cards[0].model_dump().items()
-        head, *rows = ((n, ", ".join(v) if isinstance(v, tuple) else v or "–") for n, v in fields)
+        listed = [(n, ", ".join(v) if isinstance(v, tuple) else v or "–") for n, v in fields]
+        head, rows = listed[0], [*listed[1:]]
     sys.stdout.write(text(Table("", head, rows, names=len(head))).lstrip("\n"))
     return OK

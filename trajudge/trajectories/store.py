@@ -65,18 +65,9 @@ class StoredPosition(NamedTuple):
     length: int
 
 
-def read_stored(file: Path, want: Want, folder: DataFolder | None) -> Loaded:
-    """Yield the wanted trajectories of a file, which lies in ``folder`` unless the user named it.
-    See ``store.read``."""
-    images = _Images(file.parent, folder)
-    for line in read_lines(file, folder=folder):
-        if (read := _read_line(file, line, want, images)) is not None:
-            yield read
-
-
 def read_at(file: Path, position: StoredPosition) -> Trajectory | Unreadable | None:
     """Read the line that begins at a position of an uncompressed file. None for a line that is
-    empty. Raises OSError, UserError as ``read_stored``."""
+    empty. Raises OSError, UserError as ``read``."""
     with open_regular(file) as opened:
         opened.seek(position.start)
         content = opened.read(position.length)
@@ -292,7 +283,7 @@ def write(
         images.mkdir(parents=True, exist_ok=True)
         with replacing(target) as raw:
             stream = _compressor(raw, compress)
-            put = _telling(on_lost, _putting(images))
+            put = _putting(images, on_lost)
             for trajectory in trajectories:
                 stream.write(encode(trajectory, put) + b"\n")
             if stream is not raw:
@@ -315,7 +306,10 @@ def read(path: Path, want: Want = accept_all) -> Loaded:
     if file is None:
         raise UserError(f"{path} holds no {' or '.join(FILE_NAMES)}: it is not a trajudge folder")
     # A file that the user named is read wherever it leads to; one found in a folder is not.
-    return read_stored(file, want, DataFolder(path) if file != path else None)
+    folder = DataFolder(path) if file != path else None
+    images = _Images(file.parent, folder)
+    lines = (_read_line(file, line, want, images) for line in read_lines(file, folder=folder))
+    return (read for read in lines if read is not None)
 
 
 def put_image(folder: Path, content: bytes) -> str:
@@ -371,33 +365,26 @@ def encode(trajectory: Trajectory, put: Callable[[ImageRef], str]) -> bytes:
         return to_json(without_surrogates(record), inf_nan_mode="strings")
 
 
-def _putting(images: Path) -> Callable[[ImageRef], str]:
+def _putting(
+    images: Path, on_lost: Callable[[ImageUnreadable], object]
+) -> Callable[[ImageRef], str]:
     """Return what stores images and reads each file once: many variants show one screenshot."""
     names: dict[Path, str] = {}
 
     def put(ref: ImageRef) -> str:
         path = ref.path if ref.data is None and ref.problem is None else None
-        if path is None or path not in names:
-            name = _put(images, ref)
-            if path is None:
-                return name
-            names[path] = name
-        return names[path]
-
-    return put
-
-
-def _telling(
-    on_lost: Callable[[ImageUnreadable], object], put: Callable[[ImageRef], str]
-) -> Callable[[ImageRef], str]:
-    def told(ref: ImageRef) -> str:
+        if path in names:
+            return names[path]
         try:
-            return put(ref)
+            name = _put(images, ref)
         except ImageUnreadable as error:
             on_lost(error)
             raise
+        if path is not None:
+            names[path] = name
+        return name
 
-    return told
+    return put
 
 
 def _put(images: Path, ref: ImageRef) -> str:

@@ -8,7 +8,6 @@ import argparse
 import errno
 import functools
 import inspect
-import json
 import os
 import re
 import select
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, ParamSpec, Protocol, Self, TypeVar
 
 from trajudge.util.errors import UserError, did_you_mean
-from trajudge.util.files import UnsafeFile, read_text, special_kind
+from trajudge.util.files import UnsafeFile, special_kind
 from trajudge.util.masking import without_known
 from trajudge.util.terminal import (
     LINES,
@@ -527,96 +526,3 @@ def make_settings(settings: Callable[..., SettingsT], values: Mapping[str, objec
         name = refused.field.partition(".")[0].replace("_", "-")
         why = refused.why[0].lower() + refused.why[1:]
         raise UserError(f"--{name} is {refused.value!r}: {why}") from None
-
-
-def config_words(made: Parser, argv: Sequence[str]) -> list[str]:
-    """Return the entries of the file that ``--config`` names as command-line words, without those
-    that the command line names itself.
-
-    Raises UserError for a file that cannot be read, names an option that ``made`` has not, or has
-    a value that the option does not take.
-    """
-    only = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    only.add_argument("--config", type=Path)
-    file = only.parse_known_args(list(argv))[0].config
-    if file is None:
-        return []
-    known = {action.option_strings[-1]: action for action in made._actions}
-    named = {word.split("=")[0] for word in argv}
-    words: list[str] = []
-    for name, value in _entries(file).items():
-        option = "--" + str(name).replace("_", "-")
-        if option not in known or option in ("--config", "--help", "--help-all"):
-            close = did_you_mean(str(name), [flag.removeprefix("--") for flag in known])
-            raise UserError(f"{file}: no option {name!r}{close or ':'} see  {made.prog} --help")
-        if option not in named:
-            words += _words(file, option, value, known[option])
-    try:
-        # The places to write are checked with the whole command line, which may be a dry run.
-        made.parse_args(words, argparse.Namespace(dry_run=True))
-    except UserError as error:
-        raise UserError(f"{file}: {error}") from error
-    return words
-
-
-def _entries(file: Path) -> dict[object, Any]:
-    """Read the mapping in a YAML file. Raises UserError."""
-    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
-
-    try:
-        # BaseLoader leaves every scalar a string: the option `yes` must not turn into True.
-        loader = yaml.BaseLoader(read_text(file))
-        whole = loader.get_single_node()
-        entries = loader.construct_document(whole) if whole else None
-    except OSError as error:
-        raise UserError(f"{file}: {error.strerror}: name a readable file in --config") from error
-    except yaml.YAMLError as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file}: not YAML ({reason}): mend the file") from error
-    if not isinstance(entries or {}, dict):
-        raise UserError(f"{file}: holds no mapping of options: write lines such as  model: gpt-4o")
-    nodes = [whole, *(value for _, value in whole.value)] if whole else []
-    for node in nodes:
-        if isinstance(node, yaml.MappingNode):
-            _check_keys(file, [key for key, _ in node.value], are_options=node is whole)
-    return entries or {}
-
-
-def _check_keys(file: Path, keys: Sequence[Any], *, are_options: bool) -> None:
-    """Check the nodes of a mapping's keys: of one that comes twice YAML keeps the last value.
-    Options have two spellings, names below them one. Raises UserError."""
-    seen: set[str] = set()
-    for key in keys:
-        name = str(key.value).replace("-", "_") if are_options else str(key.value)
-        if name in seen:
-            line = key.start_mark.line + 1
-            raise UserError(f"{file}, line {line}: {key.value!r} comes twice: leave one out")
-        seen.add(name)
-
-
-def _json(file: Path, name: str) -> str:
-    """Return the mapping under ``name`` as JSON, its numbers and truth values typed."""
-    import yaml  # noqa: PLC0415 - only runs with a config file pay for it
-
-    try:
-        entries = yaml.safe_load(read_text(file))
-        return json.dumps(entries.get(name, entries.get(name.replace("-", "_"))))
-    except (yaml.YAMLError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file}: {name}: not a mapping of JSON ({reason}): mend it") from None
-
-
-def _words(file: Path, option: str, value: Any, action: argparse.Action) -> list[str]:
-    """Return one entry of the config file as command-line words."""
-    if value == "":
-        return []
-    if isinstance(value, dict):
-        return [option, _json(file, option[2:])]
-    if action.nargs == 0:
-        if value not in ("true", "false"):
-            raise UserError(f"{file}: {option[2:]}: {value!r} is neither true nor false")
-        return [option] if value == "true" else []
-    values = value if isinstance(value, list) else [value]
-    if action.nargs == 2:
-        return [option, *map(str, values)]
-    return [word for entry in values for word in (option, str(entry))]

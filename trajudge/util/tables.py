@@ -8,10 +8,10 @@ import csv
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from io import StringIO
 from itertools import accumulate, zip_longest
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 from trajudge.util.terminal import (
     COLUMNS,
@@ -28,6 +28,9 @@ from trajudge.util.terminal import (
 
 if TYPE_CHECKING:
     from rich.table import Table as RichTable
+
+
+T = TypeVar("T")
 
 
 class Column(NamedTuple):
@@ -268,6 +271,17 @@ class Table(NamedTuple):
     head: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
     names: int = 2
+
+
+Columns = Mapping[str, Callable[[T], str]]
+
+"""The head of each column, and what it says of a row."""
+
+
+def table_of(title: str, columns: Columns[T], rows: Iterable[T], names: int = 2) -> Table:
+    """Make a table whose columns are declared once, as head and cell."""
+    cells = [tuple(cell(row) for cell in columns.values()) for row in rows]
+    return Table(title, tuple(columns), cells, names)
 
 
 def render(tables: Sequence[Table], form: Format) -> str:

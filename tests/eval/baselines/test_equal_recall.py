@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.eval.cases import key, label, said
+from tests.eval.cases import key, label, observe, said
 from trajudge.eval.baselines import accepted_shares, at_equal_recall
-from trajudge.eval.scoring.observations import observe
 from trajudge.eval.scoring.records import EqualRecall
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -46,7 +45,7 @@ def test_a_share_of_equal_scores_keeps_their_share_of_successes() -> None:
 def compared(verdicts: list[bool], truth: list[bool], scores: list[float]) -> EqualRecall | None:
     labels = {key(i): label(i, good) for i, good in enumerate(truth)}
     judgments = [said(i, verdict) for i, verdict in enumerate(verdicts)]
-    observed = observe(judgments, "success", labels, {}, "negative")
+    observed = observe(judgments, labels, "negative")
     ranked: dict[TrajectoryKey, float] = {key(i): score for i, score in enumerate(scores)}
     return at_equal_recall("judge", observed, "tfidf-answer", ranked)
 

@@ -68,7 +68,7 @@ def test_labels_of_the_benchmark_left_out_change_no_verdict_on_it(benchmark: str
 def test_the_judge_that_is_best_elsewhere_is_scored_here() -> None:
     judgments = [*judged("a", ("almanac",)), *judged("b", ("console", "press"))]
     found = transferred(RUNS, judgments, LABELS)
-    assert "almanac: b is the best of 2 on the others (F1 100.0)" in found.remarks
+    assert "almanac: b is the best of 2 on the others (F1 100.0)" in found.notes
     best = {j.key: j.success for j in found.judgments if j.judge == BEST}
     assert all(best[one.key] is not truth(one) for one in RUNS if one.key.benchmark == "almanac")
 

@@ -14,7 +14,7 @@ from tests.batch_server import BatchServer
 from tests.eval.batches.test_rounds import JUDGMENTS, judge, live
 from tests.llm_replies import Incoming, answer, verdict_text
 from trajudge.eval.cli import main
-from trajudge.judges.batch.file_batches import output_of
+from trajudge.judges.batch.openai import output_of
 
 pytestmark = pytest.mark.usefixtures("own_folder")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import orjson
@@ -9,6 +10,7 @@ import pytest
 
 from tests.batch_server import BatchServer
 from tests.command_words import instead
+from tests.screens import on_one_line
 from trajudge.eval.judge import main
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.judges.batch.ledger import Ledger
@@ -97,3 +99,24 @@ def test_a_lost_submission_is_not_taken_for_that_of_another_run(name: str) -> No
     ledger.close()
     assert server.double == 0
     assert Path("batch/judgments.jsonl").read_bytes() == Path("other/judgments.jsonl").read_bytes()
+
+
+def test_ten_lines_refused_in_the_same_words_end_the_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As of live calls: what is wrong with all requests is not asked of all of them."""
+    with BatchServer(traps={"refuse": 1.0}) as server:
+        assert judge(server, "batch", "--batch", "--limit", "12") == 2
+        told = on_one_line(capsys.readouterr().err)
+        assert "10 requests were refused and none answered: " in told
+        assert server.submissions == 1
+        server.traps.clear()
+        assert judge(server, "batch", "--batch", "--limit", "12", "--retry-failed") == 0
+
+
+def test_a_line_that_is_answered_makes_refusals_statuses() -> None:
+    with BatchServer(traps={"refuse": 0.9}, seed=1) as server:
+        assert judge(server, "batch", "--batch", "--limit", "24") == 1
+    statuses = Counter(str(one.status) for one in read_judgments(Path("batch")))
+    assert statuses["refused"] >= 10
+    assert statuses["ok"] == 24 - statuses["refused"] > 0

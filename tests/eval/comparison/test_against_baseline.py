@@ -9,7 +9,7 @@ from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import MetricDifference, ScoreReport
-from trajudge.stats.comparison import probability_of_improvement
+from trajudge.stats.comparison import TaskRuns, improvement
 from trajudge.stats.intervals import clustered_differences
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -80,24 +80,14 @@ def test_the_p_value_says_what_the_interval_says() -> None:
 def test_the_probability_of_improvement_against_all_pairs_of_runs() -> None:
     """Agarwal et al. 2021: the mean over tasks of the Mann-Whitney share, ties half."""
     rng = np.random.default_rng(2)
-    x, y, task = rng.integers(0, 4, 60), rng.integers(0, 3, 60), np.repeat(np.arange(15), 4)
+    x, y, task = rng.random(60) < 0.6, rng.random(60) < 0.4, np.repeat(np.arange(15), 4)
     shares = [
         np.mean([(a > b) + 0.5 * (a == b) for a in x[task == t] for b in y[task == t]])
         for t in range(15)
     ]
-    found = probability_of_improvement(x, y, task)
+    found = improvement(x, y, TaskRuns.of(task))
     assert found.estimate[0] == pytest.approx(np.mean(shares))
     half = 2.145 * np.std(shares, ddof=1) / 15**0.5
     assert found.high[0] - found.low[0] == pytest.approx(2 * half, rel=1e-3)
-    assert np.isnan(probability_of_improvement([1], [0], [0]).low[0])
-
-
-def test_of_who_was_right_it_is_that_of_the_same_numbers() -> None:
-    rng = np.random.default_rng(3)
-    for sizes in ([1, 2, 5], [4] * 20, [3]):
-        task = np.repeat(np.arange(len(sizes)), sizes)
-        one, other = rng.random((2, len(task))) < 0.5
-        right = probability_of_improvement(one, other, task, task % 2)
-        numbers = probability_of_improvement(one.astype(int), other.astype(float), task, task % 2)
-        for end in ("estimate", "low", "high"):
-            assert np.array_equal(getattr(right, end), getattr(numbers, end), equal_nan=True)
+    one = improvement(np.array([True]), np.array([False]), TaskRuns.of([0]))
+    assert np.isnan(one.low[0])

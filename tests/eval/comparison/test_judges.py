@@ -9,7 +9,6 @@ from tests.eval.cases import failed, key, label, said
 from trajudge.annotations import Labels
 from trajudge.eval.scoring.comparison import _ties
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Comparison, MetricDifference, ScoreReport
 from trajudge.judges.model import Judgment, Status
 from trajudge.stats.comparison import holm
@@ -23,10 +22,9 @@ def judge(name: str, wrong: int) -> list[Judgment]:
     return [said(i, (i % 2 == 0) != (i < wrong), judge=name) for i in range(N)]
 
 
-def compared(*judgments: list[Judgment], labels: Labels = LABELS, seed: int = 0) -> ScoreReport:
-    bootstrap = Bootstrap(resamples=500, seed=seed)
+def compared(*judgments: list[Judgment], labels: Labels = LABELS) -> ScoreReport:
     said_all = [j for judge in judgments for j in judge]
-    return score(said_all, labels, rewards={}, bootstrap=bootstrap)
+    return score(said_all, labels, rewards={})
 
 
 def difference(found: Comparison, metric: str, first: str, second: str) -> MetricDifference:
@@ -84,9 +82,8 @@ def test_one_task_has_differences_without_interval_and_says_why() -> None:
 def test_failed_judgments_leave_the_comparison_only_under_exclude() -> None:
     one = judge("a", 4)
     other = [failed(0, Status.REFUSED, judge="b"), *judge("b", 4)[1:]]
-    bootstrap = Bootstrap(resamples=50)
     sizes = {
-        missing: score([*one, *other], LABELS, rewards={}, missing=missing, bootstrap=bootstrap)
+        missing: score([*one, *other], LABELS, rewards={}, missing=missing)
         .comparison.differences[0]
         .n
         for missing in ("negative", "exclude", "agentrewardbench")
@@ -94,12 +91,11 @@ def test_failed_judgments_leave_the_comparison_only_under_exclude() -> None:
     assert sizes == {"negative": N, "exclude": N - 1, "agentrewardbench": N}
 
 
-def test_the_same_seed_gives_the_same_digits_whoever_stands_beside() -> None:
+def test_a_judge_has_the_same_digits_whoever_stands_beside_it() -> None:
     alone = compared(judge("a", 10))
     beside = compared(judge("a", 10), judge("b", 30))
     assert alone.scores == tuple(s for s in beside.scores if s.judge == "a")
     assert compared(judge("a", 10)) == alone
-    assert compared(judge("a", 10), seed=1).scores == alone.scores
 
 
 def three_labels(name: str, wrong: int) -> list[Judgment]:
@@ -135,7 +131,7 @@ def test_judges_are_compared_on_every_label_that_both_were_asked_for() -> None:
         for b in ("webarena", "workarena")
         for i in range(N)
     ]
-    found = score([*asked, *success_only], THREE, rewards={}, bootstrap=Bootstrap(300)).comparison
+    found = score([*asked, *success_only], THREE, rewards={}).comparison
     judges = {(r.label, r.metric): r.judges for r in found.rankings}
     assert {label for label, _ in judges} == {"success", "side_effect", "repetition"}
     assert set(judges["success", "precision"]) == {"good", "bad", "plain"}
@@ -152,7 +148,7 @@ def test_judges_are_compared_on_every_label_that_both_were_asked_for() -> None:
 
 def test_where_asked_for_judges_are_compared_on_every_benchmark_with_its_own_correction() -> None:
     said_all = [*three_labels("good", 4), *three_labels("bad", 60)]
-    scores = score(said_all, THREE, rewards={}, bootstrap=Bootstrap(300), compare_by_benchmark=True)
+    scores = score(said_all, THREE, rewards={}, compared="benchmark")
     found = scores.comparison
     assert {d.benchmark for d in found.differences} == {"overall", "webarena", "workarena"}
     of_webarena = [d for d in found.differences if d.benchmark == "webarena"]
@@ -161,22 +157,19 @@ def test_where_asked_for_judges_are_compared_on_every_benchmark_with_its_own_cor
         [j for j in said_all if j.key.benchmark == "webarena"],
         THREE,
         rewards={},
-        bootstrap=Bootstrap(300),
     ).comparison
     assert [d.model_copy(update={"benchmark": "overall"}) for d in of_webarena] == list(
         alone.differences
     )
-    plain = score(said_all, THREE, rewards={}, bootstrap=Bootstrap(300)).comparison
+    plain = score(said_all, THREE, rewards={}).comparison
     assert {d.benchmark for d in plain.differences} == {"overall"}
     assert plain.differences == tuple(d for d in found.differences if d.benchmark == "overall")
 
 
 def test_one_benchmark_alone_is_compared_once() -> None:
     judgments = [*judge("a", 4), *judge("b", 40)]
-    bootstrap = Bootstrap(100)
     both = [
-        score(judgments, LABELS, rewards={}, bootstrap=bootstrap, compare_by_benchmark=each)
-        for each in (False, True)
+        score(judgments, LABELS, rewards={}, compared=each) for each in ("overall", "benchmark")
     ]
     assert both[0].comparison == both[1].comparison
 
@@ -218,7 +211,6 @@ def test_among_many_judges_clear_differences_are_still_told_apart() -> None:
         [j for n in range(10) for j in judge(f"judge {n}", 60 if n else 0)],
         LABELS,
         rewards={},
-        bootstrap=Bootstrap(resamples=100),
     ).comparison
     for ranking in found.rankings:
         assert ranking.judges[0] == "judge 0"

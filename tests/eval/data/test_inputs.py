@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import shutil
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +17,7 @@ from trajudge.eval.store.inputs import find_source
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Trajectory
 from trajudge.trajectories.sample import sample_path
+from trajudge.util.errors import UserError
 
 AGENT = "GenericAgent-gpt-4o-2024-11-20"
 HEADER = (
@@ -112,3 +115,14 @@ def test_labels_above_the_data_are_named(tmp_path: Path, place: str) -> None:
     assert (str(file) in note) is (place != "runs/july")
     assert "expert labels" not in find_source(f"trajudge:{data}", f"trajudge:{file}").note
     assert "expert labels" not in find_source("sample", None).note
+
+
+@pytest.mark.parametrize("place", ["data", "."])
+def test_a_pipe_in_place_of_the_labels_is_named(tmp_path: Path, place: str) -> None:
+    """It was said that the data has no labels."""
+    data = tmp_path / "data"
+    store.write(data, [one for one in store.read(sample_path()) if isinstance(one, Trajectory)][:1])
+    pipe = tmp_path / place / "labels.jsonl"
+    os.mkfifo(pipe)
+    with pytest.raises(UserError, match=re.escape(str(pipe)) + r".* \(a pipe\)"):
+        find_source(f"trajudge:{data}", None)

@@ -19,7 +19,7 @@ from trajudge.eval.labelling.build import ExpectedWidth, expected_table
 from trajudge.eval.labelling.estimates import queue_estimates
 from trajudge.eval.labelling.frame import open_frame, read_frame
 from trajudge.eval.scoring.observations import one_per_trajectory
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.select.plan import read_plan
 from trajudge.eval.sources import Source
 from trajudge.eval.store.run_folder import read_judgments

@@ -7,7 +7,6 @@ import pytest
 from tests.eval.cases import key, label, said
 from trajudge.eval.reporting.tables import category, paper_table
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import ScoreReport
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
@@ -30,7 +29,7 @@ def scored() -> ScoreReport:
         for i in range(8)
     ]
     rewards: dict[TrajectoryKey, float | None] = dict.fromkeys(labels, 0.25)
-    return score(judgments, labels, rewards=rewards, bootstrap=Bootstrap(100))
+    return score(judgments, labels, rewards=rewards)
 
 
 def test_table_1_has_a_row_a_judge_and_precision_by_benchmark() -> None:

@@ -9,10 +9,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from tests.eval.cases import key, label, said
+from tests.eval.cases import key, label, observe, said
 from trajudge.eval.reporting.plots import draw_precision, score_bins
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.observations import observe
 from trajudge.eval.scoring.records import ALL_AGENTS, OVERALL
 from trajudge.judges.model import Judgment
 from trajudge.trajectories.model import TrajectoryKey
@@ -53,7 +52,7 @@ def test_a_bin_has_the_interval_of_the_precision_of_a_judge_that_accepts_it() ->
     judgments = scored(keys, scores)
     report = score(judgments, labels, rewards={})
     overall = next(s for s in report.scores if s.benchmark == OVERALL and s.agent == ALL_AGENTS)
-    low, high = score_bins(observe(judgments, "success", labels, {}, "exclude"))
+    low, high = score_bins(observe(judgments, labels, "exclude"))
     assert (low.n, high.n) == (30, overall.counts.accepted)
     assert (low.score, high.score) == pytest.approx((0.05, 0.95))
     assert high.share == overall.precision
@@ -64,16 +63,16 @@ def test_a_bin_of_one_task_may_lie_anywhere_and_without_scores_there_is_none() -
     keys = runs(benchmarks=1, tasks=3, agents=2)
     labels = {one: label(0, success=True) for one in keys}
     judgments = scored(keys, [0.95, 0.95, None, None, None, None])
-    (only,) = score_bins(observe(judgments, "success", labels, {}, "exclude"))
+    (only,) = score_bins(observe(judgments, labels, "exclude"))
     assert (only.share, only.limits, only.n) == (1, (0, 1), 2)
-    assert score_bins(observe(scored(keys, [None] * 6), "success", labels, {}, "exclude")) == []
+    assert score_bins(observe(scored(keys, [None] * 6), labels, "exclude")) == []
 
 
 def test_the_interval_of_a_bin_covers_where_benchmarks_differ() -> None:
     """Of a tenth of the runs; over the tasks of the bin alone it covers 90 % here."""
     keys = runs(benchmarks=5, tasks=60, agents=4)
     labels = {one: label(0, success=True) for one in keys}
-    form = observe(scored(keys, [0.5] * len(keys)), "success", labels, {}, "exclude")
+    form = observe(scored(keys, [0.5] * len(keys)), labels, "exclude")
     task = form.task.astype(int)
     tasks = task.max() + 1
     share = np.zeros(tasks)  # of successes: from .1 to .9 by benchmark, on the mean .5

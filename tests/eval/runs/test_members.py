@@ -12,13 +12,8 @@ from tests.llm_replies import Incoming
 from tests.llm_server import LlmServer
 from tests.screens import on_one_line
 from tests.tables import mistakes
-from trajudge.eval.judge import main
-from trajudge.eval.store.manifest import RunManifest, default_folder
 from trajudge.eval.store.run_folder import (
     read_judgments,
-    read_manifest,
-    write_judgments,
-    write_manifest,
 )
 from trajudge.judges.model import Status
 
@@ -156,29 +151,6 @@ def test_a_panel_names_each_member_once_with_the_model_that_it_asks(
         words = ["--judge", "panel", "--members", members, "--rule", "mean"]
         assert run(server, *words, *(["--model", model] if model else [])) == 0
     assert judgments()[0].judge == f"panel-rule-mean-of-{name}"
-
-
-@pytest.mark.parametrize("out", ["run", None])
-def test_a_panel_that_an_earlier_release_named_goes_on_under_its_name(out: str | None) -> None:
-    earlier = "panel-of-simplified+heuristic:m-a"
-    with LlmServer(text=GOOD) as server:
-        words = ["--data", "sample", "--limit", "4", "--judge", "panel", "--model", "m-a"]
-        words += ["--members", "simplified,heuristic", "--base-url", server.url + "/v1"]
-        words += ["--out", out] if out else []
-        assert main(words) == 0
-        (folder,) = [Path(out)] if out else Path("runs").iterdir()
-        manifest = RunManifest.model_validate(read_manifest(folder)).model_copy(
-            update={"judge": earlier}
-        )
-        write_manifest(folder, manifest.model_dump(mode="json"))
-        said = [one.model_copy(update={"judge": earlier}) for one in read_judgments(folder)]
-        write_judgments(folder, said[:2])
-        if out is None:
-            folder = folder.rename(default_folder(manifest))
-        assert main(words) == 0
-    assert [one.judge for one in read_judgments(folder)] == [earlier] * 4
-    assert read_manifest(folder)["judge"] == earlier
-    assert out or len(list(Path("runs").iterdir())) == 1
 
 
 def test_a_panel_without_a_model_needs_none() -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.eval.runs.plan import Filters, select
+from trajudge.eval.runs.plan import select
+from trajudge.eval.runs.settings import DataConfig
 from trajudge.eval.store.table import KeyColumns
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -21,40 +22,30 @@ KEYS = [
 SPLITS = {(k.benchmark, k.task_id): "dev" if k.task_id.endswith("0") else "test" for k in KEYS}
 
 
-def chosen(filters: Filters, seed: int = 0) -> list[TrajectoryKey]:
-    kept = select(
-        KeyColumns.of(KEYS),
-        filters,
-        splits=SPLITS,
-        benchmark_of=lambda key: key.benchmark,
-        rng=np.random.default_rng(seed),
-    )
+def chosen(data: DataConfig, seed: int = 0) -> list[TrajectoryKey]:
+    keys, rng = KeyColumns.of(KEYS), np.random.default_rng(seed)
+    kept, _ = select(keys, data, data.split or "all", SPLITS, rng)
     return [*kept]
 
 
 def test_no_filter_keeps_everything_in_order() -> None:
-    assert chosen(Filters()) == KEYS
+    assert chosen(DataConfig()) == KEYS
 
 
-def test_filters_are_joined_by_and() -> None:
-    kept = chosen(Filters(benchmarks=["webarena"], agents=["b"], split="dev"))
+def test_data_are_joined_by_and() -> None:
+    kept = chosen(DataConfig(benchmark=("webarena",), agent=("b",), split="dev"))
     assert [key.task_id for key in kept] == ["webarena.0", "webarena.10", "webarena.20"]
 
 
 def test_a_repeated_key_counts_once() -> None:
-    kept = select(
-        KeyColumns.of(KEYS + KEYS),
-        Filters(),
-        splits={},
-        benchmark_of=lambda key: key.benchmark,
-        rng=np.random.default_rng(0),
-    )
+    rng = np.random.default_rng(0)
+    kept, _ = select(KeyColumns.of(KEYS + KEYS), DataConfig(), "all", {}, rng)
     assert [*kept] == KEYS
 
 
 @given(limit=st.integers(1, 100), seed=st.integers(0, 5))
 def test_a_stratified_limit_is_exact_and_proportional(limit: int, seed: int) -> None:
-    kept = chosen(Filters(limit=limit, stratified=True), seed)
+    kept = chosen(DataConfig(limit=limit, stratified=True), seed)
     assert len(kept) == min(limit, len(KEYS)) == len(set(kept))
     assert kept == sorted(kept, key=KEYS.index)
     counts = Counter((key.benchmark, key.agent) for key in kept)
@@ -64,20 +55,20 @@ def test_a_stratified_limit_is_exact_and_proportional(limit: int, seed: int) -> 
 
 
 def test_the_same_seed_draws_the_same_trajectories() -> None:
-    filters = Filters(limit=13, stratified=True)
-    assert chosen(filters, 4) == chosen(filters, 4) != chosen(filters, 5)
+    data = DataConfig(limit=13, stratified=True)
+    assert chosen(data, 4) == chosen(data, 4) != chosen(data, 5)
 
 
 @pytest.mark.parametrize(
-    ("filters", "sentence"),
+    ("data", "sentence"),
     [
-        (Filters(benchmarks=["webarna"]), "--benchmark webarna.*did you mean 'webarena'"),
-        (Filters(benchmarks=["nothing"]), "no such benchmark: it has "),
-        (Filters(agents=["zzzz"]), "--agent zzzz: the data has no such agent: it has a, b"),
-        (Filters(tasks=["webarena.99"]), "--task webarena.99.*did you mean"),
-        (Filters(tasks=["webarena.1"], split="dev"), "no trajectory is left of 80"),
+        (DataConfig(benchmark=("webarna",)), "--benchmark webarna.*did you mean 'webarena'"),
+        (DataConfig(benchmark=("nothing",)), "no such benchmark: it has "),
+        (DataConfig(agent=("zzzz",)), "--agent zzzz: the data has no such agent: it has a, b"),
+        (DataConfig(task=("webarena.99",)), "--task webarena.99.*did you mean"),
+        (DataConfig(task=("webarena.1",), split="dev"), "no trajectory is left of 80"),
     ],
 )
-def test_what_the_data_does_not_have_is_named(filters: Filters, sentence: str) -> None:
+def test_what_the_data_does_not_have_is_named(data: DataConfig, sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
-        chosen(filters)
+        chosen(data)

@@ -86,7 +86,7 @@ def test_nothing_accepted_is_no_precision_but_zero_in_the_papers_arithmetic() ->
     judgments = [said(1, False)]
     assert one(score(judgments, LABELS, rewards={})).precision is None
     paper = one(score(judgments, LABELS, rewards={}, missing="agentrewardbench"))
-    assert (paper.precision, paper.precision_low) == (0.0, None)
+    assert (paper.precision, paper.intervals.get("precision")) == (0.0, None)
 
 
 def test_the_rule_based_baseline_stands_beside_on_the_same_trajectories() -> None:

@@ -10,7 +10,6 @@ from tests.samples import repeats
 from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import EstimatedRate, ScoreReport
 from trajudge.judges.model import Status
 
@@ -30,7 +29,11 @@ def world(rng: np.random.Generator, tasks: int, labelled: int) -> ScoreReport:
             if task < labelled:
                 labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
     rewards = dict.fromkeys((j.key for j in judgments), 1.0)
-    return score(judgments, labels, rewards=rewards, bootstrap=Bootstrap(resamples=0))
+    return score(
+        judgments,
+        labels,
+        rewards=rewards,
+    )
 
 
 def overall(scores: ScoreReport, benchmark: str = "overall") -> EstimatedRate:
@@ -91,7 +94,11 @@ def test_the_overall_effective_labels_are_those_of_the_overall_estimate() -> Non
             judgments.append(said(task, success ^ (task % 5 == 0), benchmark=benchmark))
             if task < tasks:
                 labels[key(task, benchmark)] = label(task, success, benchmark=benchmark)
-    found = score(judgments, labels, rewards={}, bootstrap=Bootstrap(resamples=0))
+    found = score(
+        judgments,
+        labels,
+        rewards={},
+    )
     parts = [overall(found, benchmark) for benchmark in worlds]
     gains = [part.effective_labels / part.labelled for part in parts]  # type: ignore[operator]
     whole = overall(found)
@@ -103,7 +110,11 @@ def test_without_an_estimate_there_are_no_effective_labels_and_the_reason_is_sho
     judgments = [said(task, True, benchmark="new") for task in range(5)]
     judgments += [said(task, task % 3 == 0) for task in range(20)]
     labels = {key(task): label(task, task % 2 == 0) for task in range(10)}
-    scores = score(judgments, labels, rewards={}, bootstrap=Bootstrap(resamples=0))
+    scores = score(
+        judgments,
+        labels,
+        rewards={},
+    )
     found = overall(scores)
     assert (found.estimate, found.effective_labels) == (None, None)
     reason = "Success rates, Overall: no estimate by judge: of new fewer than two labelled tasks"

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from tests.eval.cases import failed, key, label, said
+from tests.eval.stats.reference import confusion_columns, confusion_statistic
 from trajudge.annotations import Annotation
 from trajudge.eval.reporting.sentences import notes
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score
+from trajudge.eval.scoring.metrics import METRICS
+from trajudge.eval.scoring.records import Score
 from trajudge.judges.model import Judgment, Status
-from trajudge.stats.comparison import confusion_columns, confusion_statistic
 from trajudge.stats.intervals import cluster_bootstrap, sum_clusters, wilson
 from trajudge.trajectories.model import TrajectoryKey
 
@@ -42,9 +42,9 @@ def world() -> tuple[list[Judgment], dict[TrajectoryKey, Annotation]]:
     return judgments, labels
 
 
-def overall(resamples: int = 2000) -> Score:
+def overall() -> Score:
     judgments, labels = world()
-    found = score(judgments, labels, rewards={}, bootstrap=Bootstrap(resamples))
+    found = score(judgments, labels, rewards={})
     return next(s for s in found.scores if s.benchmark == "overall" and not s.baseline)
 
 
@@ -71,7 +71,7 @@ def test_every_metric_is_scikit_learns_and_has_an_interval_around_it() -> None:
     assert found.average_precision == pytest.approx(average_precision_score(TRUTH, SCORE))
     assert found.brier == pytest.approx(np.mean((SCORE - TRUTH) ** 2))
     assert (found.scored, found.tasks) == (N, N // 2)
-    assert set(found.intervals) == {*RATES, *SCORE_RATES} - {"calibration_error"}
+    assert set(found.intervals) == {*METRICS} - {"calibration_error"}
     assert "biased upwards" in found.no_interval["calibration_error"]
     for name, (low, high) in found.intervals.items():
         assert low < getattr(found, name) < high
@@ -84,7 +84,7 @@ def test_tasks_are_the_units_not_trajectories() -> None:
     drawn = cluster_bootstrap(tasks, confusion_statistic(*names), np.random.default_rng(1))
     found = overall().intervals
     for name, low, high in zip(names, drawn.low, drawn.high, strict=True):
-        assert found[name] == pytest.approx((low, high), abs=0.03)  # type: ignore[index]
+        assert found[name] == pytest.approx((low, high), abs=0.03)
 
 
 def test_the_errors_have_the_mirrored_intervals_of_the_rates() -> None:
@@ -92,8 +92,8 @@ def test_the_errors_have_the_mirrored_intervals_of_the_rates() -> None:
     is written here."""
     found = overall().intervals
     for rate, rest in (("fpr", "tnr"), ("fnr", "recall")):
-        low, high = found[rest]  # type: ignore[index]
-        assert found[rate] == pytest.approx((1 - high, 1 - low))  # type: ignore[index]
+        low, high = found[rest]
+        assert found[rate] == pytest.approx((1 - high, 1 - low))
     rng, task, verdict = np.random.default_rng(2), np.arange(N) // 2, SCORE > 0.5
     drawn: dict[str, list[float]] = {"balanced_accuracy": [], "over_accept_share": []}
     for _ in range(2000):
@@ -106,13 +106,12 @@ def test_the_errors_have_the_mirrored_intervals_of_the_rates() -> None:
         drawn["over_accept_share"].append(sums[1] / (sums[1] + sums[2]))
     for name, values in drawn.items():
         ends = np.quantile(values, (0.025, 0.975))
-        assert found[name] == pytest.approx(tuple(ends), abs=0.03)  # type: ignore[index]
+        assert found[name] == pytest.approx(tuple(ends), abs=0.03)
 
 
 def test_the_design_effect_stands_beside_every_rate() -> None:
     effects = overall().design_effects
-    coefficients = {"kappa", "mcc", "balanced_accuracy"}
-    assert set(effects) == {*RATES} - coefficients
+    assert set(effects) == {metric.name for metric in METRICS.values() if metric.trials}
     assert all(1 <= effect <= 2 for effect in effects.values())
 
 
@@ -151,11 +150,11 @@ def test_a_failed_judgment_has_the_score_of_a_rejection_or_none() -> None:
     assert (exclude.scored, exclude.roc_auc) == (3, 1.0)
 
 
-def test_intervals_need_no_resamples() -> None:
-    assert overall(resamples=0) == overall()
+def test_judges_that_are_not_compared_have_the_same_scores() -> None:
     judgments, labels = world()
-    scores = score(judgments, labels, rewards={}, bootstrap=Bootstrap(0))
-    assert "no resamples: judges are not compared" in notes(scores)
+    scores = score(judgments, labels, rewards={}, compared=None)
+    assert overall() in scores.scores
+    assert "judges are not compared" in notes(scores)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +172,7 @@ def test_what_is_undefined_has_no_interval(judgments: list[Judgment], defined: s
     found = scores.scores[0]
     assert defined <= set(found.intervals)
     assert not set(found.intervals) & set(found.no_interval)
-    for name in (*RATES, *SCORE_RATES):
+    for name in METRICS:
         if getattr(found, name) is None:
             assert name not in found.intervals
     if len(judgments) == 1:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.eval.cases import call, said
-from trajudge.eval.scoring.compute import paid_beside
 from trajudge.eval.scoring.records import PaidBeside
+from trajudge.eval.scoring.usage import paid_beside
 from trajudge.eval.store.table import PAYMENTS, CallColumns, JudgmentColumns
 from trajudge.judges.engine import Payments
 

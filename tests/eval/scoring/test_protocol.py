@@ -12,13 +12,11 @@ import pytest
 
 from trajudge.annotations import Labels, open_annotations, primary_labels
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of
-from trajudge.eval.scoring.observations import (
-    percent,
-    protocol_counts,
-    protocol_rates,
-    success_rate,
+from trajudge.eval.scoring.metrics import (
+    agentrewardbench_mean,
+    agentrewardbench_rates,
+    count_cells,
 )
-from trajudge.eval.scoring.records import Counts
 from trajudge.eval.store.published import read_published
 
 JUDGES = ("webjudge-7b", "webjudge-gpt-4o")
@@ -32,24 +30,29 @@ AGENTS = {
 BENCHMARK_IDS = {name: id_ for id_, name in BENCHMARKS.items()} | {"Overall": "all"}
 
 
+def percent(rate: float) -> float:
+    """As the paper's tables show a fraction."""
+    return round(100 * rate, 1)
+
+
 def test_a_missing_judgment_leaves_recall_and_stays_in_accuracy() -> None:
-    found = protocol_counts([1, 1, 1, 0, 0, 0], [1, 0, -1, 1, 0, -1])
-    assert (found.missing_positive, found.missing_negative, found.n) == (1, 1, 6)
-    rates = protocol_rates(found)
-    assert (rates.precision, rates.recall) == (0.5, 0.5)
-    assert (rates.accuracy, rates.npv) == (0.3333, 0.5)
-    assert rates.tnr == pytest.approx(1 / 3)
+    cells = count_cells([1, 1, 1, 0, 0, 0], [1, 0, -1, 1, 0, -1])
+    assert cells.tolist() == [1, 1, 1, 1, 1, 1]
+    rates = agentrewardbench_rates(cells)
+    assert (rates["precision"], rates["recall"]) == (0.5, 0.5)
+    assert (rates["accuracy"], rates["npv"]) == (0.3333, 0.5)
+    assert rates["tnr"] == pytest.approx(1 / 3)
 
 
 def test_f1_follows_from_the_rounded_precision_and_recall() -> None:
-    rates = protocol_rates(protocol_counts([1] * 3 + [0] * 4, [1, 0, 0, 1, 1, 0, 0]))
-    assert rates.precision == rates.recall == 1 / 3
-    assert rates.f1 == pytest.approx(0.3333, abs=1e-12)
+    rates = agentrewardbench_rates(count_cells([1] * 3 + [0] * 4, [1, 0, 0, 1, 1, 0, 0]))
+    assert rates["precision"] == rates["recall"] == 1 / 3
+    assert rates["f1"] == pytest.approx(0.3333, abs=1e-12)
 
 
 def test_zero_denominators_give_zero() -> None:
-    assert set(protocol_rates(protocol_counts([], [])).model_dump().values()) == {0.0}
-    assert success_rate([]) == 0
+    assert set(agentrewardbench_rates(count_cells([], [])).values()) == {0.0}
+    assert agentrewardbench_mean([]) == 0
 
 
 def arrays(folder: Path) -> dict[str, Any]:
@@ -75,8 +78,7 @@ def test_all_203_published_success_cells(arb: Path, judge: str) -> None:
     folder = arb / "published" / judge
     cells = 0
     for row, labels, verdicts in success_rows(folder):
-        rates = protocol_rates(protocol_counts(labels, verdicts))
-        for name, value in rates.model_dump().items():
+        for name, value in agentrewardbench_rates(count_cells(labels, verdicts)).items():
             assert percent(value) == float(row[name]), (row, name)
         assert len(labels) == int(row["total"])
         cells += 7
@@ -86,17 +88,18 @@ def test_all_203_published_success_cells(arb: Path, judge: str) -> None:
 @pytest.mark.real_data
 def test_the_overall_counts(arb: Path) -> None:
     expected = {
-        "webjudge-7b": Counts(tp=171, fp=55, fn=124, tn=756),
-        "webjudge-gpt-4o": Counts(tp=210, fp=75, fn=85, tn=736),
+        "webjudge-7b": [171, 55, 124, 756],
+        "webjudge-gpt-4o": [210, 75, 85, 736],
     }
     for judge, counts in expected.items():
         results = arrays(arb / "published" / judge)
         success = results["all"]["all"]["trajectory_success"]
-        assert protocol_counts(success["y_human"], success["y_judge"]).counts == counts
+        cells = count_cells(success["y_human"], success["y_judge"])
+        assert cells[:4].tolist() == counts
 
 
 def expert_rate(labels: Labels, benchmark: str, agent: str) -> float:
-    return success_rate(
+    return agentrewardbench_mean(
         [
             label.success
             for key, label in labels.items()
@@ -122,8 +125,8 @@ def test_published_success_rates_of_expert_and_judge(arb: Path, judge: str) -> N
                 continue
             agent = AGENTS[row["agent"]]
             success = results[row["benchmark"]][agent]["trajectory_success"]
-            assert success_rate(success["y_judge"]) == float(row["judge_sr"]), row
-            assert success_rate(success["y_human"]) == float(row["human_sr"]), row
+            assert agentrewardbench_mean(success["y_judge"]) == float(row["judge_sr"]), row
+            assert agentrewardbench_mean(success["y_human"]) == float(row["human_sr"]), row
             assert expert_rate(labels, row["benchmark"], agent) == float(row["human_sr"]), row
             assert len(success["y_human"]) == int(row["count"])
             rows += 1
@@ -151,8 +154,8 @@ def test_published_rule_based_rates_agree_with_the_stored_rewards(arb: Path) -> 
             ]
             stored = [reward for key in keys if (reward := rewards.get(key)) is not None]
             unknown = len(keys) - len(stored)
-            lowest = success_rate([*stored, *[0] * unknown])
-            highest = success_rate([*stored, *[1] * unknown])
+            lowest = agentrewardbench_mean([*stored, *[0] * unknown])
+            highest = agentrewardbench_mean([*stored, *[1] * unknown])
             assert lowest <= float(row["function_sr"]) <= highest, row
             cells += 1
             complete += not unknown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.eval.cases import call, said
-from trajudge.eval.scoring.compute import judge_usage
+from trajudge.eval.scoring.usage import judge_usage
 from trajudge.eval.store.table import JudgmentColumns
 
 

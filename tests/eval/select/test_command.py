@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import select as main
 from tests.eval.cases import key, label, said
 from tests.tables import mistakes, one_sentence
 from trajudge.annotations import store
-from trajudge.eval.select.__main__ import main
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import (
     JUDGMENTS,
     LABELS,
@@ -83,6 +83,34 @@ def test_json_is_what_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[s
     good, out = make_run(tmp_path / "good"), tmp_path / "out"
     assert select(good, "--target-precision", 0.8, "--out", out, "--json") == 0
     assert capsys.readouterr().out == (out / "decision.json").read_text()
+
+
+def write_goals(run: Path, *, each: int) -> None:
+    """Give every ``each`` tasks of a run in a row one goal."""
+    lines = [
+        {"benchmark": "webarena", "task_id": key(n).task_id, "goal": 1 + n // each}
+        for n in range(120)
+    ]
+    (run / "goals.jsonl").write_text("\n".join(map(json.dumps, lines)))
+
+
+def test_goals_under_several_task_ids_are_named_with_both_limits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """120 runs of 12 goals, each with an id of its own, counted as 120 tasks."""
+    run = make_run(tmp_path / "run")
+    write_goals(run, each=10)
+    words = [run, "--target-precision", 0.8]
+    assert select(*words, "--out", tmp_path / "ids") == 0
+    assert "120 task ids share 12 goals" in capsys.readouterr().out
+    by_ids = read_decision(tmp_path / "ids")
+    select(*words, "--out", tmp_path / "goals", "--task-id", "goal")
+    by_goals = read_decision(tmp_path / "goals")
+    low, lower = (made.findings[0].precision.low for made in (by_ids, by_goals))
+    assert low is not None and lower is not None and lower < low
+    (note,) = (note for note in by_ids.notes if "share" in note)
+    assert f"at least {100 * low:.1f} % by task ids, at least {100 * lower:.1f} % by goals" in note
+    assert not any("share" in note for note in by_goals.notes)
 
 
 def test_freezing_reads_no_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -168,8 +196,9 @@ def test_a_plot_is_drawn(tmp_path: Path) -> None:
 def test_a_plot_without_its_library_says_what_to_install(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; "
-        "from trajudge.eval.select.__main__ import main; "
-        f"sys.exit(main([{str(make_run(tmp_path / 'good'))!r}, '--target-precision', '0.8', "
+        "from trajudge.eval.cli import main; "
+        f"sys.exit(main(['select', {str(make_run(tmp_path / 'good'))!r}, "
+        "'--target-precision', '0.8', "
         f"'--out', {str(tmp_path / 'out')!r}, '--plot', 'a.png']))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from tests.eval.select.world import plan
-from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, freeze, read_plan
+from trajudge.eval.select.plan import CandidateFamily, SelectionPlan, freeze, read_plan
+from trajudge.eval.select.scores import Rule
 from trajudge.util.errors import UserError
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.commands import select as main
 from tests.eval.select.test_decide import stacked
 from tests.eval.select.world import evidence, plan
 from tests.samples import narrow
 from tests.screens import one_screen
-from trajudge.eval.select.__main__ import main
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.decision import Decision
-from trajudge.eval.select.screen import screen
+from trajudge.eval.select.text import screen
 
 REST = "everything: --full"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.eval.select.test_command import make_run, select
-from trajudge.eval.select.output import read_decision
+from trajudge.eval.select.decision import read_decision
 from trajudge.eval.store.run_folder import write_manifest
 
 

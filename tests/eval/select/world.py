@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from trajudge.eval.select.measures.selection_data import SelectionData
-from trajudge.eval.select.plan import CandidateFamily, Rule, SelectionPlan, Target
+from trajudge.eval.select.evidence import SelectionData
+from trajudge.eval.select.plan import CandidateFamily, SelectionPlan, Target
+from trajudge.eval.select.scores import Rule
 from trajudge.stats.intervals import Bools
 
 

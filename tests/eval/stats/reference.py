@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import product
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from trajudge.eval.scoring.metrics import METRICS
 from trajudge.stats.intervals import Floats, Ints
 from trajudge.stats.suites import Levels
 
@@ -66,3 +69,20 @@ def scenario_loop(
         np.asarray(rng.choice(values, len(values)) if levels.rollouts else values, float)
         for values in drawn
     ]
+
+
+def confusion_columns(verdicts: ArrayLike, truth: ArrayLike) -> Floats:
+    """TP, FP, FN and TN of G judges' verdicts (N, G) and the truth (N,): (N, 4 * G)."""
+    said, right = np.asarray(verdicts, dtype=bool), np.asarray(truth, dtype=bool)[:, None]
+    cells = [said & right, said & ~right, ~said & right, ~said & ~right]
+    return np.concatenate(cells, axis=1).astype(float)
+
+
+def confusion_statistic(*names: str) -> Callable[[Floats], Floats]:
+    """Totals (..., 4 * G) to metrics (..., len(names) * G)."""
+
+    def statistic(totals: Floats) -> Floats:
+        cells = np.stack(np.split(totals, 4, axis=-1), axis=-1)
+        return np.concatenate([METRICS[name].value(cells) for name in names], axis=-1)
+
+    return statistic

@@ -137,11 +137,20 @@ async def test_the_key_is_needed_by_openai_alone(monkeypatch: pytest.MonkeyPatch
 
 
 async def test_the_endpoint_tells_a_local_server_from_the_service() -> None:
-    adapter = OpenAIAdapter("gpt-4o", base_url="http://user:secret@127.0.0.1:9/v1/?a=b")
+    adapter = OpenAIAdapter("gpt-4o", base_url="http://127.0.0.1:9/v1/")
     assert adapter.endpoint == "http://127.0.0.1:9/v1"
     assert OpenAIAdapter("gpt-4o", base_url="http://127.0.0.1:9").endpoint == adapter.endpoint
     with pytest.raises(UserError, match="localhost:9"):
         OpenAIAdapter("gpt-4o", base_url="localhost:9")
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@127.0.0.1:9/v1", "http://127.0.0.1:9/v1?a=secret"]
+)
+def test_what_of_a_url_would_not_be_sent_is_refused_and_not_shown(url: str) -> None:
+    with pytest.raises(UserError, match=r"--base-url http://127\.0\.0\.1:9/v1: ") as refused:
+        OpenAIAdapter("gpt-4o", base_url=url)
+    assert "secret" not in str(refused.value)
 
 
 async def test_the_same_adapter_reports_the_limits_it_was_told() -> None:

@@ -12,7 +12,6 @@ from trajudge.judges.engine import (
     Budget,
     Cache,
     DryRunClient,
-    DryRunRoute,
     EngineClient,
     ModelRoute,
 )
@@ -31,9 +30,8 @@ def estimate(request: Request) -> Usage:
 
 def client(server: Scripted, cache: Path | None = None, model: str = "m") -> EngineClient:
     judging = engine(server, cache=cache, budget=Budget(price))
-    return EngineClient(
-        ModelRoute(judging, model, {"temperature": 0, "max_tokens": 9}, estimate), sample=2
-    )
+    route = ModelRoute("test", model, {"temperature": 0, "max_tokens": 9}, estimate)
+    return EngineClient({model: judging}, route, sample=2)
 
 
 def test_a_call_is_recorded_with_its_usage_and_cost() -> None:
@@ -83,7 +81,7 @@ def test_a_dry_run_prices_what_is_not_in_the_cache(tmp_path: Path) -> None:
         ask = client(Scripted(), path)
         await ask(MESSAGES)
         bound: ModelClient = DryRunClient(
-            DryRunRoute("test", "m", {"temperature": 0, "max_tokens": 9}, estimate),
+            ModelRoute("test", "m", {"temperature": 0, "max_tokens": 9}, estimate),
             price=price,
             cache=Cache(path),
             sample=2,

@@ -182,7 +182,7 @@ def test_a_full_disk_ends_the_run(path: Path) -> None:
         server = Scripted(latency=0.01)
         judging = engine(server, cache=path, limiter=Limiter(concurrency=4))
         assert judging.cache
-        judging.cache._writer.execute("PRAGMA max_page_count = 10")
+        judging.cache._connection.execute("PRAGMA max_page_count = 10")
         results = await asyncio.gather(
             *(judging.ask(request(str(i))) for i in range(1300)), return_exceptions=True
         )

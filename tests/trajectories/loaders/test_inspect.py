@@ -196,7 +196,7 @@ def test_a_run_that_was_stopped_has_no_answer(tmp_path: Path) -> None:
 
 def test_a_picture_that_the_log_does_not_hold(tmp_path: Path) -> None:
     run = _one(tmp_path, attachments={"2": "Yes", "1": "/home/recorder/step.png"})
-    assert "is not in the log" in str(made.colour(run.final.screenshot))
+    assert "which is not fetched" in str(made.colour(run.final.screenshot))
     run = _one(tmp_path, attachments={"2": "attachment://1"})
     assert run.answer == "attachment://1"  # one level only
     assert len(made.warnings(run)) == 2

@@ -213,10 +213,13 @@ def test_calls_and_results_without_the_other_are_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("block", "problem"),
     [
-        ({"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}}, "a URL"),
-        ({"type": "image", "source": {"type": "file", "file_id": "file_1"}}, "a file's id"),
-        ({"type": "input_image", "file_id": "file-7"}, "a file's id"),
-        ({"type": "image_url", "image_url": {"url": "/etc/passwd"}}, "a file's id"),
+        (
+            {"type": "image", "source": {"type": "url", "url": "https://example.com/a.png"}},
+            "a.png', which",
+        ),
+        ({"type": "image", "source": {"type": "file", "file_id": "file_1"}}, "given as 'file_1'"),
+        ({"type": "input_image", "file_id": "file-7"}, "given as 'file-7'"),
+        ({"type": "image_url", "image_url": {"url": "/etc/passwd"}}, "which is not fetched"),
         ({"type": "image_url", "image_url": {"url": "data:image/png;base64,!!!"}}, "is no base64"),
         ({"type": "image", "source": {"type": "base64", "data": "aGk="}}, "is not a PNG"),
     ],

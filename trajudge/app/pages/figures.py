@@ -16,7 +16,7 @@ import numpy as np
 from trajudge.eval.reporting.plots import score_bins, threshold_curve
 from trajudge.eval.reporting.sentences import with_limits
 from trajudge.eval.scoring.observations import Observations
-from trajudge.eval.scoring.records import Rate, Score
+from trajudge.eval.scoring.records import Score
 
 SIDE = 300
 """Length of the axes of the precision-recall figure, in SVG's units."""
@@ -61,7 +61,7 @@ class ReliabilityPoint(NamedTuple):
     n: int
 
 
-def interval_bar(score: Score, rate: Rate = "precision") -> IntervalBar | None:
+def interval_bar(score: Score, rate: str = "precision") -> IntervalBar | None:
     """Place a rate and its 95 % limits; None where it is undefined."""
     value = getattr(score, rate)
     if value is None or (rate == "precision" and not score.counts.accepted):

@@ -24,12 +24,12 @@ from trajudge.eval.process import question_of
 from trajudge.eval.reporting.sentences import finding, notes, warnings_of
 from trajudge.eval.reporting.tables import tables
 from trajudge.eval.rescoring import (
-    beside_baselines,
+    add_baselines,
     observed_verdicts,
     read_sources,
     recorded_data,
     score_source,
-    warn_of_strangers,
+    warn_of_unmatched_labels,
 )
 from trajudge.eval.scoring.records import Label, ScoreReport
 from trajudge.eval.sources import Source
@@ -83,7 +83,7 @@ def report_content(config: ReportConfig) -> Content:
     """Read the runs, score them and choose the cases. Raises UserError as ``trajudge score``."""
     source = read_sources(config.score)
     if config.score.annotations:
-        warn_of_strangers(source, config.score.annotations)
+        warn_of_unmatched_labels(source, config.score.annotations)
     with task_units(source.goals, config.score.task_id):
         return _content(source, config)
 
@@ -100,7 +100,7 @@ def _content(source: Source, config: ReportConfig) -> Content:
         config.score.data or specs, named, [case.key for case in cases]
     )
     if config.score.baselines != "off":
-        scores = beside_baselines(scores, source, config.score)
+        scores = add_baselines(scores, source, config.score)
     overall = [(name, score) for name, _, score in overall_scores(scores, question)]
     return Content(
         scores=scores,

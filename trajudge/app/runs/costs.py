@@ -14,7 +14,8 @@ from trajudge.app.runs.scoring import is_large
 from trajudge.app.server.processes import in_process
 from trajudge.app.server.workspace import OpenedRun
 from trajudge.eval.reporting.sentences import RunCost, known_dollars
-from trajudge.eval.scoring.compute import by_judge, judge_usage, paid_beside
+from trajudge.eval.scoring.compute import by_judge
+from trajudge.eval.scoring.usage import judge_usage, paid_beside
 from trajudge.eval.sources import read_last_judgments
 from trajudge.eval.store.run_folder import CALLS, COST, JUDGMENTS
 from trajudge.eval.store.table import PAYMENTS, FileIdentity, identity_of

@@ -9,7 +9,6 @@ from trajudge.app.runs.scoring import ScoredRun
 from trajudge.app.server.links import address
 from trajudge.eval.reporting.sentences import (
     benchmark_name,
-    coefficient_cell,
     ordered_judges,
     percent,
     precision_cell,
@@ -119,7 +118,7 @@ def _headline_row(run: str, score: Score, scored: ScoredRun, name: str) -> Headl
         recall=rate_cell(score, "recall"),
         f1=rate_cell(score, "f1"),
         npv=percent(score.npv),
-        kappa=coefficient_cell(score, "kappa"),
+        kappa=rate_cell(score, "kappa"),
         n=score.n,
         cells=(
             cell(counts.tp, said, yes),

@@ -116,10 +116,10 @@ def calibrate(
     """
     calibrations = []
     for judge, seen in sorted(observed.items()):
-        scored = seen.where(seen.answered & ~np.isnan(seen.scores))
+        scored = seen.at(seen.answered & ~np.isnan(seen.scores))
         chosen: Method | Literal["auto"] = method
         if method == "verdict" or (method == AUTO and not len(scored)):
-            verdicts, chosen = seen.where(seen.answered), "verdict"
+            verdicts, chosen = seen.at(seen.answered), "verdict"
             scored = replace(verdicts, scores=verdicts.predictions.astype(float))
         if len(scored):
             calibrations.append(_calibrate(judge, scored, labels, chosen))
@@ -136,9 +136,9 @@ def _calibrate(
 ) -> Calibration:
     keys = {place: key for key, place in seen.reference.index.items()}
     split = np.array([labels[keys[place]].split or "" for place in seen.index.tolist()])
-    test = seen.where(split == "test")
+    test = seen.at(split == "test")
     shared = (split == "dev") & np.isin(seen.task, test.task)
-    dev = seen.where((split == "dev") & ~shared)
+    dev = seen.at((split == "dev") & ~shared)
     if not len(dev) or not len(test):
         raise UserError(
             f"--calibration: {judge} has {len(dev)} scored trajectories in the dev split and "

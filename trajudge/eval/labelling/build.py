@@ -27,9 +27,9 @@ from trajudge.eval.labelling.designs import (
 )
 from trajudge.eval.labelling.frame import Frame, read_frame, write_frame
 from trajudge.eval.labelling.settings import BuildConfig
-from trajudge.eval.select.inputs import check_planned, read_inputs
-from trajudge.eval.select.measures.scores import accepts, judge_scores, rule_scores
+from trajudge.eval.select.evidence import check_planned, read_inputs
 from trajudge.eval.select.plan import SelectionPlan, read_plan
+from trajudge.eval.select.scores import accepts, judge_scores, rule_scores
 from trajudge.eval.sources import Source, combine, read_runs
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.queries import Filter, FilterError, parse_filter

@@ -220,7 +220,7 @@ def _by_place(scores: ScoreReport) -> dict[tuple[str, str], Score]:
 def threshold_curve(seen: Observations) -> Floats | None:
     """Return recall and precision, (2, K), by descending threshold; None without scores or
     successes."""
-    here = seen.where(~np.isnan(seen.scores))
+    here = seen.at(~np.isnan(seen.scores))
     if not here.labels.any():
         return None
     order = np.argsort(-here.scores, kind="stable")

@@ -6,21 +6,21 @@ import csv
 from io import StringIO
 from typing import Any
 
-from trajudge.eval.scoring.records import RATES, SCORE_RATES, Score, ScoreReport
+from trajudge.eval.scoring.metrics import METRICS
+from trajudge.eval.scoring.records import Score, ScoreReport
 
 _NUMBERS = ("n", "tasks", "positives", "missing", "unsure", "without_reward", "scored")
-_WITHOUT_EFFECT = ("kappa", "mcc", "balanced_accuracy")
 COLUMNS = (
     *("judge", "evaluator", "benchmark", "agent", "label"),
-    *(f"{rate}{end}" for rate in (*RATES, *SCORE_RATES) for end in ("", "_low", "_high")),
+    *(f"{rate}{end}" for rate in METRICS for end in ("", "_low", "_high")),
     *("tp", "fp", "fn", "tn"),
     *_NUMBERS,
     "degenerate",
     "missing_policy",
-    *(f"{rate}_design_effect" for rate in RATES if rate not in _WITHOUT_EFFECT),
+    *(f"{metric.name}_design_effect" for metric in METRICS.values() if metric.trials),
     "no_interval",
 )
-_NESTED = {"counts", "baseline", "intervals", "degenerate", "no_interval", "design_effects"}
+_NESTED = {"counts", "baseline", "intervals", "no_interval", "design_effects"}
 # A run that was interrupted ends with the same bytes.
 _OF_CALLS = {"seconds", "cached", "cached_cost", "cached_unpriced"}
 _EXECUTION: dict[str, Any] = {

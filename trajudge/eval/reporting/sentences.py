@@ -11,6 +11,7 @@ from itertools import chain
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS
 from trajudge.annotations.published import SUFFIX
+from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     LABEL_TITLES,
@@ -26,9 +27,7 @@ from trajudge.eval.scoring.records import (
     Limits,
     PaidBeside,
     Ranking,
-    Rate,
     Score,
-    ScoreRate,
     ScoreReport,
     UnfinishedRun,
     UsageTotals,
@@ -36,7 +35,7 @@ from trajudge.eval.scoring.records import (
 from trajudge.eval.store.task_goals import TaskGoals, goal_note
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Record
-from trajudge.util.tables import Table
+from trajudge.util.tables import Columns, Table, table_of
 from trajudge.util.terminal import count_of, listed, one_line
 
 UNDEFINED = "–"
@@ -94,9 +93,14 @@ def design_effect_cell(score: Score) -> str:
     return UNDEFINED if effect is None else f"{effect:.1f}"
 
 
-def rate_cell(score: Score, rate: Rate | ScoreRate) -> str:
-    """Write a rate with its interval, where it has one, in percent."""
-    return with_limits(getattr(score, rate), score.intervals.get(rate))
+def rate_cell(score: Score, name: str) -> str:
+    """Write a metric with its interval, where it has one: in percent, or a coefficient as it is."""
+    value, limits = score.rates[name], score.intervals.get(name)
+    if METRICS[name].in_percent:
+        return with_limits(value, limits)
+    if value is None:
+        return UNDEFINED
+    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
 
 
 def with_limits(value: float | None, limits: Limits | None) -> str:
@@ -114,14 +118,6 @@ def unit_of(*cells: str) -> str:
 
 def agent_name(agent: str) -> str:
     return "All" if agent == ALL_AGENTS else agent
-
-
-def coefficient_cell(score: Score, rate: Rate | ScoreRate) -> str:
-    """Write a coefficient, which is no share, with its interval."""
-    value, limits = getattr(score, rate), score.intervals.get(rate)
-    if value is None:
-        return UNDEFINED
-    return f"{value:z.2f}" + (f" [{limits[0]:z.2f}, {limits[1]:z.2f}]" if limits else "")
 
 
 def signed_cell(value: float | None, low: float | None, high: float | None) -> str:
@@ -486,18 +482,26 @@ def _shown(score: Score) -> str:
     return f"{percent(score.precision)}{ends}"
 
 
-_TITLE = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
-
-_HEAD = (
-    *("benchmark", "agent", "judge", "estimate [95 %]", "labels alone [95 %]", "judge alone"),
-    *("labelled", "unlabelled", "effective labels"),
-)
+_ESTIMATES: Columns[EstimatedRate] = {
+    "benchmark": lambda r: benchmark_name(r.benchmark),
+    "agent": lambda r: agent_name(r.agent),
+    "judge": lambda r: r.judge,
+    "estimate [95 %]": lambda r: with_limits(r.estimate, r.intervals.get("estimate")),
+    "labels alone [95 %]": lambda r: with_limits(r.expert_only, r.intervals.get("expert_only")),
+    "judge alone": lambda r: percent(r.judge_only),
+    "labelled": lambda r: str(r.labelled),
+    "unlabelled": lambda r: str(r.unlabelled),
+    "effective labels": lambda r: (
+        UNDEFINED if r.effective_labels is None else f"{r.effective_labels:.0f}"
+    ),
+}
 
 
 def estimated_rate_tables(scores: ScoreReport) -> list[Table]:
     """Lay out the estimates; no table where every run is labelled, or none."""
-    rows = [_row(rate) for rate in scores.estimated_rates]
-    return [Table(_TITLE, _HEAD, rows, names=3)] if rows else []
+    title = "Success rates from verdicts on all runs and labels of some (tasks labelled at random)"
+    rates = scores.estimated_rates
+    return [table_of(title, _ESTIMATES, rates, names=3)] if rates else []
 
 
 def without_estimate(scores: ScoreReport) -> list[str]:
@@ -512,40 +516,9 @@ def without_estimate(scores: ScoreReport) -> list[str]:
     ]
 
 
-def _row(rate: EstimatedRate) -> tuple[str, ...]:
-    effective = rate.effective_labels
-    return (
-        benchmark_name(rate.benchmark),
-        agent_name(rate.agent),
-        rate.judge,
-        with_limits(rate.estimate, rate.intervals.get("estimate")),
-        with_limits(rate.expert_only, rate.intervals.get("expert_only")),
-        percent(rate.judge_only),
-        str(rate.labelled),
-        str(rate.unlabelled),
-        UNDEFINED if effective is None else f"{effective:.0f}",
-    )
-
-
 FEW_POSITIVES = 20
 
 DOES_NOT_READ = "a judge that does not beat these at equal recall does not read the page"
-
-_METRICS = {
-    "f1": "F1",
-    "npv": "NPV",
-    "tnr": "TNR",
-    "kappa": "κ",
-    "mcc": "MCC",
-    "balanced_accuracy": "balanced accuracy",
-    "fpr": "FPR",
-    "fnr": "FNR",
-    "over_accept_share": "over-accept share",
-    "roc_auc": "ROC-AUC",
-    "average_precision": "average precision",
-    "brier": "Brier",
-    "calibration_error": "calibration error",
-}
 
 SHOWN = 4  # warnings or names of one kind
 
@@ -734,8 +707,8 @@ def _without_interval(scores: ScoreReport) -> list[str]:
     if not any(map(is_labelled, scores.scores)):
         return []
     lines = _reasons(scores, shown_benchmarks(scores))
-    if not scores.resamples:
-        return [*lines, "no resamples: judges are not compared"]
+    if not scores.compared:
+        return [*lines, "judges are not compared"]
     return [*lines, *_different_trajectories(scores), *_undefined_differences(scores)]
 
 
@@ -772,7 +745,7 @@ def _reasons(scores: ScoreReport, shown: set[str]) -> list[str]:
         place = f"{LABEL_TITLES[s.label]}, {benchmark_name(s.benchmark)}{by}"
         name = f"rule-based beside {s.judge}" if s.baseline else s.judge
         for reason in dict.fromkeys(s.no_interval.values()):
-            names = tuple(_METRICS.get(r, r) for r, why in s.no_interval.items() if why == reason)
+            names = tuple(METRICS[r].title for r, why in s.no_interval.items() if why == reason)
             cells.setdefault((place, reason, names), []).append(name)
     lines = [
         f"{place}: no interval of {', '.join(names)} for {', '.join(judges)}: {reason}"

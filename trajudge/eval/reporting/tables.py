@@ -5,8 +5,8 @@ AgentRewardBench's Tables 1, 2, 3, 6, 7 and 8.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from trajudge.eval.reporting.sentences import (
     NO_LABELS,
@@ -14,7 +14,6 @@ from trajudge.eval.reporting.sentences import (
     agent_name,
     baseline_rows,
     benchmark_name,
-    coefficient_cell,
     design_effect_cell,
     estimated_rate_tables,
     is_labelled,
@@ -30,6 +29,8 @@ from trajudge.eval.reporting.sentences import (
     signed_cell,
     with_limits,
 )
+from trajudge.eval.scoring.comparison import COMPARED
+from trajudge.eval.scoring.metrics import METRICS
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -46,9 +47,7 @@ from trajudge.eval.scoring.records import (
     McNemarResult,
     MetricDifference,
     Ranking,
-    Rate,
     Score,
-    ScoreRate,
     ScoreReport,
     SuccessRate,
     UsageTotals,
@@ -56,6 +55,7 @@ from trajudge.eval.scoring.records import (
 from trajudge.util.errors import UserError
 from trajudge.util.tables import (
     WARNINGS,
+    Columns,
     Table,
     all_folded,
     columns,
@@ -64,24 +64,11 @@ from trajudge.util.tables import (
     fitted,
     render,
     screen_width,
+    table_of,
     without_limits,
     wrapped,
 )
 from trajudge.util.terminal import LINES, count_of
-
-_DIFFERENCE_HEAD = ("first", "second", "difference [95 %]", "p (Holm)", "n")
-
-_MCNEMAR_HEAD = (
-    *("first", "second", "only first right", "only second right", "p (Holm)"),
-    *("P(first > second) [95 %]", "n"),
-)
-
-_RANKING_HEAD = ("label", "benchmark", "metric", "ranking", "ties (Holm, α = .05)")
-
-_EQUAL_RECALL_HEAD = (
-    *("judge", "baseline", "recall of both", "judge's precision", "baseline's precision"),
-    *("difference [95 %]", "n"),
-)
 
 _FEW_JUDGES = 4
 
@@ -91,7 +78,50 @@ _BENCHMARK_ROWS, _RANKING_LINES, _MOST_NAMES = 8, 2, 6
 
 _REST = "Every difference: to_frame(); exact tests of accuracy: .discordances; orders: .rankings"
 
-_METRICS = {"precision": "precision", "recall": "recall", "f1": "F1"}
+_DIFFERENCE: Columns[MetricDifference] = {
+    "first": lambda d: d.first,
+    "second": lambda d: d.second,
+    "difference [95 %]": lambda d: signed_cell(d.difference, d.low, d.high),
+    "p (Holm)": lambda d: UNDEFINED if d.p_holm is None else probability(d.p_holm),
+    "n": lambda d: str(d.n),
+}
+
+
+def _improvement(test: McNemarResult) -> str:
+    if test.improvement is None:
+        return UNDEFINED
+    low, high = test.improvement_low, test.improvement_high
+    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{test.improvement:.2f}{limits}"
+
+
+_MCNEMAR: Columns[McNemarResult] = {
+    "first": lambda t: t.first,
+    "second": lambda t: t.second,
+    "only first right": lambda t: str(t.only_first_right),
+    "only second right": lambda t: str(t.only_second_right),
+    "p (Holm)": lambda t: probability(t.p_holm),
+    "P(first > second) [95 %]": _improvement,
+    "n": lambda t: str(t.n),
+}
+
+_RANKING: Columns[Ranking] = {
+    "label": lambda r: LABEL_TITLES[r.label],
+    "benchmark": lambda r: benchmark_name(r.benchmark),
+    "metric": lambda r: METRICS[r.metric].title,
+    "ranking": lambda r: r.order(),
+    "ties (Holm, α = .05)": lambda r: r.tied() or "none",
+}
+
+_EQUAL_RECALL: Columns[EqualRecall] = {
+    "judge": lambda e: e.judge,
+    "baseline": lambda e: e.baseline,
+    "recall of both": lambda e: percent(e.recall),
+    "judge's precision": lambda e: percent(e.precision),
+    "baseline's precision": lambda e: percent(e.baseline_precision),
+    "difference [95 %]": lambda e: signed_cell(e.difference, e.low, e.high),
+    "n": lambda e: str(e.n),
+}
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
@@ -104,25 +134,24 @@ def comparison_tables(comparison: Comparison) -> list[Table]:
     for ranking in comparison.rankings:
         place = (ranking.benchmark, ranking.label)
         rows = [
-            _difference_row(d)
+            d
             for d in comparison.differences
             if (d.benchmark, d.label, d.metric) == (*place, ranking.metric)
             and _shown(*place, comparison, (d.first, d.second) in ranking.apart)
         ]
-        title = f"Difference in {_METRICS[ranking.metric]}{_where(*place)}"
-        sections += [Table(title, _DIFFERENCE_HEAD, rows)] if rows else []
+        title = f"Difference in {METRICS[ranking.metric].title}{_where(*place)}"
+        sections += [table_of(title, _DIFFERENCE, rows)] if rows else []
     for place in dict.fromkeys((test.benchmark, test.label) for test in comparison.discordances):
-        rows = [
-            _discordance_row(test)
+        tests = [
+            test
             for test in comparison.discordances
             if (test.benchmark, test.label) == place
             and _shown(*place, comparison, test.p_holm <= ALPHA)
         ]
         title = f"Accuracy (McNemar's exact test){_where(*place)}"
-        sections += [Table(title, _MCNEMAR_HEAD, rows)] if rows else []
-    ranked = [_ranking_row(ranking) for ranking in comparison.rankings]
-    if ranked:
-        sections.append(Table("Pairwise significance", _RANKING_HEAD, ranked, names=5))
+        sections += [table_of(title, _MCNEMAR, tests)] if tests else []
+    if comparison.rankings:
+        sections.append(table_of("Pairwise significance", _RANKING, comparison.rankings, names=5))
     return sections
 
 
@@ -149,20 +178,8 @@ def benchmark_rankings(comparison: Comparison, width: int) -> list[str]:
 def equal_recall_tables(recalls: Sequence[EqualRecall]) -> list[Table]:
     """Make the table of every judge's precision beside a trivial baseline's at the judge's recall,
     where there are any."""
-    rows = [
-        (
-            one.judge,
-            one.baseline,
-            percent(one.recall),
-            percent(one.precision),
-            percent(one.baseline_precision),
-            signed_cell(one.difference, one.low, one.high),
-            str(one.n),
-        )
-        for one in recalls
-    ]
     title = "Trivial baselines at the judge's recall"
-    return [Table(title, _EQUAL_RECALL_HEAD, rows, names=2)] if rows else []
+    return [table_of(title, _EQUAL_RECALL, recalls)] if recalls else []
 
 
 def comparison_screen(comparison: Comparison, warnings: Sequence[str], *, option: str) -> str:
@@ -196,33 +213,33 @@ def _is_whole(one: MetricDifference | McNemarResult | Ranking, label: Label) -> 
 
 def fault_tables(scores: Sequence[FaultScore], *, short: bool = False) -> list[Table]:
     """Make the table of how judges find and place faults, where there is one to make; ``short``:
-    without the columns of the second rank."""
-    names: dict[FaultRate, str] = {
-        "f1": "F1",
-        "silent_recall": "silent",
-        "loud_recall": "loud",
-        "false_alarms": "false alarms",
-        "step_exact": "step",
-        "step_within_one": "±1",
+    without intervals and the columns of the second rank."""
+    if not scores:
+        return []
+
+    def rate(name: FaultRate) -> Callable[[FaultScore], str]:
+        if short:
+            return lambda one: percent(getattr(one, name))
+        return lambda one: with_limits(getattr(one, name), one.intervals.get(name))
+
+    first: Columns[FaultScore] = {
+        "F1": rate("f1"),
+        "silent": rate("silent_recall"),
+        "loud": rate("loud_recall"),
+        "false alarms": rate("false_alarms"),
+        "step": rate("step_exact"),
+        "±1": rate("step_within_one"),
     }
-    more: dict[FaultRate, str] = {"precision": "precision", "recall": "recall"}
-    shown = names if short else {**more, **names, "step_found": "found at its step"}
-    rows = [
-        (
-            one.judge,
-            *(
-                percent(getattr(one, name))
-                if short
-                else with_limits(getattr(one, name), one.intervals.get(name))
-                for name in shown
-            ),
-            *(() if short else (percent(one.type_f1), str(one.named))),
-            str(one.n),
-        )
-        for one in scores
-    ]
-    head = ("judge", *shown.values(), *(() if short else ("type F1", "steps named")), "n")
-    return [Table("Faults" if short else "Faults [95 %]", head, rows)] if rows else []
+    second: Columns[FaultScore] = {
+        "found at its step": rate("step_found"),
+        "type F1": lambda one: percent(one.type_f1),
+        "steps named": lambda one: str(one.named),
+    }
+    more: Columns[FaultScore] = {"precision": rate("precision"), "recall": rate("recall")}
+    shown = first if short else {**more, **first, **second}
+    head: Columns[FaultScore] = {"judge": lambda one: one.judge}
+    columns = {**head, **shown, "n": lambda one: str(one.n)}
+    return [table_of("Faults" if short else "Faults [95 %]", columns, scores)]
 
 
 def _shown(benchmark: str, label: Label, comparison: Comparison, apart: bool) -> bool:
@@ -236,49 +253,16 @@ def _where(benchmark: str, label: Label) -> str:
     return f", {LABEL_TITLES[label].lower()}{place}"
 
 
-def _discordance_row(test: McNemarResult) -> tuple[str, ...]:
-    return (
-        test.first,
-        test.second,
-        str(test.only_first_right),
-        str(test.only_second_right),
-        probability(test.p_holm),
-        _improvement(test),
-        str(test.n),
-    )
-
-
-def _improvement(test: McNemarResult) -> str:
-    if test.improvement is None:
-        return UNDEFINED
-    low, high = test.improvement_low, test.improvement_high
-    limits = "" if low is None or high is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{test.improvement:.2f}{limits}"
-
-
-def _ranking_row(ranking: Ranking) -> tuple[str, ...]:
-    return (
-        LABEL_TITLES[ranking.label],
-        benchmark_name(ranking.benchmark),
-        _METRICS[ranking.metric],
-        ranking.order(),
-        ranking.tied() or "none",
-    )
-
-
-def _difference_row(difference: MetricDifference) -> tuple[str, ...]:
-    return (
-        difference.first,
-        difference.second,
-        signed_cell(difference.difference, difference.low, difference.high),
-        UNDEFINED if difference.p_holm is None else probability(difference.p_holm),
-        str(difference.n),
-    )
-
-
 _HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n")
 
-_AGENTS_HEAD = ("agent", "judge", "precision [95 %]", "recall", "F1", "n")
+_AGENTS: Columns[Score] = {
+    "agent": lambda s: s.agent,
+    "judge": lambda s: s.judge,
+    "precision [95 %]": precision_cell,
+    "recall": lambda s: percent(s.recall),
+    "F1": lambda s: percent(s.f1),
+    "n": lambda s: str(s.n),
+}
 
 _AGENT_ROWS = 8
 
@@ -312,13 +296,10 @@ def agents(scores: ScoreReport, width: int) -> list[str]:
     if not rows:
         return []
     rows.sort(key=lambda s: -s.n)
-    cells = [
-        (s.agent, s.judge, precision_cell(s), percent(s.recall), percent(s.f1), str(s.n))
-        for s in rows[:_AGENT_ROWS]
-    ]
+    table = table_of("", _AGENTS, rows[:_AGENT_ROWS])
     left_out = len(rows) - _AGENT_ROWS
     more = [f"and {left_out:,} more: --full"] if left_out > 0 else []
-    return [*columns(_AGENTS_HEAD, cells, width, names=2), *more]
+    return [*columns(table.head, table.rows, width, names=table.names), *more]
 
 
 def _first_label(scores: Iterable[Score]) -> Label:
@@ -410,9 +391,7 @@ _LABELS: tuple[Label, ...] = ("success", "side_effect", "repetition")  # what th
 
 _LABEL_HEAD = tuple(f"{LABEL_TITLES[label].lower()} {rate}" for label in _LABELS for rate in _RATES)
 
-Sides = Literal["expert", "judge_rate", "rule_based"]
-
-_SIDES: dict[Sides, str] = {
+_SIDES = {
     "expert": "by expert",
     "judge_rate": "by judge",
     "rule_based": "by rule",
@@ -480,18 +459,15 @@ def _agents(scores: ScoreReport) -> Table:
 
 
 def _success_rates(scores: ScoreReport) -> Table:
-    rows = [
-        (
-            benchmark_name(r.benchmark),
-            agent_name(r.agent),
-            r.judge,
-            *(_rate(r, side) for side in _SIDES),
-            str(r.n),
-        )
-        for r in scores.success_rates
-    ]
-    head = (*("benchmark", "agent", "judge"), *(f"{n} [95 %]" for n in _SIDES.values()), "n")
-    return Table("Success rate by benchmark and agent", head, rows, names=3)
+    columns: dict[str, Callable[[SuccessRate], str]] = {
+        "benchmark": lambda r: benchmark_name(r.benchmark),
+        "agent": lambda r: agent_name(r.agent),
+        "judge": lambda r: r.judge,
+        **{f"{name} [95 %]": partial(_rate, side=side) for side, name in _SIDES.items()},
+        "n": lambda r: str(r.n),
+    }
+    title = "Success rate by benchmark and agent"
+    return table_of(title, columns, scores.success_rates, names=3)
 
 
 def _overall(scores: ScoreReport) -> Table:
@@ -541,7 +517,7 @@ def _cells(score: Score) -> tuple[str, ...]:
     return precision_cell(score), percent(score.recall), percent(score.f1)
 
 
-def _rate(rate: SuccessRate | None, side: Sides) -> str:
+def _rate(rate: SuccessRate | None, side: str) -> str:
     if rate is None:
         return UNDEFINED
     return with_limits(getattr(rate, side), rate.intervals.get(side))
@@ -565,38 +541,6 @@ def _mark(yes: bool) -> str:
 
 _TABLES_HEAD = ("judge", "precision [95 %]", "recall", "F1 [95 %]", "n", "positives")
 
-_MORE: dict[Rate, str] = {
-    "accuracy": "accuracy",
-    "npv": "NPV",
-    "tnr": "TNR",
-    "kappa": "κ",
-    "mcc": "MCC",
-}
-
-_ERRORS: dict[Rate, str] = {
-    "balanced_accuracy": "balanced accuracy",
-    "fpr": "FPR",
-    "fnr": "FNR",
-    "over_accept_share": "over-accepts among errors",
-}
-
-_OF_SCORES: dict[ScoreRate, str] = {
-    "roc_auc": "ROC-AUC",
-    "average_precision": "average precision",
-    "brier": "Brier",
-    "calibration_error": "calibration error",
-}
-
-_COVERAGE_HEAD = (
-    *("benchmark", "judge", "judged", "status", "shortened"),
-    *("not judged", "unlabelled"),
-)
-
-_SPENDING_HEAD = (
-    *("judge", "calls", "input tokens", "cached", "images"),
-    *("output tokens", "reasoning", "cost", "seconds"),
-)
-
 
 def tables(scores: ScoreReport) -> list[Table]:
     """Make all tables: the judges, if there are several, and their significance; each label that
@@ -614,23 +558,17 @@ def tables(scores: ScoreReport) -> list[Table]:
             rows += [s for s in scores.baselines if s.label == label and s.benchmark in shown]
             title = scores.titled(LABEL_TITLES[label])
             sections.append(_label_table(title, rows, by_agent, differences))
-            sections += _more(title, rows)
+            sections += _metric_tables(title, rows)
     sections += fault_tables(scores.faults)
     sections += equal_recall_tables(scores.equal_recall)
     sections += estimated_rate_tables(scores)
-    coverage = [
-        _coverage_row(c) for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS
+    coverage = [c for c in scores.coverage if c.benchmark in shown and c.agent == ALL_AGENTS]
+    spending = [row for spent in scores.spending for row in _with_stages(spent)]
+    return [
+        *sections,
+        table_of("Coverage", _COVERAGE, coverage),
+        table_of("Usage and cost", _SPENDING, spending, names=1),
     ]
-    sections.append(Table("Coverage", _COVERAGE_HEAD, coverage))
-    sections.append(
-        Table(
-            "Usage and cost",
-            _SPENDING_HEAD,
-            [row for spent in scores.spending for row in _spending_rows(spent)],
-            names=1,
-        )
-    )
-    return sections
 
 
 def plain(scores: ScoreReport, wall_seconds: float | None = None) -> str:
@@ -689,11 +627,10 @@ def _score_row(score: Score) -> tuple[str, ...]:
 
 
 def _baseline_row(
-    score: Score, paired: Mapping[tuple[str, str, Rate], MetricDifference]
+    score: Score, paired: Mapping[tuple[str, str, str], MetricDifference]
 ) -> tuple[str, ...]:
     """Subtract the baseline from the judge, in percentage points, on the same trajectories."""
-    metrics: tuple[Rate, ...] = ("precision", "recall", "f1")
-    precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in metrics)
+    precision, recall, f1 = (paired[score.benchmark, score.judge, name] for name in COMPARED)
     points = UNDEFINED if recall.difference is None else f"{100 * recall.difference:+z.1f}"
     return (
         benchmark_name(score.benchmark),
@@ -706,89 +643,74 @@ def _baseline_row(
     )
 
 
-def _more(title: str, rows: list[Score]) -> list[Table]:
+def _metric_tables(title: str, rows: list[Score]) -> list[Table]:
     """Make tables of the other metrics, overall: of verdicts, of errors, and of scores."""
     last = rows[-1].benchmark
     whole = [s for s in rows if s.benchmark == last and s.agent == ALL_AGENTS]
-    cells = [
-        (
-            *_score_row(s)[:2],
-            rate_cell(s, "recall"),
-            *(rate_cell(s, rate) for rate in ("accuracy", "npv", "tnr")),
-            *(coefficient_cell(s, rate) for rate in ("kappa", "mcc")),
-            design_effect_cell(s),
-        )
-        for s in whole
-    ]
-    head = ("benchmark", "judge", "recall", *_MORE.values(), "design effect of precision")
-    further = [Table(f"{title}, further metrics [95 %]", head, cells)]
-    wrong = [
-        (
-            *_score_row(s)[:2],
-            *(rate_cell(s, rate) for rate in _ERRORS),
-            str(s.counts.fp + s.counts.fn),
-        )
-        for s in whole
-    ]
-    head = ("benchmark", "judge", *_ERRORS.values(), "errors")
-    further.append(Table(f"{title}, errors [95 %]", head, wrong))
-    scored = [
-        (*_score_row(s)[:2], *(coefficient_cell(s, rate) for rate in _OF_SCORES), str(s.scored))
-        for s in whole
-        if s.scored
-    ]
-    if scored:
-        head = ("benchmark", "judge", *_OF_SCORES.values(), "n")
-        further.append(Table(f"{title}, scores [95 %]", head, scored))
-    return further
+    beside: dict[str, tuple[str, str, Callable[[Score], str]]] = {
+        "further": ("further metrics", "design effect of precision", design_effect_cell),
+        "errors": ("errors", "errors", lambda s: str(s.counts.fp + s.counts.fn)),
+        "scores": ("scores", "n", lambda s: str(s.scored)),
+    }
+    made: list[Table] = []
+    for kind, (name, column, cell) in beside.items():
+        metrics = [metric for metric in METRICS.values() if metric.table == kind]
+        shown = [s for s in whole if s.scored] if kind == "scores" else whole
+        cells = [
+            (*_score_row(s)[:2], *(rate_cell(s, metric.name) for metric in metrics), cell(s))
+            for s in shown
+        ]
+        head = ("benchmark", "judge", *(metric.title for metric in metrics), column)
+        made += [Table(f"{title}, {name} [95 %]", head, cells)] if cells else []
+    return made
 
 
-def _coverage_row(coverage: Coverage) -> tuple[str, ...]:
-    return (
-        benchmark_name(coverage.benchmark),
-        coverage.judge,
-        str(coverage.judged),
-        ", ".join(_endings(coverage)) or UNDEFINED,
-        ", ".join(f"{rung} {n}" for rung, n in coverage.shortened.items()) or "none",
-        str(coverage.unjudged),
-        str(coverage.unlabelled),
-    )
-
-
-def _endings(coverage: Coverage) -> list[str]:
+def _endings(coverage: Coverage) -> str:
+    ended = [f"{status} {n}" for status, n in coverage.statuses.items()]
     trained = [f"training set {coverage.training} (left out)"] if coverage.training else []
-    return [*(f"{status} {n}" for status, n in coverage.statuses.items()), *trained]
+    return ", ".join([*ended, *trained]) or UNDEFINED
 
 
-def _spending_rows(spent: JudgeUsage) -> list[tuple[str, ...]]:
-    """Make the judge's row, and below it those of its stages if there are several."""
-    stages = spent.stages if len(spent.stages) > 1 else ()
-    return [
-        _spending_row(spent.judge, spent),
-        *(_spending_row(f"  {spending.stage}", spending) for spending in stages),
-    ]
+_COVERAGE: Columns[Coverage] = {
+    "benchmark": lambda c: benchmark_name(c.benchmark),
+    "judge": lambda c: c.judge,
+    "judged": lambda c: str(c.judged),
+    "status": _endings,
+    "shortened": lambda c: ", ".join(f"{r} {n}" for r, n in c.shortened.items()) or "none",
+    "not judged": lambda c: str(c.unjudged),
+    "unlabelled": lambda c: str(c.unlabelled),
+}
 
 
-def _spending_row(name: str, spent: UsageTotals) -> tuple[str, ...]:
-    # Cached and image tokens are parts of the input, reasoning of the output.
-    usage = spent.usage
+def _with_stages(spent: JudgeUsage) -> Iterator[tuple[str, UsageTotals]]:
+    """Name the judge's totals, and below them those of its stages if there are several."""
+    yield spent.judge, spent
+    for stage in spent.stages if len(spent.stages) > 1 else ():
+        yield f"  {stage.stage}", stage
+
+
+def _cost(row: tuple[str, UsageTotals]) -> str:
+    name, spent = row
+    if not spent.calls:
+        return "unknown" if is_not_told(name) else "$0"
     dollars, unpriced = paid_dollars([spent]), spent.unpriced - spent.cached_unpriced
     cost = "unknown" if dollars is None else f"${dollars:.4f}"
     if spent.cached_cost:
         cost += f" + ${spent.cached_cost:.4f} cached"
     if dollars is not None and unpriced:
         cost += f" + {count_of(unpriced, 'call')} of unknown cost"
-    tokens = (
-        usage.prompt,
-        usage.cache_read,
-        usage.image,
-        usage.output,
-        usage.reasoning,
-    )
-    return (
-        name,
-        str(spent.calls),
-        *(f"{number:,}" for number in tokens),
-        cost if spent.calls else "unknown" if is_not_told(name) else "$0",
-        f"{spent.seconds:.1f}",
-    )
+    return cost
+
+
+_SPENDING: Columns[tuple[str, UsageTotals]] = {
+    "judge": lambda row: row[0],
+    "calls": lambda row: str(row[1].calls),
+    # Cached and image tokens are parts of the input, reasoning of the output.
+    "input tokens": lambda row: f"{row[1].usage.prompt:,}",
+    "cached": lambda row: f"{row[1].usage.cache_read:,}",
+    "images": lambda row: f"{row[1].usage.image:,}",
+    "output tokens": lambda row: f"{row[1].usage.output:,}",
+    "reasoning": lambda row: f"{row[1].usage.reasoning:,}",
+    "cost": _cost,
+    "seconds": lambda row: f"{row[1].seconds:.1f}",
+}

@@ -1,4 +1,4 @@
-"""The runs of a command, one after the other within one budget, scored beside each other."""
+"""The runs of a command, one after the other within one budget, scored next to each other."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
+from trajudge.eval.runs.batches import BatchSession
 from trajudge.eval.runs.jobs import StopSignal, graceful_interrupt
 from trajudge.eval.runs.outputs import missing_policy
-from trajudge.eval.runs.plan import PlannedRun, labels_of_runs
+from trajudge.eval.runs.plan import RunPlan, labels_of_runs
+from trajudge.eval.runs.ray import ray_sessions
 from trajudge.eval.runs.session import RunResult, RunSession
 from trajudge.eval.runs.settings import RunRequest
-from trajudge.eval.scoring.compute import paid_in_all, score
+from trajudge.eval.scoring.compute import score
 from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.usage import paid_in_all
 from trajudge.eval.sources import known_rewards, names_apart
 from trajudge.eval.store.run_folder import CALLS, JUDGMENTS, RunDollars, in_all, spent_in
 from trajudge.eval.store.table import read_run_judgments
@@ -37,25 +40,21 @@ class RunsFailed(UserError):
         super().__init__(f"{len(failed)} of {of} runs failed: {said}")
 
 
-SessionOpening = Callable[[PlannedRun, Sequence[RunDollars], StopSignal], "RunSession"]
+SessionOpening = Callable[[RunPlan, Sequence[RunDollars], StopSignal], RunSession]
 
 
 def session_opening(request: RunRequest) -> AbstractContextManager[SessionOpening | None]:
     """Return what makes the sessions of a request's runs while it is entered; None: sessions that
     ask live, in this process. Raises UserError where Ray cannot be reached."""
     if request.run.ray:
-        from trajudge.eval.runs.ray import ray_sessions  # noqa: PLC0415 - an extra
-
         return ray_sessions(request.run.ray)
     if not request.batch.is_on:
         return nullcontext()
-    from trajudge.eval.runs.batches import BatchSession  # noqa: PLC0415 - live runs need none
-
     return nullcontext(partial(BatchSession, config=request.batch))
 
 
 async def run_all(
-    runs: Sequence[PlannedRun], stop: StopSignal, opening: SessionOpening | None = None
+    runs: Sequence[RunPlan], stop: StopSignal, opening: SessionOpening | None = None
 ) -> list[RunResult]:
     """Execute the runs one after the other, within one budget, until ``stop`` is interrupted;
     ``opening`` makes their sessions. Raises UserError as ``RunSession.execute``; of several runs
@@ -63,17 +62,17 @@ async def run_all(
     interrupts, a note of the last result names what failed."""
     results: list[RunResult] = []
     failed: list[tuple[str, UserError]] = []
-    spent = [_spent_before(planned) for planned in runs] if len(runs) > 1 else [RunDollars({}, {})]
-    for place, planned in enumerate(runs):
+    spent = [_spent_before(plan) for plan in runs] if len(runs) > 1 else [RunDollars({}, {})]
+    for place, plan in enumerate(runs):
         elsewhere = [*spent[:place], *spent[place + 1 :]]
-        session = (opening or RunSession)(planned, elsewhere, stop)
+        session = (opening or RunSession)(plan, elsewhere, stop)
         session.spent = spent[place]
         try:
             results.append(await session.execute())
         except UserError as error:
             if len(runs) == 1:
                 raise
-            failed.append((planned.plan.judge_id, error))
+            failed.append((plan.judge_id, error))
         spent[place] = session.spent
         stop.forget_run()
         if stop.reason is not None:
@@ -87,18 +86,18 @@ async def run_all(
     return results
 
 
-def _spent_before(planned: PlannedRun) -> RunDollars:
+def _spent_before(plan: RunPlan) -> RunDollars:
     """Read what earlier sessions of a run have spent, or reserved in batches, where dollars are
     limited."""
-    if planned.calls.max_cost is None:
+    if plan.calls.max_cost is None:
         return RunDollars({}, {})
-    folder = planned.plan.folder
+    folder = plan.folder
     judgments: Sequence[Judgment] = ()
     with suppress(UserError):  # which the run itself tells
         if (folder / JUDGMENTS).is_file():
             judgments = read_run_judgments(folder / JUDGMENTS, folder / CALLS)
     spent = spent_in(folder, judgments)
-    path = ledger_path(cache_path(planned.calls.cache))
+    path = ledger_path(cache_path(plan.calls.cache))
     if not path.is_file():
         return spent
     ledger = Ledger(path)
@@ -110,7 +109,7 @@ def _spent_before(planned: PlannedRun) -> RunDollars:
 
 
 async def run_until_interrupted(
-    runs: Sequence[PlannedRun], opening: SessionOpening | None = None
+    runs: Sequence[RunPlan], opening: SessionOpening | None = None
 ) -> list[RunResult]:
     """Execute the runs as ``run_all`` does; Ctrl-C and SIGTERM end them early."""
     stop = StopSignal()
@@ -118,12 +117,12 @@ async def run_until_interrupted(
         return await run_all(runs, stop, opening)
 
 
-def scores_of_all(runs: Sequence[PlannedRun], results: Sequence[RunResult]) -> ScoreReport:
+def scores_of_all(runs: Sequence[RunPlan], results: Sequence[RunResult]) -> ScoreReport:
     """Score the runs beside each other; those of a single run are known already. Judges of one
     name, as two files may have, are told apart by their folders."""
     if len(results) == 1:
         return results[0].scores.model_copy(update={"label_policy": ""})
-    plans = [result.planned.plan for result in results]
+    plans = [result.plan for result in results]
     renamed = names_apart([(str(plan.folder), [plan.judge_id]) for plan in plans])
     *others, last = [
         result.judgments.renamed(names) for result, names in zip(results, renamed, strict=True)

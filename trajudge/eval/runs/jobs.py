@@ -13,7 +13,7 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count, groupby, islice
@@ -38,6 +38,8 @@ from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.actions import holds_answer
 from trajudge.trajectories.model import REPEAT, Trajectory, TrajectoryKey, Unreadable
 from trajudge.util.commands import INTERRUPTED
+
+MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
 
 _APART = 10_000  # samples between the draws of a trajectory and those of its repeat
 
@@ -89,14 +91,14 @@ class LoadReport:
         places = np.array(self._places, dtype=np.int64)
         return RunRewards(RewardColumns(keys.at(places), np.array(self._rewards)))
 
-    def cut(self) -> LoadReport:
-        """Return what was noted since the last call."""
-        self._places, places = array("q"), self._places
-        self._rewards, rewards = array("d"), self._rewards
-        self.unreadable, unreadable = [], self.unreadable
-        self.repeated, repeated = [], self.repeated
-        self.unsent, unsent = 0, self.unsent
-        return LoadReport({}, unreadable, repeated, unsent, places, rewards)
+    def add(self, other: LoadReport, places: Ints) -> None:
+        """Take in the report on some keys, which have these places among those of the plan."""
+        self._places.extend(places[np.array(other._places, dtype=np.int64)].tolist())
+        self._rewards.extend(other._rewards)
+        self._goals.extend(other._goals)
+        self.unreadable += other.unreadable
+        self.repeated += other.repeated
+        self.unsent += other.unsent
 
 
 def with_unreached(rewards: Rewards, keys: KeyColumns, judged: KeyColumns) -> Rewards:
@@ -119,44 +121,45 @@ def without_unreached(rewards: Rewards, judged: KeyColumns) -> Rewards:
     return RunRewards(RewardColumns(known.keys.at(reached), known.reward[reached]))
 
 
-def jobs_done(
-    keys: KeyColumns,
-    samples: int,
-    judgments: JudgmentColumns,
-    *,
-    retry_failed: bool,
-    strict: bool,
-) -> Bools:
-    """Tell which of the samples of ``keys`` need not be judged again, (K, samples). ``strict``
-    reads what was skipped again, which may still be unreadable."""
-    row = places_among(judgments.keys, keys)
-    counted = (row >= 0) & (judgments.sample < samples)
-    if retry_failed:
+def jobs_done(plan: RunPlan, judgments: JudgmentColumns) -> Bools:
+    """Tell which of the samples of the plan's keys need not be judged again, (K, samples).
+    ``--strict`` reads what was skipped again, which may still be unreadable."""
+    row = places_among(judgments.keys, plan.keys)
+    counted = (row >= 0) & (judgments.sample < plan.run.samples)
+    if plan.run.retry_failed:
         counted &= judgments.ok()
-    if strict:
+    if plan.data.strict:
         counted &= judgments.status != STATUS_CODE[Status.SKIPPED]
-    done = np.zeros((len(keys), samples), dtype=bool)
+    done = np.zeros((len(plan.keys), plan.run.samples), dtype=bool)
     done[row[counted], judgments.sample[counted]] = True
     return done
 
 
-def jobs_of(
-    plan: RunPlan, samples: int, done: Bools | None, report: LoadReport, *, strict: bool
-) -> Iterator[JudgmentJob]:
-    """Yield jobs in the order of the files; a trajectory is read only if something of it is
-    missing.
+def jobs_of(plan: RunPlan, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
+    """Yield the jobs that are not ``done`` (K, samples) in the order of the files; a trajectory is
+    read only if something of it is missing. Raises UserError at the first one that cannot be read
+    under ``--strict``.
 
-    ``done`` is that of ``jobs_done``, None where nothing is. Raises UserError at the first
-    trajectory that cannot be read if ``strict``.
+    Where a model is asked, the first sample of a trajectory comes some trajectories before its
+    others. When they ask with the same prompt, the provider has it in its cache: a read costs a
+    fraction of the first time, and samples that are asked together would each pay for the first
+    time.
     """
-    left = np.ones((len(plan.keys), samples), dtype=bool) if done is None else ~done
+    jobs = _jobs_in_order(plan, done, report)
+    if plan.model and plan.run.samples > 1:
+        return first_samples_ahead(jobs, min(plan.calls.concurrency, MOST_AHEAD))
+    return jobs
+
+
+def _jobs_in_order(plan: RunPlan, done: Bools, report: LoadReport) -> Iterator[JudgmentJob]:
+    left = ~done
     wanted = KeyPlaces(plan.keys, places_to_read(plan.keys, left, report))
     if not len(wanted):
         return
     read = np.zeros(len(plan.keys), dtype=bool)
     for item in plan.source.read(wanted.__contains__, plan.needs):
         if isinstance(item, Unreadable):
-            if strict:
+            if plan.data.strict:
                 raise strict_stop(item)
             report.unreadable.append(item)
         key = item.key
@@ -189,11 +192,7 @@ def _is_unsent(run: Trajectory) -> bool:
 
 
 def first_samples_ahead(jobs: Iterator[JudgmentJob], ahead: int) -> Iterator[JudgmentJob]:
-    """Yield the first sample of a trajectory ``ahead`` trajectories before its others.
-
-    When they ask with the same prompt, the provider has it in its cache: a read costs a fraction of
-    the first time, and samples that are asked together would each pay for the first time.
-    """
+    """Yield the first sample of a trajectory ``ahead`` trajectories before its others."""
     waiting: deque[list[JudgmentJob]] = deque()
     for _, samples in groupby(jobs, key=lambda job: job.key):
         first, *others = samples
@@ -298,7 +297,7 @@ class StopSignal:
 
 
 async def judge_all(
-    jobs: Iterator[J] | AsyncIterator[Sequence[J]],
+    jobs: Iterator[J],
     judge_one: Callable[[J], Awaitable[R]],
     *,
     width: int,
@@ -308,10 +307,9 @@ async def judge_all(
     """Make every judgment, at most ``width`` at once, and hand each to ``record`` as it comes.
 
     Workers are begun as jobs come, so that a width beyond the jobs costs nothing. The iterator is
-    advanced in a thread where that takes long, so that reading files does not hold up replies; an
-    asynchronous one yields lists of jobs, never an empty one. Once ``stop`` has a reason no job is
-    begun; what was under way is still recorded. Raises the first error of a job or of the iterator
-    that is not itself a reason to stop.
+    advanced in a thread where that takes long, so that reading files does not hold up replies. Once
+    ``stop`` has a reason no job is begun; what was under way is still recorded. Raises the first
+    error of a job or of the iterator that is not itself a reason to stop.
     """
     queue, begun = _Queue(jobs, ahead=width // 2), count(1)
 
@@ -335,7 +333,7 @@ async def judge_all(
             async with asyncio.TaskGroup() as group:
                 group.create_task(work())
     except BaseExceptionGroup as errors:
-        raise _first(errors) from None
+        raise first_error(errors) from None
 
 
 @contextmanager
@@ -367,7 +365,7 @@ class _Queue(Generic[J]):
     drawn in a thread, each time twice as many before the loop tries again.
     """
 
-    def __init__(self, jobs: Iterator[J] | AsyncIterator[Sequence[J]], ahead: int) -> None:
+    def __init__(self, jobs: Iterator[J], ahead: int) -> None:
         self._jobs = jobs
         self._ahead = ahead
         self._drawn: deque[J] = deque()
@@ -394,10 +392,7 @@ class _Queue(Generic[J]):
         self._more.clear()
         try:
             jobs, most = self._jobs, min(max(self._waiting + 1, self._ahead), MOST_DRAWN)
-            some: Sequence[J]
-            if isinstance(jobs, AsyncIterator):
-                some = await anext(jobs, [])
-            elif self._in_thread:
+            if self._in_thread:
                 self._in_thread -= 1
                 some = await asyncio.to_thread(some_of, jobs, most, MOMENT)
             else:
@@ -408,7 +403,7 @@ class _Queue(Generic[J]):
             self._is_drawing = False
             self._more.set()
 
-    def _on_loop(self, jobs: Iterator[J], most: int) -> Sequence[J]:
+    def _on_loop(self, jobs: Iterator[J], most: int) -> list[J]:
         """Draw here, and decide by the time that it takes where the next ones are drawn."""
         started = time.monotonic()
         some = some_of(jobs, most, QUICK)
@@ -432,7 +427,8 @@ def some_of(jobs: Iterator[J], most: int, seconds: float) -> list[J]:
     return some
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return the first error of a group, and of groups in it."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]

@@ -13,17 +13,18 @@ from trajudge.eval.reporting.sentences import goal_notes, is_labelled, run_cost,
 from trajudge.eval.reporting.summary import summary
 from trajudge.eval.reporting.tables import plain
 from trajudge.eval.runs.jobs import LoadReport
-from trajudge.eval.runs.plan import PlannedRun, RunPlan
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.scoring.compute import score
-from trajudge.eval.scoring.intervals import Bootstrap
 from trajudge.eval.scoring.records import Missing, PaidBeside, ScoreReport, UnfinishedRun
 from trajudge.eval.sources import policy_name, recorded_policies
+from trajudge.eval.store.export import ExportSettings, export
 from trajudge.eval.store.run_folder import COST, writing
 from trajudge.eval.store.table import STATUS_CODE, RunJudgments
 from trajudge.eval.store.task_goals import read_goals
 from trajudge.judges.calls.handle import guesses
 from trajudge.judges.model import Judgment, Status
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.trajectories.model import Trajectory, TrajectoryKey
+from trajudge.trajectories.needs import NO_NEEDS
 from trajudge.util.tables import WARNINGS, first_warnings, folded, screen_width
 from trajudge.util.terminal import count_of
 
@@ -34,26 +35,25 @@ _REST = (
 
 
 def write_results(
-    planned: PlannedRun,
+    plan: RunPlan,
     judgments: Sequence[Judgment],
     rewards: Mapping[TrajectoryKey, float | None],
     beside: PaidBeside,
 ) -> ScoreReport:
     """Score the judgments of one run, which paid ``beside`` their cost, and write its results, and
     the export if asked for."""
-    plan = planned.plan
-    missing = missing_policy(planned.run.protocol)
+    missing = missing_policy(plan.run.protocol)
     scores = score(judgments, plan.labels, rewards=rewards, missing=missing, training=plan.training)
     scored = partial(score, judgments, plan.labels, rewards=rewards, missing=missing)
-    again = partial(scored, training=plan.training, bootstrap=Bootstrap(0))
+    again = partial(scored, training=plan.training, compared=None)
     notes = goal_notes(scores, read_goals(plan.folder), again)
     scores = scores.model_copy(update={"beside": beside, "remarks": (*scores.remarks, *notes)})
-    if (judged := len(judgments)) < planned.total:
-        cut = UnfinishedRun(judge=plan.judge_id, judged=judged, due=planned.total)
+    if (judged := len(judgments)) < plan.total:
+        cut = UnfinishedRun(judge=plan.judge_id, judged=judged, due=plan.total)
         scores = scores.model_copy(update={"unfinished": (cut,)})
     scores = write_scores(plan.folder, scores, plan.manifest.annotations)
-    if planned.run.export:
-        _export(planned, planned.run.export[1], judgments)
+    if plan.run.export:
+        _export(plan, plan.run.export[1], judgments)
     return scores
 
 
@@ -74,24 +74,22 @@ def failures(judgments: RunJudgments) -> int:
     return int((~judgments.columns.ok()).sum())
 
 
-def are_too_many(failed: int, planned: PlannedRun) -> bool:
+def are_too_many(failed: int, plan: RunPlan) -> bool:
     """Tell whether more judgments failed than ``--max-failures`` allows."""
-    allowed: float | int = planned.run.max_failures
-    return failed > (allowed * planned.total if isinstance(allowed, float) else allowed)
+    allowed: float | int = plan.run.max_failures
+    return failed > (allowed * plan.total if isinstance(allowed, float) else allowed)
 
 
-def notes_of(
-    planned: PlannedRun, judgments: RunJudgments, stopped: Exception | None
-) -> Iterator[str]:
+def notes_of(plan: RunPlan, judgments: RunJudgments, stopped: Exception | None) -> Iterator[str]:
     """Say where the run is, and why it is not whole."""
-    yield f"the run is in {planned.plan.folder}"
-    failed, total = failures(judgments), planned.total
+    yield f"the run is in {plan.folder}"
+    failed, total = failures(judgments), plan.total
     if stopped is not None:
         yield f"{stopped}: the same command goes on from there"
-    elif are_too_many(failed, planned):
+    elif are_too_many(failed, plan):
         yield (
             f"{failed} of {count_of(total, 'judgment')} failed, more than --max-failures "
-            f"{planned.run.max_failures}: {_remedy(failed, judgments)}"
+            f"{plan.run.max_failures}: {_remedy(failed, judgments)}"
         )
 
 
@@ -184,21 +182,16 @@ def show(
     sys.stderr.write("".join(f"{line}\n" for line in after))
 
 
-def _export(planned: PlannedRun, folder: Path, judgments: Sequence[Judgment]) -> None:
-    from trajudge.eval.store.export import ExportSettings, export  # noqa: PLC0415
-    from trajudge.trajectories.model import Trajectory  # noqa: PLC0415
-    from trajudge.trajectories.needs import NO_NEEDS  # noqa: PLC0415
-
-    plan = planned.plan
+def _export(plan: RunPlan, folder: Path, judgments: Sequence[Judgment]) -> None:
     keys = set(plan.keys)
     read = plan.source.read(keys.__contains__, NO_NEEDS)
     representation = plan.manifest.options.get("representation")
     settings = ExportSettings(
-        model=planned.config.model or planned.config.judge,
+        model=plan.config.model or plan.config.judge,
         provider=plan.manifest.endpoint or "",
         use_screenshot=representation in ("screenshot", "both"),
         use_axtree=representation in ("axtree", "both"),
-        invert_sys_prompt=planned.config.success_last,
+        invert_sys_prompt=plan.config.success_last,
         completion_args=plan.manifest.parameters,
     )
     wanted = (item for item in read if isinstance(item, Trajectory) and item.key in keys)

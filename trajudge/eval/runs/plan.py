@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,8 +27,9 @@ from trajudge.eval.sources import LabelFit, label_fit, misfits, refuse_strangers
 from trajudge.eval.store.inputs import MEMORY, DataIndex, DataSource, find_source
 from trajudge.eval.store.labels import RunLabels, labels_of, splits_of
 from trajudge.eval.store.manifest import RunManifest, code_version, default_folder
-from trajudge.eval.store.run_folder import MANIFEST, read_manifest, unreadable_said
+from trajudge.eval.store.run_folder import unreadable_said
 from trajudge.eval.store.table import KeyColumns, are_equal, first_of_each
+from trajudge.judges.calls.handle import ModelHandle, single_model
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.judges.defences import OF_PROMPTS, own_options, read_defences
 from trajudge.judges.model import Judge
@@ -52,10 +53,6 @@ from trajudge.trajectories.sample import SAMPLE
 from trajudge.trajectories.sources import check_redistribution
 from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.machine import collection_paused
-
-if TYPE_CHECKING:
-    from trajudge.judges.calls.handle import ModelHandle
-
 
 MEMBER = "member "
 
@@ -131,6 +128,7 @@ def without_effect(
 ) -> list[str]:
     """Name the options that say which model answers, or how, where no judge or member asks one, in
     a sentence at most: a loop over judges may give them to all. Limits on calls hold there, too."""
+
     roles = [name for role in ROLES if getattr(judge, name := f"{role}_model") is not None]
     answers = [name for name in OF_ANSWERS if name in calls.model_fields_set]
     given = [*(["model"] if models else []), *roles, *answers]
@@ -175,8 +173,6 @@ def _none_asks(judges: Sequence[str]) -> str:
 def make_model_handle(config: JudgeConfig, calls: CallConfig) -> ModelHandle:
     """Make the model of ``--model`` and the options beside it. Raises UserError for what cannot
     work."""
-    from trajudge.judges.calls.handle import single_model  # noqa: PLC0415
-
     named = {role: getattr(config, f"{role}_model") for role in ROLES}
     others = {
         role: single_model(model, calls)
@@ -324,92 +320,53 @@ def member_options(
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Filters:
-    """What the user asked for; an empty collection asks for everything.
-
-    ``limit`` at most so many; ``stratified`` spreads them over (benchmark, agent) in proportion.
-    """
-
-    benchmarks: Collection[str] = ()
-    agents: Collection[str] = ()
-    tasks: Collection[str] = ()
-    split: str = "all"
-    limit: int | None = None
-    stratified: bool = False
-
-
 def select(
     keys: KeyColumns,
-    filters: Filters,
-    *,
+    data: DataConfig,
+    split: str,
     splits: Mapping[tuple[str, str], str],
-    benchmark_of: Callable[[TrajectoryKey], str],
     rng: np.random.Generator,
-) -> KeyColumns:
-    """Return the keys to judge, in the order in which they came, without repeats.
+) -> tuple[KeyColumns, KeyColumns]:
+    """Return the keys to judge, in the order in which they came, without repeats, and those that
+    the split leaves out because no label names the split of their task.
 
     ``splits`` maps (benchmark, task id) to dev or test. Raises UserError for a benchmark, agent
     or task that the data does not have, and if nothing is left.
     """
     found = keys.at(first_of_each(keys))
-    wanted = _asked_for(found, filters, benchmark_of)
-    if filters.split != "all":
-        told = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
-        wanted &= [split == filters.split for split in told]
+    wanted = np.ones(len(found), dtype=bool)
+    if data.benchmark:
+        named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})
+        _check_known("benchmark", data.benchmark, (name for names in named for name in names))
+        wanted &= [not names.isdisjoint(data.benchmark) for names in named]
+    if data.agent:
+        _check_known("agent", data.agent, found.agents)
+        wanted &= _marked(found.agents, data.agent)[found.agent]
+    if data.task:
+        _check_known("task", data.task, found.tasks)
+        wanted &= _marked(found.tasks, data.task)[found.task]
+    unsplit = found.at(np.zeros(len(found), dtype=bool))
+    if split != "all":
+        of_task = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
+        unsplit = found.at(wanted & [each is None for each in of_task])
+        wanted &= [each == split for each in of_task]
     left = found.at(wanted)
     if not len(left):
         raise UserError(
-            f"no trajectory is left of {len(found)} with --split {filters.split} and the "
-            "filters given: loosen one of --split, --benchmark, --agent, --task"
+            f"no trajectory is left of {len(found)} with --split {split} and the filters given: "
+            "loosen one of --split, --benchmark, --agent, --task"
         )
-    if filters.limit is None or filters.limit >= len(left):
-        return left
-    if filters.stratified:
-        return left.at(_stratified(left, filters.limit, benchmark_of, rng))
-    return left.at(np.arange(filters.limit))
+    if data.limit is not None and data.limit < len(left):
+        drawn = _stratified(left, data.limit, rng) if data.stratified else np.arange(data.limit)
+        left = left.at(drawn)
+    return left, unsplit
 
 
-def without_split(
-    keys: KeyColumns,
-    filters: Filters,
-    *,
-    splits: Mapping[tuple[str, str], str],
-    benchmark_of: Callable[[TrajectoryKey], str],
-) -> KeyColumns:
-    """Return the keys that a split leaves out because no label names the split of their task."""
-    if filters.split == "all":
-        return keys.at(np.empty(0, dtype=np.int64))
-    found = keys.at(first_of_each(keys))
-    told = _by_task(found, lambda key: splits.get((key.benchmark, key.task_id)))
-    lost = _asked_for(found, filters, benchmark_of)
-    return found.at(lost & [split is None for split in told])
-
-
-def _asked_for(
-    found: KeyColumns, filters: Filters, benchmark_of: Callable[[TrajectoryKey], str]
-) -> Bools:
-    """Mark the keys of the benchmarks, agents and tasks that are named, (K,)."""
-    wanted = np.ones(len(found), dtype=bool)
-    if filters.benchmarks:
-        named = _by_task(found, lambda key: {key.benchmark, benchmark_of(key)})
-        _known("benchmark", filters.benchmarks, (name for names in named for name in names))
-        wanted &= [not names.isdisjoint(filters.benchmarks) for names in named]
-    if filters.agents:
-        _known("agent", filters.agents, found.agents)
-        wanted &= _marked(found.agents, filters.agents)[found.agent]
-    if filters.tasks:
-        _known("task", filters.tasks, found.tasks)
-        wanted &= _marked(found.tasks, filters.tasks)[found.task]
-    return wanted
-
-
-def _by_task(keys: KeyColumns, told: Callable[[TrajectoryKey], T]) -> list[T]:
-    """Return what is told of each of the keys, (K,), looked up once for every task of a
-    benchmark."""
+def _by_task(keys: KeyColumns, fact: Callable[[TrajectoryKey], T]) -> list[T]:
+    """Return a fact of each of the keys, (K,), looked up once for every task of a benchmark."""
     pair = keys.benchmark.astype(np.int64) * len(keys.tasks) + keys.task
     _, first, which = np.unique(pair, return_index=True, return_inverse=True)
-    values = [told(keys.key(place)) for place in first.tolist()]
+    values = [fact(keys.key(place)) for place in first.tolist()]
     return [values[number] for number in which.tolist()]
 
 
@@ -417,9 +374,7 @@ def _marked(names: Sequence[str], wanted: Collection[str]) -> Bools:
     return np.array([name in wanted for name in names], dtype=bool)
 
 
-def _known(what: str, asked: Collection[str], has: Iterable[str]) -> None:
-    if not asked:
-        return
+def _check_known(what: str, asked: Collection[str], has: Iterable[str]) -> None:
     known = set(has)
     for name in asked:
         if name not in known:
@@ -431,12 +386,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
 
 
-def _stratified(
-    keys: KeyColumns,
-    limit: int,
-    benchmark_of: Callable[[TrajectoryKey], str],
-    rng: np.random.Generator,
-) -> Ints:
+def _stratified(keys: KeyColumns, limit: int, rng: np.random.Generator) -> Ints:
     """Draw the places of ``limit`` keys, in order, each stratum's share rounded by largest
     remainder, drawn without return."""
     strata: dict[tuple[str, str], list[int]] = {}
@@ -457,47 +407,39 @@ def _stratified(
 
 @dataclass(frozen=True)
 class RunPlan:
-    """``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
-    what the judge must see of each; ``unreadable`` is what the data holds beside them, and
-    ``label_fit`` how the labels fit them.
-    ``earlier_id`` is how earlier releases named the judge; ``answer_options`` are those of
-    ``judges.registry``."""
+    """One judge with one model (None: it needs none) on some data, as ``config``, ``data``,
+    ``calls`` and ``run`` ask for it.
 
+    ``keys`` are judged, in this order; ``known`` are labels of these and of others; ``needs`` is
+    what the judge must see of each; ``unreadable`` is what the data holds beside them, and
+    ``label_fit`` how the labels fit them. ``answer_options`` are those of ``judges.registry``.
+    """
+
+    config: JudgeConfig
+    data: DataConfig
+    calls: CallConfig
+    run: RunConfig
+    model: ModelHandle | None
     source: DataSource
     keys: KeyColumns
     unreadable: tuple[Unreadable, ...]
     label_fit: LabelFit
     known: Labels
     judge_id: str
-    earlier_id: str
     judge: Judge
     needs: Needs
     manifest: RunManifest
     folder: Path
     answer_options: Mapping[str, str]
 
-    def with_keys(self, keys: KeyColumns) -> RunPlan:
-        """Return the same plan for some of its trajectories."""
-        return replace(self, keys=keys)
-
     def below(self, folder: Path) -> RunPlan:
         """Return the same plan, its run in a folder of its own below ``folder``."""
-        plan = replace(self, folder=folder / default_folder(self.manifest).name)
-        return plan.under_its_name()
+        return replace(self, folder=folder / default_folder(self.manifest).name)
 
-    def under_its_name(self) -> RunPlan:
-        """Return the plan under the name that the run has in its folder, if an earlier release
-        began it: its judgments are by that name. Raises UserError for a folder that cannot be
-        read."""
-        earlier = self.manifest.model_copy(update={"judge": self.earlier_id})
-        folder = self.folder
-        if folder.name == default_folder(self.manifest).name:
-            folder = folder.with_name(default_folder(earlier).name)
-        if self.earlier_id == self.judge_id or not (folder / MANIFEST).is_file():
-            return self
-        if read_manifest(folder).get("judge") != self.earlier_id:
-            return self
-        return replace(self, judge_id=self.earlier_id, manifest=earlier, folder=folder)
+    @property
+    def total(self) -> int:
+        """The judgments that it consists of."""
+        return len(self.keys) * self.run.samples
 
     @property
     def training(self) -> dict[str, set[TrajectoryKey]]:
@@ -520,11 +462,9 @@ class RunPlan:
 
 
 class MadeJudge(NamedTuple):
-    """A judge with its id, and what a manifest says of it beside that; ``earlier_id`` is how
-    earlier releases named it."""
+    """A judge with its id, and what a manifest says of it beside that."""
 
     id: str
-    earlier_id: str
     judge: Judge
     needs: Needs
     prompt_hash: str | None
@@ -534,73 +474,72 @@ class MadeJudge(NamedTuple):
 def made_judge(config: JudgeConfig, options: Mapping[str, Any]) -> MadeJudge:
     """Make the judge of a run. Raises UserError for options that it does not take."""
     name, judge = make_judge(config.judge, options)
-    named = with_model(name, config.model)
+    entry = find_judge(config.judge)
     return MadeJudge(
-        id=composed_id(config, name) if find_judge(config.judge).composed else named,
-        earlier_id=named,
+        id=composed_id(config, name) if entry.composed else with_model(name, config.model),
         judge=judge,
         needs=needs_of(config.judge, options),
-        prompt_hash=getattr(judge, "prompt_hash", None) or find_judge(config.judge).digest or None,
+        prompt_hash=getattr(judge, "prompt_hash", None) or entry.digest or None,
         options=shown_options(config.judge, options),
     )
 
 
-def make_plan(
-    config: JudgeConfig,
-    data: DataConfig,
-    run: RunConfig,
-    source: DataSource,
-    *,
-    seed: int,
-    judge_options: Mapping[str, Any],
-    calls: Mapping[str, Any],
-) -> RunPlan:
-    """Settle everything. ``judge_options`` come from the model's capabilities, ``calls`` is what
-    the manifest says of the model (model, endpoint, parameters). Raises UserError."""
+def _plan(request: RunRequest, config: JudgeConfig, find: Callable[[], DataSource]) -> RunPlan:
+    """Settle everything; the model is made before the data are looked for. Raises UserError."""
+    data, calls, run = request.data, request.calls, request.run
+    model = make_model_handle(config, calls) if config.model is not None else None
+    options = judge_options(config, model)
+    source = find()
     labels = labels_of(source.annotations)
     split = _split(data.split, labels)
     index = _index(source, strict=data.strict)
     refuse_strangers(str(source.labels), index.keys, labels, split)
-    filters, splits = _filters(data, split), splits_of(labels)
-    rng = np.random.default_rng(seed)
-    keys = select(index.keys, filters, splits=splits, benchmark_of=benchmark_of, rng=rng)
-    unsplit = without_split(index.keys, filters, splits=splits, benchmark_of=benchmark_of)
-    made = made_judge(config, judge_options)
+    rng = np.random.default_rng(calls.seed)
+    keys, unsplit = select(index.keys, data, split, splits_of(labels), rng)
+    made, card = made_judge(config, options), find_judge(config.judge).card
+    names = ("benchmark", "agent", "task", "limit", "stratified")
+    asked = data.model_dump(mode="json", include=set(names))
     manifest = RunManifest(
         judge=made.id,
-        card=_card(config.judge),
+        card=card.model_dump(mode="json") if card else {},
         prompt_hash=made.prompt_hash,
         options=made.options,
         samples=run.samples,
-        seed=seed,
+        seed=calls.seed,
         data=source.spec,
         revision=source.revision,
         annotations=source.labels,
-        selection={"split": split, "trajectories": len(keys), **_asked(data)},
+        selection={
+            "split": split,
+            "trajectories": len(keys),
+            **{name: asked[name] for name in names if asked[name]},
+        },
         protocol=run.protocol,
         version=code_version(),
         training_keys=_trained_on(made.id, made.judge, keys),
         loader_digest=source.loader_digest,
         goals=source.goals.digest if source.goals else None,
-        judge_versions=versions_of(config.judge, judge_options),
-        **calls,
+        judge_versions=versions_of(config.judge, options),
+        **(model.manifest if model else {}),
     )
-    folder = run.out if run.out else default_folder(manifest)
-    plan = RunPlan(
+    return RunPlan(
+        config=config,
+        data=data,
+        calls=calls,
+        run=run,
+        model=model,
         source=source,
         keys=keys,
         unreadable=index.unreadable,
         label_fit=label_fit(index.keys, keys, unsplit, labels),
         known=labels,
         judge_id=made.id,
-        earlier_id=made.earlier_id,
         judge=made.judge,
         needs=made.needs,
         manifest=manifest,
-        folder=folder,
-        answer_options=answer_options(config.judge, judge_options),
+        folder=run.out if run.out else default_folder(manifest),
+        answer_options=answer_options(config.judge, options),
     )
-    return plan.under_its_name()
 
 
 def _split(asked: str | None, labels: Labels) -> str:
@@ -631,23 +570,6 @@ def strict_stop(item: Unreadable) -> UserError:
     return UserError(f"{item.source}: {item.reason} (--strict stops here)")
 
 
-def _filters(data: DataConfig, split: str) -> Filters:
-    return Filters(
-        benchmarks=data.benchmark,
-        agents=data.agent,
-        tasks=data.task,
-        split=split,
-        limit=data.limit,
-        stratified=data.stratified,
-    )
-
-
-def _asked(data: DataConfig) -> dict[str, Any]:
-    names = ("benchmark", "agent", "task", "limit", "stratified")
-    found = data.model_dump(mode="json", include=set(names))
-    return {name: found[name] for name in names if found[name]}
-
-
 def _trained_on(judge_id: str, judge: Judge, keys: KeyColumns) -> list[str]:
     """Return the hashes of those of ``keys`` that the judge was trained on."""
     hashes = training_hashes(judge)
@@ -658,11 +580,6 @@ def _trained_on(judge_id: str, judge: Judge, keys: KeyColumns) -> list[str]:
             "telemetry --save FILE\n"
         )
     return sorted(hashes & {key_hash(key) for key in keys}) if hashes else []
-
-
-def _card(judge: str) -> dict[str, Any]:
-    card = find_judge(judge).card
-    return card.model_dump(mode="json") if card else {}
 
 
 def shown_options(judge: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -679,24 +596,7 @@ LEAN = (
 )
 
 
-@dataclass(frozen=True)
-class PlannedRun:
-    """One judge with one model (None: it needs none), planned."""
-
-    config: JudgeConfig
-    data: DataConfig
-    calls: CallConfig
-    run: RunConfig
-    plan: RunPlan
-    model: ModelHandle | None
-
-    @property
-    def total(self) -> int:
-        """The judgments that it consists of."""
-        return len(self.plan.keys) * self.run.samples
-
-
-def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[PlannedRun]:
+def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[RunPlan]:
     """Plan the runs that are asked for, in order; ``source`` is their data in place of the
     request's. Raises UserError for any that cannot work, before the first is begun."""
     wanted = list(_pairs(request))
@@ -710,11 +610,10 @@ def plan_runs(request: RunRequest, source: DataSource | None = None) -> list[Pla
         return source or find_source(data.data, data.annotations, data.goals, data.labels_by)
 
     with collection_paused():
-        runs = [
-            _planned(request, _for_one(request, judge, model), find, len(wanted) > 1)
-            for judge, model in wanted
-        ]
-    folders = [planned.plan.folder for planned in runs]
+        runs = [_plan(request, _for_one(request, judge, model), find) for judge, model in wanted]
+    if len(wanted) > 1 and request.run.out:
+        runs = [plan.below(request.run.out) for plan in runs]
+    folders = [plan.folder for plan in runs]
     for folder in folders:
         if folders.count(folder) > 1:
             raise UserError(f"duplicate run {folder}: name each judge, and each model, once")
@@ -777,46 +676,21 @@ def _grid_asks(entry: JudgeEntry) -> bool:
     return entry.needs_model or entry.composed
 
 
-def _planned(
-    request: RunRequest,
-    config: JudgeConfig,
-    find: Callable[[], DataSource],
-    is_one_of_many: bool,
-) -> PlannedRun:
-    data, calls, run = request.data, request.calls, request.run
-    model = None
-    if config.model is not None:
-        model = make_model_handle(config, calls)
-    plan = make_plan(
-        config,
-        data,
-        run,
-        find(),
-        seed=calls.seed,
-        judge_options=judge_options(config, model),
-        calls=model.manifest if model else {},
-    )
-    if is_one_of_many and run.out:
-        plan = plan.below(run.out)
-    return PlannedRun(config, data, calls, run, plan, model)
-
-
-def labels_of_runs(runs: Sequence[PlannedRun]) -> Labels:
+def labels_of_runs(runs: Sequence[RunPlan]) -> Labels:
     """Return the labels of all runs: one mapping, where they judge the same trajectories of one
     source."""
-    first = runs[0].plan
-    plans = [planned.plan for planned in runs]
-    if all(p.source is first.source and are_equal(p.keys, first.keys) for p in plans):
+    first = runs[0]
+    if all(p.source is first.source and are_equal(p.keys, first.keys) for p in runs):
         return first.labels
-    return {key: label for planned in runs for key, label in planned.plan.labels.items()}
+    return {key: label for plan in runs for key, label in plan.labels.items()}
 
 
-def say_sources(runs: Sequence[PlannedRun], *, is_asked: bool = True) -> None:
+def say_sources(runs: Sequence[RunPlan], *, is_asked: bool = True) -> None:
     """Say what was chosen for the user, and what labels do not fit, once. ``is_asked``: whether
     requests go to the model's server, and not into files."""
-    notes = [planned.plan.source.note for planned in runs]
-    notes += [_strangers(planned.plan) for planned in runs]
-    for plan in (planned.plan for planned in runs):
+    notes = [plan.source.note for plan in runs]
+    notes += [_strangers(plan) for plan in runs]
+    for plan in runs:
         notes += misfits(plan.label_fit, str(plan.source.labels))
     handles = [handle for run in runs if run.model for handle in run.model.handles.values()]
     if is_asked and any(h.adapter.name == "http" and not h.calls.adapter for h in handles):

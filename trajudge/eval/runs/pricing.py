@@ -7,13 +7,13 @@ import asyncio
 import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import islice
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from trajudge.eval.runs.jobs import JudgmentJob, LoadReport, jobs_of
-from trajudge.eval.runs.plan import PlannedRun, RunPlan
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.settings import BatchConfig, RunRequest
 from trajudge.judges.calls.handle import ModelHandle, guesses, known_facts
 from trajudge.judges.judging import judge_trajectory
@@ -60,54 +60,49 @@ class CostEstimate(NamedTuple):
         )
 
 
-async def dry_run(runs: Sequence[PlannedRun], *, batch: BatchConfig | None = None) -> int:
+async def dry_run(runs: Sequence[RunPlan], *, batch: BatchConfig | None = None) -> int:
     """Price every judgment of every run, each prompt rendered and counted, and print it; where
     ``batch`` is on also by the prices of batches."""
     asked: set[str] = set()
-    rows = [(planned, await _price_all(planned, asked)) for planned in runs]
-    for (planned, found), name in zip(rows, _told_apart(runs), strict=True):
-        sys.stdout.write(described(name, found, model=planned.config.model) + "\n")
+    rows = [(plan, await _price_all(plan, asked)) for plan in runs]
+    for (plan, found), name in zip(rows, _distinct_names(runs), strict=True):
+        sys.stdout.write(described(name, found, model=plan.config.model) + "\n")
     if batch and batch.is_on:
         sys.stdout.write(await _in_batches(runs, to_files=batch.batch_files is not None))
     asked_models = {
-        name: handle
-        for planned in runs
-        if planned.model
-        for name, handle in planned.model.handles.items()
+        name: handle for plan in runs if plan.model for name, handle in plan.model.handles.items()
     }
     sys.stderr.write("".join(f"{known_facts(handle)}\n" for handle in asked_models.values()))
-    windows = {
-        model: one for planned in runs for model, one in planned.plan.manifest.windows.items()
-    }
+    windows = {model: one for plan in runs for model, one in plan.manifest.windows.items()}
     sys.stderr.write("".join(f"warning: {one_line(said)}\n" for said in guesses(windows)))
-    for planned, found in rows:
+    for plan, found in rows:
         for sentence in found.failing:
-            sys.stderr.write(f"warning: {planned.plan.judge_id}: {one_line(sentence)}\n")
+            sys.stderr.write(f"warning: {plan.judge_id}: {one_line(sentence)}\n")
     if len(rows) > 1:
         sys.stdout.write(f"total          {_money(_total([found for _, found in rows]))}\n")
     return OK
 
 
-def _told_apart(runs: Sequence[PlannedRun]) -> list[str]:
+def _distinct_names(runs: Sequence[RunPlan]) -> list[str]:
     """Return the judges' names; what is drawn how often, where runs of one judge differ in it."""
-    often = Counter(planned.plan.judge_id for planned in runs)
+    often = Counter(plan.judge_id for plan in runs)
     names = []
-    for planned in runs:
-        name, samples = planned.plan.judge_id, planned.run.samples
+    for plan in runs:
+        name, samples = plan.judge_id, plan.run.samples
         if often[name] > 1:
-            name += f", {count_of(samples, 'draw')} at temperature {planned.calls.temperature:g}"
+            name += f", {count_of(samples, 'draw')} at temperature {plan.calls.temperature:g}"
         names.append(name)
     return names
 
 
-def is_unlimited(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
+def is_unlimited(request: RunRequest, runs: Sequence[RunPlan]) -> bool:
     """Tell whether the runs may cost what nobody has agreed to: they ask models, without a
     limit."""
     agreed = request.calls.yes or request.calls.max_cost is not None
-    return not agreed and any(planned.model is not None for planned in runs)
+    return not agreed and any(plan.model is not None for plan in runs)
 
 
-def may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
+def may_spend(request: RunRequest, runs: Sequence[RunPlan]) -> bool:
     """Tell whether the runs may begin: after a question, where they could be dear and no limit was
     given."""
     return not is_unlimited(request, runs) or confirm(
@@ -115,52 +110,48 @@ def may_spend(request: RunRequest, runs: Sequence[PlannedRun]) -> bool:
     )
 
 
-async def predict(runs: Sequence[PlannedRun], *, batch: bool = False) -> float | None:
+async def predict(runs: Sequence[RunPlan], *, batch: bool = False) -> float | None:
     """Extrapolate the cost of all runs from a sample of each, by the prices of batches with
     ``batch``; None if a price is not known."""
     asked: set[str] = set()
-    return _total([await _price_sample(planned, asked, batch=batch) for planned in runs])
+    return _total([await _price_sample(plan, asked, batch=batch) for plan in runs])
 
 
-async def _in_batches(runs: Sequence[PlannedRun], *, to_files: bool) -> str:
+async def _in_batches(runs: Sequence[RunPlan], *, to_files: bool) -> str:
     """Price the runs that ask a model in batches, and say how they go."""
     asked: set[str] = set()
     lines = ""
     head, end = "in batches", "of at most 24 hours each"
     if to_files:
         head, end = "in files  ", "of  vllm run-batch"
-    for planned in (one for one in runs if one.model is not None):
-        found = await _price_all(planned, asked, batch=True)
+    for plan in (one for one in runs if one.model is not None):
+        found = await _price_all(plan, asked, batch=True)
         rounds = count_of(found.rounds, "round")
         lines += f"  {head}    {_money(found.cost)}, at most {rounds} {end}\n"
     return lines
 
 
-async def _price_all(planned: PlannedRun, asked: set[str], *, batch: bool = False) -> CostEstimate:
+async def _price_all(plan: RunPlan, asked: set[str], *, batch: bool = False) -> CostEstimate:
     """Price every judgment. ``asked`` are the requests of the runs before, which the cache will
     answer; this run's are added."""
-    if planned.model is None:
-        return CostEstimate(len(planned.plan.keys), 0, 0, Usage(), 0.0)
-    jobs = jobs_of(
-        planned.plan, planned.run.samples, None, LoadReport(), strict=planned.data.strict
-    )
-    return await _price(planned.model, planned.plan, jobs, asked, batch=batch)
+    if plan.model is None:
+        return CostEstimate(len(plan.keys), 0, 0, Usage(), 0.0)
+    done = np.zeros((len(plan.keys), plan.run.samples), dtype=bool)
+    return await _price(plan.model, plan, jobs_of(plan, done, LoadReport()), asked, batch=batch)
 
 
-async def _price_sample(
-    planned: PlannedRun, asked: set[str], *, batch: bool = False
-) -> CostEstimate:
+async def _price_sample(plan: RunPlan, asked: set[str], *, batch: bool = False) -> CostEstimate:
     """Extrapolate from at most ``SAMPLED`` trajectories, drawn with the run's seed."""
-    plan = planned.plan
-    if planned.model is None:
-        return await _price_all(planned, asked)
-    rng = np.random.default_rng(planned.calls.seed)
+    if plan.model is None:
+        return await _price_all(plan, asked)
+    rng = np.random.default_rng(plan.calls.seed)
     count = min(SAMPLED, len(plan.keys))
     drawn = rng.choice(len(plan.keys), size=count, replace=False)
-    some = plan.with_keys(plan.keys.at(np.sort(drawn)))
-    jobs = jobs_of(some, 1, None, LoadReport(), strict=False)
-    found = await _price(planned.model, some, islice(jobs, count), asked, batch=batch)
-    return found.times(len(plan.keys) * planned.run.samples)
+    some = replace(plan, keys=plan.keys.at(np.sort(drawn)))
+    done = np.ones((count, plan.run.samples), dtype=bool)
+    done[:, 0] = False
+    found = await _price(plan.model, some, jobs_of(some, done, LoadReport()), asked, batch=batch)
+    return found.times(plan.total)
 
 
 def _total(predictions: Sequence[CostEstimate]) -> float | None:
@@ -219,7 +210,7 @@ async def _price(
                 calls += ask.calls
                 rounds = max(rounds, sum(not call.cached for call in ask.calls))
     finally:
-        await cache.close()
+        cache.close()
     failing = tuple(
         f"{len(why)} of {judged} judgments would be {status}, the first because: {why[0]}"
         for status, why in failed.items()

@@ -3,9 +3,9 @@
 The driver is an ordinary run: it owns the folder, the journal, the cache, and the engines with
 their rates and dollars. Actors load trajectories, render prompts, send requests and parse replies.
 An actor asks the driver for every reply: the driver's engine takes it from the cache, or lets the
-actor send the request at its turn, and commits the reply before the judge sees it. The jobs of an
-actor that dies are given out again: only the calls that it had in flight are paid twice. When the
-driver dies, the same command resumes the run.
+actor send the request at its turn, and commits the reply before the judge sees it. What an actor
+that dies has not judged is given to another: only the calls that it had in flight are paid twice.
+When the driver dies, the same command resumes the run.
 """
 
 from __future__ import annotations
@@ -22,47 +22,49 @@ from functools import partial
 from itertools import count, pairwise
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from trajudge.eval.runs.jobs import (
-    MOMENT,
-    MOST_DRAWN,
+    Interrupted,
     JudgmentJob,
     LoadReport,
     StopSignal,
-    first_samples_ahead,
+    first_error,
     jobs_of,
+    judge_all,
     places_to_read,
-    rare_collections,
-    some_of,
+    workers_for,
 )
-from trajudge.eval.runs.plan import PlannedRun, judge_options, made_judge, make_model_handle
-from trajudge.eval.runs.session import MOST_AHEAD, RunSession, judge_job
+from trajudge.eval.runs.plan import RunPlan, judge_options, made_judge, make_model_handle
+from trajudge.eval.runs.session import Record, Refresh, RunSession, judge_job
 from trajudge.eval.store.manifest import RunManifest, code_version
 from trajudge.eval.store.run_folder import RunDollars
 from trajudge.eval.store.table import KeyColumns
 from trajudge.judges.adapters.base import Adapter, AdapterResponse, MarksPrompts
 from trajudge.judges.adapters.errors import causes
 from trajudge.judges.calls.handle import ModelHandle
-from trajudge.judges.engine import Budget, Engine, EngineReply, Estimate, Limiter, Retry
+from trajudge.judges.engine import (
+    Budget,
+    BudgetSpent,
+    Engine,
+    EngineReply,
+    Engines,
+    Estimate,
+    Limiter,
+    Payments,
+    Retry,
+)
 from trajudge.judges.model import Judge, Judgment, Request, Usage
-from trajudge.trajectories.model import TrajectoryKey
+from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.errors import MissingExtra, UserError
-
-if TYPE_CHECKING:
-    from trajudge.eval.store.run_folder import JudgmentJournal
-    from trajudge.judges.engine import EngineLookup, Engines, Payments
-    from trajudge.stats.intervals import Bools, Ints
 
 log = logging.getLogger(__name__)
 
 MOST_DEATHS = 10  # of one actor and those after it: what kills it again and again is no accident
 SEGMENTS = 4  # of the data for each actor, which reads one after the other
-
-NOTHING: Ints = np.empty(0, dtype=np.int64)
 
 Message = tuple[Any, ...]
 
@@ -82,15 +84,14 @@ class _Channel:
         self._wake = asyncio.Event()
         self._replies: dict[int, asyncio.Future[Any]] = {}
         self._serving: dict[int, asyncio.Task[None]] = {}
-        self._count = 0
+        self._numbers = count()
 
     async def call(self, method: str, *values: Any) -> Any:
         """Call a method of the other side and return its result. Raises what it raises, and the
         error that ``close`` is given."""
         if self.closed is not None:
             raise self.closed
-        self._count += 1
-        number = self._count
+        number = next(self._numbers)
         reply = self._replies[number] = asyncio.get_running_loop().create_future()
         self._put("call", number, method, values)
         try:
@@ -100,6 +101,10 @@ class _Channel:
             raise
         finally:
             del self._replies[number]
+
+    def tell(self, method: str, *values: Any) -> None:
+        """Call a method of the other side without waiting for it."""
+        self._put("call", next(self._numbers), method, values)
 
     async def outgoing(self) -> list[Message]:
         """Wait for messages to the other side, and return all there are."""
@@ -177,22 +182,13 @@ class _Asked(NamedTuple):
     link: Any = None
 
 
-class _Drawn(NamedTuple):
-    """Jobs by key and sample that an actor is ready to do, none at the end of what it was to read;
-    the official rewards of the trajectories that it has read for them, and what else it noted."""
-
-    jobs: list[tuple[TrajectoryKey, int]]
-    rewards: Mapping[TrajectoryKey, float | None]
-    report: LoadReport
-
-
 class JudgingActor:
     """Makes judgments of a driver's run, in a process that Ray starts."""
 
     def __init__(self) -> None:
         self.driver = _Channel(self)
         self.numbers, self.requests = count(), dict[int, Request]()
-        self._jobs: dict[tuple[TrajectoryKey, int], JudgmentJob] = {}
+        self._stop = StopSignal()
 
     async def receive(self, messages: Sequence[Message]) -> None:
         """Take in messages of the driver."""
@@ -200,13 +196,12 @@ class JudgingActor:
 
     async def messages(self) -> AsyncIterator[list[Message]]:
         """Yield messages to the driver."""
-        with rare_collections():
-            while True:
-                yield await self.driver.outgoing()
+        while True:
+            yield await self.driver.outgoing()
 
-    async def open(self, folder: str, planned: PlannedRun, actors: int) -> int:
-        """Make the judge and its model, and return the process's id. Raises UserError, also where
-        they are not those of the run's manifest."""
+    async def open(self, folder: str, plan: RunPlan, since: float) -> int:
+        """Make the judge and its model, and return the process's id; ``since`` is when the driver
+        began. Raises UserError, also where they are not those of the run's manifest."""
         try:
             os.chdir(folder)
         except OSError as error:
@@ -214,66 +209,58 @@ class JudgingActor:
                 f"--ray: {folder} is not a folder of every node ({error.strerror}): start the "
                 "command in one that all nodes have"
             ) from error
-        self._planned, self._actors = planned, actors
-        self._model = model = None
-        if planned.config.model is not None:
-            self._model = model = make_model_handle(planned.config, planned.calls)
-        made = made_judge(planned.config, judge_options(planned.config, model))
-        self._plan = replace(planned.plan, judge=made.judge)
-        facts = {
-            "version": code_version(),
-            "prompt_hash": made.prompt_hash,
-            "options": made.options,
-            "loader_digest": planned.plan.source.loader_digest,
+        model = make_model_handle(plan.config, plan.calls) if plan.config.model else None
+        made = made_judge(plan.config, judge_options(plan.config, model))
+        self._plan, self._since = replace(plan, judge=made.judge, model=model), since
+        _check_same(
+            plan.manifest,
+            version=code_version(),
+            prompt_hash=made.prompt_hash,
+            options=made.options,
+            loader_digest=plan.source.loader_digest,
             **(model.manifest if model else {}),
-        }
-        _check_same(planned.plan.manifest, facts)
-        self._engines = {} if model is None else self._asking(model)
+        )
+        self._engines = dict[str, Engine]()
+        for name, handle in model.handles.items() if model else ():
+            if isinstance(handle.adapter, MarksPrompts):
+                handle.adapter.prompts_repeat = plan.run.samples > 1
+            self._engines[name] = _AskingEngine(handle.adapter, handle, self)
         return os.getpid()
 
-    async def draw(self, wanted: tuple[KeyColumns, Bools] | None) -> _Drawn:
-        """Read the next of the wanted trajectories, given by their keys and the samples of each
-        that are left; None: of those that were wanted last. Raises UserError."""
-        if wanted is not None:
-            keys, left = wanted
-            plan, report = self._plan.with_keys(keys), LoadReport()
-            samples, strict = self._planned.run.samples, self._planned.data.strict
-            jobs = jobs_of(plan, samples, ~left, report, strict=strict)
-            if self._model and samples > 1:
-                ahead = min(self._planned.calls.concurrency, MOST_AHEAD) // self._actors
-                jobs = first_samples_ahead(jobs, max(1, ahead))
-            self._reading = keys, jobs, report
-        keys, jobs, report = self._reading
-        some = await asyncio.to_thread(some_of, jobs, MOST_DRAWN, MOMENT)
-        named = {(job.key, job.sample): job for job in some}
-        self._jobs |= named
-        news = report.cut()
-        return _Drawn([*named], dict(news.rewards(keys)), news)
-
     async def judge(
-        self, name: tuple[TrajectoryKey, int], refresh: frozenset[str], since: float
-    ) -> Judgment:
-        """Do a job that was drawn."""
-        job, model = self._jobs.pop(name), self._model
-        ask = model.ask(self._engines, job.draw, refresh=refresh, since=since) if model else None
+        self, keys: KeyColumns, left: Bools, refresh: Refresh
+    ) -> tuple[LoadReport, BudgetSpent | Interrupted | None]:
+        """Judge the samples that are left of each of the keys, and hand every judgment to the
+        driver; return what the files gave besides, and why the judging ended early. Raises
+        UserError."""
+        plan, report = replace(self._plan, keys=keys), LoadReport()
+        model, width, stop = plan.model, plan.calls.concurrency, self._stop
+
+        async def judge_one(job: JudgmentJob) -> None:
+            ask, name = None, (job.key, job.sample)
+            if model:
+                again = refresh.get(name, frozenset())
+                ask = model.ask(self._engines, job.draw, refresh=again, since=self._since)
+            await self.driver.call("record", await judge_job(plan, job, ask))
+
+        jobs, width = jobs_of(plan, ~left, report), workers_for(width) if model else width
         with counting_for(encoding_of(model.model) if model else None):
-            return await judge_job(self._plan, job, ask)
+            await judge_all(jobs, judge_one, width=width, record=lambda _: None, stop=stop)
+        return report, stop.reason
+
+    async def stop(self, reason: Interrupted) -> None:
+        """Begin no judgment any more."""
+        self._stop.interrupt(reason)
 
     async def send(self, number: int) -> AdapterResponse:
         """Make one attempt at a request that the driver was asked for. Raises CallFailed."""
-        if self._model is None or (request := self.requests.get(number)) is None:
+        model = self._plan.model
+        if model is None or (request := self.requests.get(number)) is None:
             raise ActorDied("the judgment that made the request has ended")
-        return await self._model.handles[request.model].adapter.send(request)
-
-    def _asking(self, model: ModelHandle) -> EngineLookup:
-        for handle in model.handles.values():
-            if isinstance(handle.adapter, MarksPrompts):
-                handle.adapter.prompts_repeat = self._planned.run.samples > 1
-        handles = model.handles.items()
-        return {name: _AskingEngine(handle.adapter, model, self) for name, handle in handles}
+        return await model.handles[request.model].adapter.send(request)
 
 
-def _check_same(manifest: RunManifest, facts: Mapping[str, Any]) -> None:
+def _check_same(manifest: RunManifest, **facts: Any) -> None:
     """Raise UserError where a manifest's fields are not the same in an actor."""
     here = RunManifest.model_validate({**manifest.model_dump(), **facts})
     for name in facts:
@@ -292,7 +279,7 @@ class _AskingEngine(Engine):
         super().__init__(
             adapter,
             cache=None,
-            limiter=Limiter(concurrency=model.calls.concurrency),
+            limiter=Limiter(),
             retry=Retry(np.random.default_rng(0)),
             budget=Budget(model.price),
         )
@@ -339,17 +326,20 @@ def _remote(model: ModelHandle) -> ModelHandle:
 
 
 class _Link:
-    """In the driver: an actor, the ``jobs`` that it has drawn and not done with the places of
-    their keys, and the places of the ``segment`` that it is reading."""
+    """In the driver: an actor, and what it may call."""
 
-    def __init__(self, session: RaySession, ray: Any) -> None:
+    def __init__(self, session: RaySession, ray: Any, record: Record) -> None:
         self.channel = _Channel(self)
-        self.jobs: dict[tuple[TrajectoryKey, int], int] = {}
-        self.segment = NOTHING
-        self._session, self._ray = session, ray
+        self._session, self._ray, self._record = session, ray, record
         kind = ray.remote(num_cpus=1, max_restarts=0)(JudgingActor)
         self._actor = kind.options(scheduling_strategy="SPREAD").remote()
         self._tasks = [asyncio.create_task(work) for work in (self._send(), self._receive())]
+
+    async def record(self, judgment: Judgment) -> None:
+        """Take a judgment down."""
+        self._record(judgment)
+        place = self._session.row[judgment.key]
+        self._session.done[place, judgment.sample] = True
 
     async def ask(self, asked: _Asked, refresh: bool, since: float) -> EngineReply:
         """Answer the actor. Raises what the engine raises."""
@@ -384,15 +374,6 @@ class _Link:
             first, *_, last = [*str(error).strip().splitlines(), ""]
             log.warning("an actor died: %s", first)
             self.channel.close(ActorDied(last or first))
-            self._session.give_out_again(self)
-
-
-class _RayJob(NamedTuple):
-    """A job, and the actor that has drawn it."""
-
-    key: TrajectoryKey
-    sample: int
-    link: _Link
 
 
 class RaySession(RunSession):
@@ -400,139 +381,80 @@ class RaySession(RunSession):
 
     def __init__(
         self,
-        planned: PlannedRun,
+        plan: RunPlan,
         elsewhere: Sequence[RunDollars],
         stop: StopSignal,
         *,
         ray: Any,
         count: int,
     ) -> None:
-        super().__init__(planned, elsewhere, stop)
-        self.engines: EngineLookup = {}
+        super().__init__(plan, elsewhere, stop)
+        self.engines: Mapping[str, Engine] = {}
         self._ray, self._count = ray, count
         self._links: list[_Link] = []
-        self._feeding: list[asyncio.Task[None]] = []
-        self._segments: deque[Ints] = deque()  # places of keys that nobody reads yet
-        self._more = asyncio.Event()
-        self._drawn: asyncio.Queue[list[_RayJob] | Exception] = asyncio.Queue(count)
-
-    def give_out_again(self, dead: _Link) -> None:
-        """Let other actors read what an actor has not read, or not done."""
-        for (_, sample), place in dead.jobs.items():
-            self._left[place, sample] = True
-        places = np.union1d(dead.segment, [*dead.jobs.values()]).astype(np.int64)
-        places = places[self._unread[places] | self._left[places].any(axis=1)]
-        dead.jobs, dead.segment = {}, NOTHING
-        if len(places):
-            self._segments.append(places)
-            self._more.set()
-
-    async def _judge(self, journal: JudgmentJournal) -> None:
-        try:
-            await super()._judge(journal)
-        finally:
-            for task in self._feeding:
-                task.cancel()
-            for link in self._links:
-                link.end()
 
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
         self.engines = engines = super()._open_engines(_remote(model), spent, payments)
         return engines
 
-    async def _judge_one(
-        self, job: Any, engines: EngineLookup | None, refresh: frozenset[str]
-    ) -> Judgment | None:
-        name = job.key, job.sample
-        try:
-            made = await job.link.channel.call("judge", name, refresh, self.begun)
-        except ActorDied:
-            return None  # the job is given out again
-        finally:
-            job.link.jobs.pop(name, None)
-            self._end_if_done()
-        return cast(Judgment, made)
-
-    async def _jobs(self, done: Bools) -> AsyncIterator[list[_RayJob]]:
-        """Yield jobs as actors draw them. Raises UserError as ``jobs_of``."""
-        self._left = ~done
-        places = places_to_read(self.plan.keys, self._left, self.report)
-        self._unread = np.zeros(len(done), dtype=bool)
-        self._unread[places] = True
+    async def _judge_all(self, record: Record, engines: Engines | None) -> None:
+        self.row = {key: place for place, key in enumerate(self.plan.keys)}
+        places = places_to_read(self.plan.keys, ~self.done, self.report)
         parts = np.array_split(places, SEGMENTS * self._count)
-        self._segments.extend(part for part in parts if len(part))
-        for _ in range(min(self._count, len(self._segments))):
-            self._feeding.append(asyncio.create_task(self._feed()))
-        self._end_if_done()
-        while drawn := await self._drawn.get():
-            if isinstance(drawn, Exception):
-                raise drawn
-            yield drawn
-
-    def _end_if_done(self) -> None:
-        is_busy = any(link.jobs or len(link.segment) for link in self._links)
-        if not is_busy and not self._segments and self._drawn.empty():
-            self._drawn.put_nowait([])
-
-    async def _feed(self) -> None:
-        """Let an actor draw jobs, and another one where it dies, until all are drawn."""
-        deaths = 0
+        segments = deque(part for part in parts if len(part))
         try:
-            while True:
-                link = _Link(self, self._ray)
-                self._links.append(link)
-                try:
-                    where = str(Path.cwd()), _portable(self.planned), self._count
+            with self.stop.heard_by(self._interrupt):
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(self._count, len(segments))):
+                        group.create_task(self._judge_segments(segments, record))
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+        finally:
+            for link in self._links:
+                link.end()
+
+    def _interrupt(self, reason: Interrupted) -> None:
+        for link in self._links:
+            if link.channel.closed is None:
+                link.channel.tell("stop", reason)
+
+    async def _judge_segments(self, segments: deque[Ints], record: Record) -> None:
+        """Let an actor judge segments, and another one where it dies, until none is left. Raises
+        UserError."""
+        deaths = 0
+        link: _Link | None = None
+        while segments and self.stop.reason is None:
+            segment = segments.popleft()
+            try:
+                if link is None:
+                    link = _Link(self, self._ray, record)
+                    self._links.append(link)
+                    where = str(Path.cwd()), _portable(self.plan), self.begun
                     log.info("actor in process %d", await link.channel.call("open", *where))
-                    while True:
-                        await self._draw_segment(link)
-                except ActorDied as died:
-                    self.give_out_again(link)
-                    deaths += 1
-                    if deaths > MOST_DEATHS:
-                        raise UserError(
-                            f"--ray: an actor and those in its place died {deaths} times (the last "
-                            f"one: {died}): see Ray's logs, then start the same command again"
-                        ) from died
-        except Exception as error:
-            await self._drawn.put(error)
+                await self._judge_segment(link, segment)
+            except ActorDied as died:
+                segments.append(segment)
+                link, deaths = None, deaths + 1
+                if deaths > MOST_DEATHS:
+                    raise UserError(
+                        f"--ray: an actor and those in its place died {deaths} times (the last "
+                        f"one: {died}): see Ray's logs, then start the same command again"
+                    ) from died
 
-    async def _draw_segment(self, link: _Link) -> None:
-        """Let the actor draw the jobs of the next segment. Raises ActorDied, UserError."""
-        while not self._segments:
-            self._more.clear()
-            await self._more.wait()
-        link.segment = self._segments.popleft()
-        keys = {self.plan.keys.key(place): place for place in link.segment.tolist()}
-        wanted: tuple[KeyColumns, Bools] | None
-        wanted = KeyColumns.of(keys), self._left[link.segment]
-        while drawn := self._take(link, keys, await link.channel.call("draw", wanted)):
-            wanted = None
-            await self._drawn.put(drawn)
-        link.segment = NOTHING
-        self._end_if_done()
-
-    def _take(self, link: _Link, keys: Mapping[TrajectoryKey, int], drawn: _Drawn) -> list[_RayJob]:
-        for key, reward in drawn.rewards.items():
-            if self._unread[place := keys[key]]:
-                self._unread[place] = False
-                self.report.add_reward(place, reward)
-        self.report.unreadable += drawn.report.unreadable
-        self.report.repeated += drawn.report.repeated
-        self.report.unsent += drawn.report.unsent
-        for key, sample in drawn.jobs:
-            link.jobs[key, sample] = place = keys[key]
-            self._left[place, sample] = False
-        return [_RayJob(*name, link) for name in drawn.jobs]
+    async def _judge_segment(self, link: _Link, segment: Ints) -> None:
+        keys = KeyColumns.of(self.plan.keys.key(place) for place in segment.tolist())
+        wanted = set(keys)
+        refresh = {name: again for name, again in self.refresh.items() if name[0] in wanted}
+        report, reason = await link.channel.call("judge", keys, ~self.done[segment], refresh)
+        self.report.add(report, segment)
+        self.stop.reason = self.stop.reason or reason
 
 
-def _portable(planned: PlannedRun) -> PlannedRun:
+def _portable(plan: RunPlan) -> RunPlan:
     """Return the run without what an actor makes anew or does not need."""
-    plan = planned.plan
     source = plan.source._replace(annotations=())
     judge, keys = cast(Judge, None), KeyColumns.of(())
-    plan = replace(plan, source=source, keys=keys, unreadable=(), known={}, judge=judge)
-    return replace(planned, plan=plan, model=None)
+    return replace(plan, source=source, keys=keys, unreadable=(), known={}, judge=judge, model=None)
 
 
 @contextmanager

@@ -1,12 +1,13 @@
-"""One session of a run: jobs in, judgments into the journal, tables out."""
+"""One session of a run: jobs in, judgments into the journal, results out."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from trajudge.annotations import frame_of
 from trajudge.eval.runs.jobs import (
@@ -14,7 +15,6 @@ from trajudge.eval.runs.jobs import (
     JudgmentJob,
     LoadReport,
     StopSignal,
-    first_samples_ahead,
     jobs_done,
     jobs_of,
     judge_all,
@@ -31,9 +31,10 @@ from trajudge.eval.runs.outputs import (
     warnings_of,
     write_results,
 )
-from trajudge.eval.runs.plan import PlannedRun
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.runs.progress import RunProgress, telling
-from trajudge.eval.scoring.compute import paid_beside
+from trajudge.eval.scoring.records import ScoreReport
+from trajudge.eval.scoring.usage import paid_beside
 from trajudge.eval.store.labels import RewardColumns, Rewards
 from trajudge.eval.store.manifest import EffectiveParameters, earlier_sent, merged, open_folder
 from trajudge.eval.store.run_folder import (
@@ -53,7 +54,8 @@ from trajudge.eval.store.run_folder import (
 )
 from trajudge.eval.store.table import PAYMENTS, RunJudgments
 from trajudge.eval.store.task_goals import write_goals
-from trajudge.judges.engine import Payments
+from trajudge.judges.calls.handle import ModelHandle
+from trajudge.judges.engine import Engine, Engines, Payments
 from trajudge.judges.engine.budget import read_payments
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -61,40 +63,21 @@ from trajudge.trajectories.model import TrajectoryKey, Unreadable
 from trajudge.trajectories.tokens import counting_for, encoding_of
 from trajudge.util.commands import FAILURES, INTERRUPTED, OK
 
-if TYPE_CHECKING:
-    from trajudge.eval.runs.plan import RunPlan
-    from trajudge.eval.scoring.records import ScoreReport
-    from trajudge.judges.calls.handle import ModelHandle
-    from trajudge.judges.engine import EngineLookup, Engines, Payments
-    from trajudge.stats.intervals import Bools
-
 log = logging.getLogger(__name__)
 
-Jobs = Iterator[JudgmentJob] | AsyncIterator[Sequence[Any]]
-"""Jobs, or lists of those that other processes do, with the same ``key`` and ``sample``."""
+Record = Callable[[Judgment], None]
+Refresh = Mapping[tuple[TrajectoryKey, int], frozenset[str]]
+"""Requests to ask again, by trajectory and sample."""
 
 NONE: frozenset[str] = frozenset()
-MOST_AHEAD = 64  # trajectories in memory whose other samples are still to come
-
-
-class SessionWork(NamedTuple):
-    """What a session has to judge: the ``journal`` to write to, the ``jobs`` that are left, the
-    requests to ask again by judgment, and how many judgments were there ``before``, of which
-    ``failed_before`` failed and are not asked for again."""
-
-    journal: JudgmentJournal
-    jobs: Jobs
-    refresh: Mapping[tuple[TrajectoryKey, int], frozenset[str]]
-    before: int
-    failed_before: int
 
 
 class RunResult(NamedTuple):
-    """What a run, as ``planned``, has come to: its exit code, what it is scored from, and what to
+    """What a run, as ``plan``, has come to: its exit code, what it is scored from, and what to
     tell the user: ``warnings`` of the data and the judgments, ``notes`` on where the run stands.
     ``spent`` is nothing where dollars are not limited."""
 
-    planned: PlannedRun
+    plan: RunPlan
     code: int
     judgments: RunJudgments
     rewards: Rewards
@@ -119,20 +102,18 @@ class RunSession:
     caller's: a loop may be in any thread.
     """
 
-    def __init__(
-        self, planned: PlannedRun, elsewhere: Sequence[RunDollars], stop: StopSignal
-    ) -> None:
-        self.planned = planned
-        self.plan = planned.plan
-        self.model = planned.model
+    def __init__(self, plan: RunPlan, elsewhere: Sequence[RunDollars], stop: StopSignal) -> None:
+        self.plan = plan
+        self.model = plan.model
         self.elsewhere = elsewhere
         self.stop = stop
         self.report = LoadReport()
-        self.is_limited = planned.calls.max_cost is not None
+        self.is_limited = plan.calls.max_cost is not None
         self.spent = RunDollars({}, {})
         self.waiting: dict[str, float] = {}
         self.reserved: dict[str, float] = {}
-        self.total = planned.total
+        self.refresh: Refresh = {}
+        self.total = plan.total
         self.begun = time.time()
 
     async def execute(self) -> RunResult:
@@ -148,11 +129,11 @@ class RunSession:
     async def _execute(self) -> RunResult:
         judgments, rewards = await self._judged()
         beside = paid_beside(self.plan.folder / PAYMENTS, judgments.columns.calls, self.waiting)
-        scores = await asyncio.to_thread(write_results, self.planned, judgments, rewards, beside)
+        scores = await asyncio.to_thread(write_results, self.plan, judgments, rewards, beside)
         warnings = tuple(warnings_of(self.plan, self.report, judgments))
-        notes = tuple(notes_of(self.planned, judgments, self.stop.reason))
+        notes = tuple(notes_of(self.plan, judgments, self.stop.reason))
         return RunResult(
-            planned=self.planned,
+            plan=self.plan,
             code=self._code(judgments),
             judgments=judgments,
             rewards=rewards,
@@ -195,29 +176,25 @@ class RunSession:
         return {**earlier, **read} if earlier else read
 
     async def _judge(self, journal: JudgmentJournal) -> None:
-        planned, plan = self.planned, self.plan
-        samples, retry_failed = planned.run.samples, planned.run.retry_failed
-        strict, earlier = planned.data.strict, journal.judgments()
-        done = jobs_done(
-            plan.keys, samples, earlier.columns, retry_failed=retry_failed, strict=strict
-        )
-        jobs = self._jobs(done)
+        plan = self.plan
+        samples, retry_failed = plan.run.samples, plan.run.retry_failed
+        earlier = journal.judgments()
+        self.journal = journal
+        self.done = jobs_done(plan, earlier.columns)
         if self.is_limited:
             self.spent = spent_in(plan.folder, earlier)
-        failed = earlier.at(~earlier.columns.ok()) if retry_failed else ()
-        refresh = {(j.key, j.sample): to_refresh(j) for j in failed}
-        spent = dollars_in_all([*self.elsewhere, self.spent])
+        ok = earlier.columns.ok()
+        if retry_failed:
+            self.refresh = {(j.key, j.sample): to_refresh(j) for j in earlier.at(~ok)}
+        self.before = int(self.done.sum())
+        # Of those that ended well none is made again.
+        self.failed_before = self.before - int((ok & (earlier.columns.sample < samples)).sum())
         payments = Payments(plan.folder / PAYMENTS)
-        engines = None
-        if self.model:
-            engines = self._open_engines(self.model, spent, payments)
+        spent = dollars_in_all([*self.elsewhere, self.spent])
+        engines = self._open_engines(self.model, spent, payments) if self.model else None
         with self.stop.heard_by(engines.stop if engines else None):
             try:
-                before = int(done.sum())
-                # Of those that ended well none is made again.
-                fine = earlier.columns.ok() & (earlier.columns.sample < samples)
-                work = SessionWork(journal, jobs, refresh, before, before - int(fine.sum()))
-                await self._judge_with(engines, work)
+                await self._judge_with(engines)
             finally:
                 if engines:
                     await engines.close()
@@ -226,60 +203,51 @@ class RunSession:
                     noted = in_all([read_payments(plan.folder / PAYMENTS), self.reserved])
                     self.spent = self.spent._replace(noted=noted)
 
-    def _jobs(self, done: Bools) -> Jobs:
-        """Return the jobs that are not done, (K, samples). Raises UserError as ``jobs_of``."""
-        planned, samples = self.planned, self.planned.run.samples
-        jobs = jobs_of(self.plan, samples, done, self.report, strict=planned.data.strict)
-        if self.model and samples > 1:
-            jobs = first_samples_ahead(jobs, min(planned.calls.concurrency, MOST_AHEAD))
-        return jobs
-
     def _open_engines(self, model: ModelHandle, spent: float, payments: Payments) -> Engines:
-        return model.open_engines(spent, payments, prompts_repeat=self.planned.run.samples > 1)
+        return model.open_engines(spent, payments, prompts_repeat=self.plan.run.samples > 1)
 
-    async def _judge_with(self, engines: Engines | None, work: SessionWork) -> None:
-        journal, jobs, refresh, before, failed_before = work
-        plan, width = self.plan, self.planned.calls.concurrency
-        if engines:  # whose limiter keeps to --concurrency
-            width = workers_for(width)
+    async def _judge_with(self, engines: Engines | None) -> None:
+        plan = self.plan
         effective = EffectiveParameters(plan.folder, engines.sent) if engines else None
         if engines:  # without a model there is nothing to wait for, and no log
-            log.info("%s: begun, %d of %d judged", plan.judge_id, before, self.total)
-        with RunProgress(self.total, before, failed_before, name=plan.judge_id) as progress:
+            log.info("%s: begun, %d of %d judged", plan.judge_id, self.before, self.total)
+        name = plan.judge_id
+        with RunProgress(self.total, self.before, self.failed_before, name=name) as progress:
 
-            def record(judgment: Judgment | None) -> None:
-                if judgment is None:  # of a job that is given out again
-                    return
+            def record(judgment: Judgment) -> None:
                 if effective:
                     effective.update()
-                journal.add(judgment)
+                self.journal.add(judgment)
                 progress.add(judgment)
                 if self.is_limited:
                     self.spent.stated.update(paid([judgment]))
 
-            async def judge_one(job: JudgmentJob) -> Judgment | None:
-                asked_again = refresh.get((job.key, job.sample), NONE) if refresh else NONE
-                return await self._judge_one(job, engines, asked_again)
-
-            counting = counting_for(encoding_of(self.model.model) if self.model else None)
             async with telling(progress, engines.waits if engines else None):
-                with counting:  # the tasks that are begun inside do, too
-                    await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+                await self._judge_all(record, engines)
         if engines:
             log.info("%s", progress.line())
 
-    async def _judge_one(
-        self, job: JudgmentJob, engines: EngineLookup | None, refresh: frozenset[str]
-    ) -> Judgment | None:
+    async def _judge_all(self, record: Record, engines: Engines | None) -> None:
+        """Hand every judgment that is not done to ``record``. Raises UserError."""
+        jobs, width = jobs_of(self.plan, self.done, self.report), self.plan.calls.concurrency
+        judge_one = partial(self._judge_one, engines=engines)
+        if engines:  # whose limiter keeps to --concurrency
+            width = workers_for(width)
+        # The tasks that are begun inside count by it, too.
+        with counting_for(encoding_of(self.model.model) if self.model else None):
+            await judge_all(jobs, judge_one, width=width, record=record, stop=self.stop)
+
+    async def _judge_one(self, job: JudgmentJob, engines: Mapping[str, Engine] | None) -> Judgment:
         ask = None
         if self.model and engines:
+            refresh = self.refresh.get((job.key, job.sample), NONE)
             ask = self.model.ask(engines, job.draw, refresh=refresh, since=self.begun)
         return await judge_job(self.plan, job, ask)
 
     def _code(self, judgments: RunJudgments) -> int:
         if self.stop.reason is not None:
             return INTERRUPTED if isinstance(self.stop.reason, Interrupted) else FAILURES
-        return FAILURES if are_too_many(failures(judgments), self.planned) else OK
+        return FAILURES if are_too_many(failures(judgments), self.plan) else OK
 
 
 async def judge_job(plan: RunPlan, job: JudgmentJob, ask: RecordedClient | None) -> Judgment:

@@ -11,10 +11,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from trajudge.eval.settings import LabelsBy, Split
-from trajudge.judges.calls.settings import CallConfig
+from trajudge.judges.calls.settings import PARAMETERS, CallConfig
 from trajudge.util.commands import MOST_SAMPLES
 from trajudge.util.files import check_folder
-from trajudge.util.settings import Count, Only, Option, Output, Settings, options_of
+from trajudge.util.settings import Argument, Count, Only, Option, Output, Settings, options_of
 from trajudge.util.terminal import log_as_json
 
 RepresentationName = Literal["axtree", "screenshot", "both", "none"]
@@ -24,8 +24,8 @@ ROLES = ("captioner", "describer", "light")
 
 # The fields of CallConfig that say whose answers come, and how they are made.
 OF_ANSWERS = (
-    *("adapter", "script", "base_url", "wait", "context", "temperature", "max_tokens"),
-    *("reasoning_effort", "thinking_budget", "extra_body", "extra_headers"),
+    *("adapter", "script", "base_url", "wait", "context", "extra_body", "extra_headers"),
+    *(name for name in PARAMETERS if name != "seed"),
 )
 
 
@@ -141,10 +141,6 @@ class BatchConfig(Settings):
     batch_submit_only: Annotated[
         bool, Option("submit and leave: the same command collects and goes on")
     ] = False
-    batch_fallback: Annotated[
-        Literal["live"] | None,
-        Option("ask the last 1% singly, at the full price, when a batch expired before their turn"),
-    ] = None
     batch_options: Annotated[
         str | None,
         Option(
@@ -160,19 +156,34 @@ class BatchConfig(Settings):
 
     @model_validator(mode="after")
     def _check_batch(self) -> Self:
-        needs_batch = self.batch_submit_only or self.batch_fallback or self.batch_options
-        if needs_batch and not self.is_on:
-            raise ValueError(
-                "--batch-submit-only, --batch-fallback and --batch-options go with --batch"
-            )
+        if (self.batch_submit_only or self.batch_options) and not self.is_on:
+            raise ValueError("--batch-submit-only and --batch-options go with --batch")
         if self.batch and self.batch_files:
             raise ValueError(
                 "--batch asks the provider, --batch-files writes files for  vllm run-batch: give "
                 "one"
             )
-        if self.batch_files and self.batch_fallback:
-            raise ValueError("--batch-fallback goes with --batch, not with --batch-files")
         return self
+
+
+class BatchAction(Settings):
+    """Show the batches that  trajudge judge --batch  submitted, cancel them, or collect those that
+    have ended.
+
+    Replies go into the cache; the same  trajudge judge  command then writes the judgments.
+
+      trajudge run batch status
+      trajudge run batch cancel BATCH
+      trajudge run batch resume
+    """
+
+    action: Annotated[Literal["status", "cancel", "resume"], Argument("ACTION", "what to do")]
+    batches: Annotated[
+        tuple[str, ...], Argument("BATCH", "these batches only (default: all open ones)")
+    ] = ()
+    cache: Annotated[
+        str | None, Option("replies, as of trajudge judge; the ledger stands next to it", "FILE")
+    ] = None
 
 
 def _failures(value: Any) -> Any:

@@ -5,14 +5,21 @@ judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise, product
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from trajudge.eval.scoring.intervals import Bootstrap
-from trajudge.eval.scoring.observations import Observations, Predictions, TrajectoryGroup, groups
+from trajudge.eval.scoring.metrics import METRICS
+from trajudge.eval.scoring.observations import (
+    Cell,
+    Observations,
+    Predictions,
+    TrajectoryGroup,
+    groups,
+)
 from trajudge.eval.scoring.records import (
     ALL_AGENTS,
     ALPHA,
@@ -25,21 +32,15 @@ from trajudge.eval.scoring.records import (
     MetricDifference,
     Missing,
     Ranking,
-    Rate,
 )
-from trajudge.eval.scoring.success_rates import RateCells
-from trajudge.stats.comparison import (
-    METRICS,
-    TaskRuns,
-    confusion_columns,
-    holm,
-    improvement,
-    mcnemar,
-    mcnemar_by_task,
-)
-from trajudge.stats.intervals import PARTS, Bools, Floats, clustered_differences, verdict_columns
+from trajudge.stats.comparison import TaskRuns, holm, improvement, mcnemar_by_task
+from trajudge.stats.intervals import Bools, clustered_differences, verdict_columns
 
-COMPARED: tuple[Rate, ...] = ("precision", "recall", "f1")
+COMPARED = ("precision", "recall", "f1")
+
+Compared = Literal["overall", "benchmark"]
+
+"""Judges are compared over all benchmarks, or also in each."""
 
 UNDEFINED = "one of the two is undefined: a denominator is zero"
 
@@ -47,119 +48,164 @@ ONE_TASK = "they share runs of one task only"
 
 SAME = "the two say the same of every trajectory: no interval"
 
-
-class Paired(NamedTuple):
-    """``first - second``, its 95 % limits and p-value, None where there are none; and why."""
-
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    note: str
+NOTHING = "no trajectory was judged by both"
 
 
-def paired_differences(
-    evaluators: Sequence[Observations], pairs: Sequence[tuple[int, int]]
-) -> dict[Rate, list[Paired]]:
-    """Compare every pair of evaluators of the same trajectories, which are in one order."""
-    observations = evaluators[0]
-    predictions = np.column_stack([one.predictions for one in evaluators])
-    labels = np.column_stack([one.labels for one in evaluators])
-    columns = verdict_columns(predictions, labels).reshape(len(observations), -1)
-    counts, squares, sizes = observations.sum_by_task(columns, len(evaluators))
-    order = np.array(pairs, dtype=np.int64).T
-    same = (predictions[:, order[0]] == predictions[:, order[1]]).all(axis=0)
-    by_metric: dict[Rate, list[Paired]] = {}
-    for metric in COMPARED:
-        hits, trials = (counts[..., list(part)].sum(axis=-1)[order] for part in PARTS[metric])
-        transform = _f1 if metric == "f1" else np.asarray
-        of_trials = None
-        if squares is not None:
-            of_trials = squares[..., list(PARTS[metric][1])].sum(axis=-1)[order]
-        differences = clustered_differences(
-            hits, trials, sizes, transform=transform, squares=of_trials
-        )
-        interval = differences.interval
-        table = np.stack(
-            [interval.estimate, interval.low, interval.high, differences.p_value], axis=-1
-        )
-        by_metric[metric] = [
-            _paired([None if np.isnan(x) else x for x in row], still)
-            for row, still in zip(table.tolist(), same.tolist(), strict=True)
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two judges by name, and their observations of the same trajectories, in one order."""
+
+    first: str
+    second: str
+    one: Observations
+    other: Observations
+
+
+def compare(
+    predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None = "overall"
+) -> Comparison:
+    """Compare all pairs of judges that were asked for a label, over all benchmarks, and by
+    "benchmark" also in each; nothing where there is only one judge, or ``compared`` is None."""
+    differences: list[MetricDifference] = []
+    discordances: list[McNemarResult] = []
+    rankings: list[Ranking] = []
+    for benchmark, label, judges in _compared(predictions, missing, compared):
+        pairs = [
+            Pair(first, second, *on_the_same(judges[first], judges[second]))
+            for first, second in combinations(sorted(judges), 2)
         ]
-    return by_metric
+        tested = _differences(pairs, benchmark, label)
+        differences += tested
+        if not any(judge.reference.is_weighted for judge in judges.values()):
+            discordances += _mcnemar_results(pairs, benchmark, label)
+        rankings += [_ranking(metric, benchmark, label, judges, tested) for metric in COMPARED]
+    return Comparison(
+        differences=tuple(differences),
+        discordances=tuple(discordances),
+        rankings=tuple(rankings),
+    )
 
 
-def _paired(values: list[float | None], still: bool) -> Paired:
-    difference, low, high, p = values
-    if difference is None:
-        return Paired(None, None, None, None, UNDEFINED)
-    if low is None:
-        return Paired(difference, None, None, None, ONE_TASK)
-    if still:
-        return Paired(difference, None, None, 1.0, SAME)
-    return Paired(difference, low, high, p, "")
+def _compared(
+    predictions: Mapping[str, Predictions], missing: Missing, compared: Compared | None
+) -> Iterator[tuple[str, Label, dict[str, Observations]]]:
+    """Yield benchmark, label and the judges' observations, the whole first, label by label; where
+    two judges or more were asked on labelled trajectories."""
+    if compared is None or len(predictions) < 2:
+        return
+    reference = next(iter(predictions.values())).reference
+    benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
+    single = benchmarks[:-1] if compared == "benchmark" and len(benchmarks) > 2 else []
+    for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
+        members = group.members(reference)
+        judges = {
+            name: compared_observations(predicted, label, missing, members)
+            for name, predicted in predictions.items()
+            if label in predicted.labels()
+        }
+        if (group.benchmark, label) != (OVERALL, "success"):
+            judges = {name: some for name, some in judges.items() if len(some)}
+        if len(judges) > 1:
+            yield group.benchmark, label, judges
 
 
-def _f1(jaccard: Floats) -> Floats:
-    return np.asarray(2 * jaccard / (1 + jaccard))
-
-
-def against_baseline(
-    cells: Iterable[RateCells], *, exclude_missing: bool
-) -> list[MetricDifference]:
-    """Differences, judge less rule, of every judge and benchmark with all agents; trajectories
-    without an official reward are left out, failed judgments where ``exclude_missing``."""
-    together: dict[tuple[str, bytes], list[tuple[str, Observations]]] = {}
+def against_baseline(cells: Sequence[Cell], missing: Missing) -> list[MetricDifference]:
+    """Differences, judge less rule, of every judge on success and every benchmark with all agents;
+    trajectories without an official reward are left out, failed judgments as ``missing`` says."""
+    pairs: dict[str, list[Pair]] = defaultdict(list)
+    rules: dict[bytes, Observations] = {}
     for cell in cells:
         if cell.judge == RULE_BASED or cell.group.agent != ALL_AGENTS:
             continue
-        observations = cell.observations.where(~np.isnan(cell.observations.reward))
-        if exclude_missing:
-            observations = observations.where(observations.answered)
-        if len(observations):
-            shared = cell.group.benchmark, observations.trajectories
-            together.setdefault(shared, []).append((cell.judge, observations))
-    differences = [
+        mine = cell.observations.counted(missing).rewarded()
+        if len(mine):
+            rule = rules.setdefault(mine.trajectories, mine.as_rule_based())
+            pairs[cell.group.benchmark].append(Pair(cell.judge, RULE_BASED, mine, rule))
+    return [
         difference
-        for (benchmark, _), judges in together.items()
-        for difference in _differences(benchmark, judges)
+        for benchmark, mine in pairs.items()
+        for difference in _differences(mine, benchmark, "success")
     ]
-    return _corrected(differences)
 
 
-def _differences(
-    benchmark: str, judges: Sequence[tuple[str, Observations]]
-) -> Iterator[MetricDifference]:
-    """Of judges on the same trajectories."""
-    rule = judges[0][1].as_rule_based()
-    pairs = [(number, len(judges)) for number in range(len(judges))]
-    by_metric = paired_differences([*(observations for _, observations in judges), rule], pairs)
-    for number, (judge, observations) in enumerate(judges):
-        for metric, of_judges in by_metric.items():
-            yield MetricDifference(
-                benchmark=benchmark,
-                metric=metric,
-                first=judge,
-                second=RULE_BASED,
-                n=len(observations),
-                p_holm=None,
-                **of_judges[number]._asdict(),
+def _differences(pairs: Sequence[Pair], benchmark: str, label: Label) -> list[MetricDifference]:
+    """Test every pair in every compared metric, metric by metric, with Holm's correction over the
+    pairs. Pairs on the same trajectories are computed together."""
+    together: dict[bytes, list[int]] = defaultdict(list)
+    for place, pair in enumerate(pairs):
+        together[pair.one.trajectories].append(place)
+    tests: dict[tuple[str, int], dict[str, Any]] = {}
+    for places in together.values():
+        for metric, tested in _tested([pairs[place] for place in places]).items():
+            tests |= {(metric, place): test for place, test in zip(places, tested, strict=True)}
+    differences = []
+    for metric in COMPARED:
+        mine = [tests[metric, place] for place in range(len(pairs))]
+        p_holm = holm([np.nan if test["p"] is None else test["p"] for test in mine]).tolist()
+        for pair, test, p in zip(pairs, mine, p_holm, strict=True):
+            differences.append(
+                MetricDifference(
+                    benchmark=benchmark,
+                    label=label,
+                    metric=metric,
+                    first=pair.first,
+                    second=pair.second,
+                    n=len(pair.one),
+                    p_holm=_defined(p),
+                    **test,
+                )
             )
+    return differences
 
 
-def _corrected(differences: list[MetricDifference]) -> list[MetricDifference]:
-    """With Holm's correction over the judges of one benchmark and metric."""
-    families: dict[tuple[str, str], list[int]] = {}
-    for place, each in enumerate(differences):
-        families.setdefault((each.benchmark, each.metric), []).append(place)
-    corrected = [*differences]
-    for places in families.values():
-        p_values = holm([np.nan if (p := differences[i].p) is None else p for i in places])
-        for place, p in zip(places, p_values.tolist(), strict=True):
-            value = None if np.isnan(p) else p
-            corrected[place] = differences[place].model_copy(update={"p_holm": value})
-    return corrected
+def _tested(pairs: Sequence[Pair]) -> dict[str, list[dict[str, Any]]]:
+    """Return, metric by metric, the difference of every pair on the same trajectories, its limits
+    and p-value, None where there are none; and why."""
+    first = pairs[0].one
+    if not len(first):
+        return dict.fromkeys(COMPARED, [_test(None, None, None, None, NOTHING)] * len(pairs))
+    judges = {pair.first: pair.one for pair in pairs} | {pair.second: pair.other for pair in pairs}
+    column = {name: number for number, name in enumerate(judges)}
+    order = np.array([[column[pair.first], column[pair.second]] for pair in pairs]).T
+    predictions = np.column_stack([each.predictions for each in judges.values()])
+    labels = np.column_stack([each.labels for each in judges.values()])
+    columns = verdict_columns(predictions, labels).reshape(len(first), 6 * len(judges))
+    counts, squares, sizes = first.sum_by_task(columns, len(judges))
+    same = (predictions[:, order[0]] == predictions[:, order[1]]).all(axis=0).tolist()
+    tests: dict[str, list[dict[str, Any]]] = {}
+    for name in COMPARED:
+        metric = METRICS[name]
+        found = clustered_differences(
+            metric.sum_hits(counts)[order],
+            metric.sum_trials(counts)[order],
+            sizes,
+            transform=metric.transform,
+            squares=None if squares is None else metric.sum_trials(squares)[order],
+        )
+        interval = found.interval
+        table = np.stack([interval.estimate, interval.low, interval.high, found.p_value], axis=-1)
+        tests[name] = [
+            _explained([_defined(value) for value in row], is_same)
+            for row, is_same in zip(table.tolist(), same, strict=True)
+        ]
+    return tests
+
+
+def _explained(test: list[float | None], is_same: bool) -> dict[str, Any]:
+    difference, low, high, p = test
+    if difference is None:
+        return _test(None, None, None, None, UNDEFINED)
+    if low is None:
+        return _test(difference, None, None, None, ONE_TASK)
+    if is_same:
+        return _test(difference, None, None, 1.0, SAME)
+    return _test(difference, low, high, p, "")
+
+
+def _test(
+    difference: float | None, low: float | None, high: float | None, p: float | None, note: str
+) -> dict[str, Any]:
+    return {"difference": difference, "low": low, "high": high, "p": p, "note": note}
 
 
 class PairedCounts(NamedTuple):
@@ -193,7 +239,7 @@ def compared_observations(
         counted &= observations.answered
     if members is not None:
         counted &= members[observations.index]
-    return observations.where(counted)
+    return observations.at(counted)
 
 
 def on_the_same(first: Observations, second: Observations) -> tuple[Observations, Observations]:
@@ -208,193 +254,78 @@ def on_the_same(first: Observations, second: Observations) -> tuple[Observations
 
 def paired_counts(first: Observations, second: Observations) -> PairedCounts:
     """Count over the same trajectories, in one order, whether the two judges were right."""
-    test, p = mcnemar(first.right, second.right), None
-    if test.only_first + test.only_second and not first.reference.is_weighted:
-        tasks = TaskRuns.of(first.task, first.benchmark)
-        p = mcnemar_by_task(first.right, second.right, tasks)
+    right, others, p = first.right, second.right, None
+    if (right != others).any() and not first.reference.is_weighted:
+        p = mcnemar_by_task(right, others, TaskRuns.of(first.task, first.benchmark))
     return PairedCounts(
-        both_right=int((first.right & second.right).sum()),
-        only_first=test.only_first,
-        only_second=test.only_second,
-        both_wrong=int((~first.right & ~second.right).sum()),
+        both_right=int((right & others).sum()),
+        only_first=int((right & ~others).sum()),
+        only_second=int((others & ~right).sum()),
+        both_wrong=int((~right & ~others).sum()),
         p=p,
         failed_first=int((~first.answered).sum()),
         failed_second=int((~second.answered).sum()),
     )
 
 
-_NOTHING = Paired(None, None, None, None, "no trajectory was judged by both")
-
-
-class ComparisonGroup(NamedTuple):
-    """Judges that are compared: their observations of one label, in one benchmark or all."""
-
-    benchmark: str
-    label: Label
-    judges: Mapping[str, Observations]
-
-
-def compare(
-    predictions: Mapping[str, Predictions],
-    missing: Missing,
-    bootstrap: Bootstrap,
-    *,
-    by_benchmark: bool = False,
-) -> Comparison:
-    """Compare all pairs of judges that were asked for a label, over all benchmarks, and where
-    ``by_benchmark`` also in each; nothing where there is only one judge, or no resample."""
-    if len(predictions) < 2 or not bootstrap.resamples:
-        return Comparison()
-    differences: list[MetricDifference] = []
-    discordances: list[McNemarResult] = []
-    rankings: list[Ranking] = []
-    for group in _comparison_groups(predictions, missing, by_benchmark):
-        pairs = [_Pair(group, a, b) for a, b in combinations(sorted(group.judges), 2)]
-        tested = _judge_differences(group, pairs)
-        differences += tested
-        if not any(judge.reference.is_weighted for judge in group.judges.values()):
-            discordances += _mcnemar_results(group, pairs)
-        rankings += [_ranking(metric, group, tested) for metric in COMPARED]
-    return Comparison(
-        differences=tuple(differences),
-        discordances=tuple(discordances),
-        rankings=tuple(rankings),
-    )
-
-
-def _comparison_groups(
-    predictions: Mapping[str, Predictions], missing: Missing, by_benchmark: bool
-) -> Iterator[ComparisonGroup]:
-    """Yield the whole first, label by label; where two judges or more were asked on labelled
-    trajectories."""
-    reference = next(iter(predictions.values())).reference
-    benchmarks = [group for group in groups(reference) if group.agent == ALL_AGENTS]
-    single = benchmarks[:-1] if by_benchmark and len(benchmarks) > 2 else []
-    for group, label in product([TrajectoryGroup(OVERALL, ALL_AGENTS), *single], LABELS):
-        members = group.members(reference)
-        judges = {
-            name: compared_observations(predicted, label, missing, members)
-            for name, predicted in predictions.items()
-            if label in predicted.predicted_labels()
-        }
-        if (group.benchmark, label) != (OVERALL, "success"):
-            judges = {name: some for name, some in judges.items() if len(some)}
-        if len(judges) > 1:
-            yield ComparisonGroup(group.benchmark, label, judges)
-
-
-class _Pair:
-    """Two judges' observations of the same trajectories, in one order."""
-
-    def __init__(self, group: ComparisonGroup, first: str, second: str) -> None:
-        self.first, self.second = first, second
-        self.one, self.other = on_the_same(group.judges[first], group.judges[second])
-
-
-def _judge_differences(group: ComparisonGroup, pairs: list[_Pair]) -> list[MetricDifference]:
-    """Metric by metric, pairs in order; pairs on the same trajectories are computed together."""
-    together: dict[bytes, list[_Pair]] = defaultdict(list)
+def _mcnemar_results(pairs: Sequence[Pair], benchmark: str, label: Label) -> list[McNemarResult]:
+    """Test who is right more often; without a trajectory nothing tells the two apart."""
+    runs: dict[bytes, TaskRuns] = {}
+    tests: list[dict[str, Any]] = []
     for pair in pairs:
-        together[pair.one.trajectories].append(pair)
-    differences: dict[tuple[str, str, str], MetricDifference] = {}
-    for members in together.values():
-        if len(members[0].one):
-            same = list(_shared_differences(group, members))
-        else:
-            same = [_difference(group, *where, _NOTHING) for where in product(members, COMPARED)]
-        differences |= {(d.metric, d.first, d.second): d for d in same}
-    return [
-        differences[metric, pair.first, pair.second].model_copy(update={"p_holm": _defined(p)})
-        for metric in COMPARED
-        for pair, p in zip(pairs, _holm(differences, metric, pairs), strict=True)
-    ]
-
-
-def _holm(
-    differences: Mapping[tuple[str, str, str], MetricDifference], metric: Rate, pairs: list[_Pair]
-) -> Floats:
-    values = [differences[metric, pair.first, pair.second].p for pair in pairs]
-    return holm([np.nan if p is None else p for p in values])
-
-
-def _difference(
-    group: ComparisonGroup, pair: _Pair, metric: Rate, paired: Paired
-) -> MetricDifference:
-    """Record a pair's difference, before Holm's correction."""
-    return MetricDifference(
-        benchmark=group.benchmark,
-        label=group.label,
-        metric=metric,
-        first=pair.first,
-        second=pair.second,
-        n=len(pair.one),
-        p_holm=None,
-        **paired._asdict(),
-    )
-
-
-def _shared_differences(group: ComparisonGroup, pairs: list[_Pair]) -> Iterator[MetricDifference]:
-    """Differences of pairs of judges on the same trajectories."""
-    judges = {pair.first: pair.one for pair in pairs} | {p.second: p.other for p in pairs}
-    column = {name: number for number, name in enumerate(judges)}
-    order = [(column[pair.first], column[pair.second]) for pair in pairs]
-    for metric, results in paired_differences([*judges.values()], order).items():
-        for pair, paired in zip(pairs, results, strict=True):
-            yield _difference(group, pair, metric, paired)
-
-
-def _mcnemar_results(group: ComparisonGroup, pairs: Sequence[_Pair]) -> list[McNemarResult]:
-    tests = [mcnemar(pair.one.right, pair.other.right) for pair in pairs]
-    tasks = {pair.one.trajectories: pair.one for pair in pairs}
-    runs = {which: TaskRuns.of(one.task, one.benchmark) for which, one in tasks.items() if len(one)}
-    values = [_p_value(pair, runs.get(pair.one.trajectories)) for pair in pairs]
-    p_holm = holm(values)
+        right, others = pair.one.right, pair.other.right
+        test = {
+            "only_first_right": int((right & ~others).sum()),
+            "only_second_right": int((others & ~right).sum()),
+        }
+        if not len(pair.one):
+            tests.append({**test, "p": 1.0})
+            continue
+        if (which := pair.one.trajectories) not in runs:
+            runs[which] = TaskRuns.of(pair.one.task, pair.one.benchmark)
+        better = improvement(right, others, runs[which])
+        tests.append(
+            {
+                **test,
+                "p": mcnemar_by_task(right, others, runs[which]),
+                "improvement": _defined(better.estimate[0]),
+                "improvement_low": _defined(better.low[0]),
+                "improvement_high": _defined(better.high[0]),
+            }
+        )
+    p_holm = holm([test["p"] for test in tests]).tolist()
     return [
         McNemarResult(
-            benchmark=group.benchmark,
-            label=group.label,
+            benchmark=benchmark,
+            label=label,
             first=pair.first,
             second=pair.second,
             n=len(pair.one),
-            only_first_right=test.only_first,
-            only_second_right=test.only_second,
-            p=value,
-            p_holm=float(p),
-            **_improvement(pair, runs.get(pair.one.trajectories)),
+            p_holm=p,
+            **test,
         )
-        for pair, test, value, p in zip(pairs, tests, values, p_holm, strict=True)
+        for pair, test, p in zip(pairs, tests, p_holm, strict=True)
     ]
 
 
-def _p_value(pair: _Pair, tasks: TaskRuns | None) -> float:
-    """Return 1 without a trajectory: nothing tells the two apart."""
-    return mcnemar_by_task(pair.one.right, pair.other.right, tasks) if tasks else 1.0
-
-
-def _improvement(pair: _Pair, tasks: TaskRuns | None) -> dict[str, float | None]:
-    """P(first > second) of being right, and its limits; None without a trajectory."""
-    names = ("improvement", "improvement_low", "improvement_high")
-    if tasks is None:
-        return dict.fromkeys(names)
-    interval = improvement(pair.one.right, pair.other.right, tasks)
-    ends = np.stack([interval.estimate, interval.low, interval.high])[:, 0]
-    return dict(zip(names, map(_defined, ends.tolist()), strict=True))
-
-
 def _ranking(
-    metric: Rate, group: ComparisonGroup, differences: Sequence[MetricDifference]
+    metric: str,
+    benchmark: str,
+    label: Label,
+    judges: Mapping[str, Observations],
+    differences: Sequence[MetricDifference],
 ) -> Ranking:
     apart = {
         (d.first, d.second)
         for d in differences
         if d.metric == metric and d.p_holm is not None and d.p_holm <= ALPHA
     }
-    values = {name: _value(metric, observations) for name, observations in group.judges.items()}
+    values = {name: _value(metric, observations) for name, observations in judges.items()}
     order = sorted(values, key=lambda name: (np.isnan(values[name]), -values[name], name))
     undefined = [name for name in order if np.isnan(values[name])]
     return Ranking(
-        benchmark=group.benchmark,
-        label=group.label,
+        benchmark=benchmark,
+        label=label,
         metric=metric,
         judges=tuple(order),
         ties=tuple(_ties(order[: len(order) - len(undefined)], apart)),
@@ -404,13 +335,11 @@ def _ranking(
     )
 
 
-def _value(metric: Rate, observations: Observations) -> float:
-    accepted, counted = observations.predictions == 1, observations.predictions >= 0
-    columns = confusion_columns(accepted[:, None], observations.labels, counted[:, None])
-    if (weights := observations.weights) is not None:
-        columns = columns * weights[:, None]
-    with np.errstate(invalid="ignore"):
-        return float(METRICS[metric](*columns.sum(axis=0)))
+def _value(metric: str, observations: Observations) -> float:
+    cells = verdict_columns(observations.predictions[:, None], observations.labels[:, None])[:, 0]
+    weights = observations.weights
+    counts = cells.sum(axis=0) if weights is None else weights @ cells
+    return float(METRICS[metric].value(counts.astype(float)))
 
 
 def _ties(order: list[str], apart: set[tuple[str, str]]) -> list[tuple[str, ...]]:

@@ -1,5 +1,5 @@
 """Predictions of judges and the experts' labels as arrays, the groups that tables have rows for,
-what a judge was trained on, and AgentRewardBench's own arithmetic.
+and what a judge was trained on.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from trajudge.annotations.agentrewardbench import BENCHMARKS, benchmark_of, family_of
-from trajudge.annotations.model import Labels
-from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, Counts, Label, Missing
+from trajudge.eval.scoring.records import ALL_AGENTS, LABELS, OVERALL, Label, Missing
 from trajudge.eval.store.labels import LabelColumns, RewardColumns
 from trajudge.eval.store.table import (
     STATUS_CODE,
@@ -25,7 +24,6 @@ from trajudge.eval.store.table import (
     Codes,
     JudgmentColumns,
     KeyColumns,
-    columns_of,
     distinct,
     joined,
     marked,
@@ -34,7 +32,7 @@ from trajudge.eval.store.table import (
 from trajudge.judges.model import Judgment, Status
 from trajudge.judges.training import key_hash
 from trajudge.stats.intervals import Bools, Floats, Ints, sum_clusters
-from trajudge.trajectories.model import Record, TrajectoryKey, checked
+from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.terminal import count_of
 
 Name = TypeVar("Name", str, tuple[str, str])
@@ -155,85 +153,10 @@ def reward_notes(rewards: Floats) -> list[str]:
 
 MISSING = -1
 
-
-class ProtocolCounts(Record):
-    """Confusion counts, with the trajectories whose judgment is missing set apart by label."""
-
-    counts: Counts
-    missing_positive: int = 0
-    missing_negative: int = 0
-
-    @property
-    def n(self) -> int:
-        """Trajectories counted, missing judgments included."""
-        return self.counts.n + self.missing_positive + self.missing_negative
-
-
-class ProtocolRates(Record):
-    """Fractions; ``percent`` gives what the paper's tables show. Accuracy is rounded to four
-    digits, F1 follows from precision and recall rounded to four; the published digits of the
-    others come from unrounded fractions (14 of 17 is shown as 82.4)."""
-
-    accuracy: float
-    precision: float
-    recall: float
-    f1: float
-    npv: float
-    tnr: float
-
-
-def protocol_counts(labels: ArrayLike, predictions: ArrayLike) -> ProtocolCounts:
-    """Count over labels in {0, 1} and predictions in {0, 1, -1 = missing}, both of shape (n,)."""
-    label, predicted = (np.asarray(array, dtype=np.int8) for array in (labels, predictions))
-    if label.shape != predicted.shape:
-        raise ValueError(f"labels have shape {label.shape}, predictions {predicted.shape}")
-    cells = np.bincount(3 * label + predicted + 1, minlength=6).tolist()
-    missing_negative, tn, fp, missing_positive, fn, tp = cells
-    fields = {
-        "counts": checked(Counts, {"tp": tp, "fp": fp, "fn": fn, "tn": tn}),
-        "missing_positive": missing_positive,
-        "missing_negative": missing_negative,
-    }
-    return checked(ProtocolCounts, fields)
-
-
-def protocol_rates(protocol: ProtocolCounts) -> ProtocolRates:
-    """Missing judgments leave precision, recall and NPV, and stay in accuracy and TNR."""
-    tp, fp, fn, tn = protocol.counts.tp, protocol.counts.fp, protocol.counts.fn, protocol.counts.tn
-    precision, recall = _share(tp, tp + fp), _share(tp, tp + fn)
-    rounded = round(precision, 4), round(recall, 4)
-    both = sum(rounded)
-    return ProtocolRates(
-        accuracy=round(_share(tp + tn, protocol.n), 4),
-        precision=precision,
-        recall=recall,
-        f1=2 * rounded[0] * rounded[1] / both if both else 0.0,
-        npv=_share(tn, tn + fn),
-        tnr=_share(tn, tn + fp + protocol.missing_negative),
-    )
-
-
-def percent(rate: float) -> float:
-    """As the paper's tables show a fraction: percent with one digit."""
-    return round(100 * rate, 1)
-
-
-def success_rate(values: Sequence[float]) -> float:
-    """Mean to four digits, 0 of nothing: over labels (expert), verdicts (judge) or the raw
-    ``cum_reward`` (rule-based, not thresholded)."""
-    return round(_share(sum(values), len(values)), 4)
-
-
-def _share(part: float, whole: int) -> float:
-    return part / whole if whole else 0.0
-
-
 # There was a reply, without the verdict: AgentRewardBench counts the missing tag as 0.
 _REPLY_WITHOUT_VERDICT = {Status.OK, Status.UNPARSABLE, Status.TRUNCATED}
 
 _REPLIED = np.array([status in _REPLY_WITHOUT_VERDICT for status in STATUSES])
-
-_ARRAYS = ("index", "labels", "predictions", "answered", "scores")
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,26 +207,38 @@ class Observations:
             parts = [columns * weights[:, None], columns * weights[:, None] ** 2]
         clusters = sum_clusters(np.concatenate(parts, axis=1), self.task, self.benchmark)
         sums = [
-            part.reshape(len(part), judges, -1).transpose(1, 0, 2)
+            part.reshape(len(part), judges, part.shape[1] // judges).transpose(1, 0, 2)
             for part in np.split(clusters.sums, len(parts), axis=1)
         ]
         return sums[0], sums[1] if len(sums) > 1 else None, clusters.stratum_sizes
 
-    def where(self, chosen: Bools) -> Observations:
-        """Keep those where ``chosen`` (N,) holds."""
-        return self.at(np.flatnonzero(chosen))
+    def at(self, chosen: Bools | Ints) -> Observations:
+        """Keep those where a mask (N,) holds, or those at these positions, in that order."""
+        return Observations(
+            self.reference,
+            self.index[chosen],
+            self.labels[chosen],
+            self.predictions[chosen],
+            self.answered[chosen],
+            self.scores[chosen],
+        )
 
-    def at(self, positions: ArrayLike) -> Observations:
-        """Keep those at these positions, in that order."""
-        chosen = np.asarray(positions, dtype=np.int64)
-        kept: dict[str, Any] = {name: _at(getattr(self, name), chosen) for name in _ARRAYS}
-        return replace(self, **kept)
+    def counted(self, missing: Missing) -> Observations:
+        """Leave out what was not answered, where ``missing`` says so."""
+        return self.at(self.answered) if missing == "exclude" else self
+
+    def rewarded(self) -> Observations:
+        """Keep the trajectories with an official reward."""
+        return self.at(~np.isnan(self.reward))
 
     def as_rule_based(self) -> Observations:
         """Predict by the official reward instead: above one half is success."""
-        accepted = (self.reward > 0.5).astype(np.int8)
-        every = np.broadcast_to(np.True_, len(self))
-        return replace(self, predictions=accepted, answered=every, scores=_no_scores(len(self)))
+        return replace(
+            self,
+            predictions=(self.reward > 0.5).astype(np.int8),
+            answered=np.ones(len(self), dtype=bool),
+            scores=np.full(len(self), np.nan),
+        )
 
     @cached_property
     def right(self) -> Bools:
@@ -362,7 +297,7 @@ class Predictions:
             scores=scores,
         )
 
-    def predicted_labels(self) -> list[Label]:
+    def labels(self) -> list[Label]:
         """List success, and what this judge answered at least once."""
         return [
             label for label in LABELS if label == "success" or (self.values[label] != UNKNOWN).any()
@@ -379,32 +314,22 @@ class Predictions:
         values, status = self.values[label][known], self.status[known]
         answered = self.answered(label)[known]
         failed = np.where(_REPLIED[status] | (missing != "agentrewardbench"), 0, MISSING)
-        ok = status == STATUS_CODE[Status.OK]
+        # Only success has a score; a failed judgment's is 0 where it counts as not accepted.
+        scores = np.full(len(known), np.nan)
+        if label == "success" and not np.isnan(mine := self.scores[known]).all():
+            unscored = 0.0 if missing == "negative" else np.nan
+            scores = np.where(status == STATUS_CODE[Status.OK], mine, unscored)
         return Observations(
             reference=self.reference,
             index=self.index[known],
             labels=expert[known] == 1,
             predictions=np.where(answered, values, failed).astype(np.int8),
             answered=answered,
-            scores=_counted_scores(self.scores[known], ok, label, missing),
+            scores=scores,
         )
 
     def __len__(self) -> int:
         return len(self.index)
-
-
-def observe(
-    judgments: Sequence[Judgment],
-    label: Label,
-    labels: Labels,
-    rewards: Mapping[TrajectoryKey, float | None],
-    missing: Missing,
-) -> Observations:
-    """Observe one judge alone, one judgment a trajectory; unsure labels are left out."""
-    columns = columns_of(judgments)
-    mine = {j.key: rewards.get(j.key) for j in judgments}
-    reference = ReferenceLabels.of(columns.keys, LabelColumns.of(labels), RewardColumns.of(mine))
-    return Predictions.of(columns, reference).observe(label, missing)
 
 
 def answered(judgment: Judgment, label: Label) -> bool:
@@ -448,26 +373,6 @@ def _closest(
     return max(answers, key=lambda one: [getattr(one, name) == merged[name] for name in labels])
 
 
-def _counted_scores(scores: Floats, ok: Bools, label: Label, missing: Missing) -> Floats:
-    """Keep the scores of success; a failed judgment's is 0 where it counts as not accepted."""
-    if label != "success" or np.isnan(scores).all():
-        return _no_scores(len(scores))
-    return np.where(ok, scores, 0.0 if missing == "negative" else np.nan)
-
-
-def _no_scores(size: int) -> Floats:
-    """Return nan for so many, in the memory of one."""
-    return np.broadcast_to(np.float64("nan"), size)
-
-
-def _at(values: NDArray[Any], chosen: Ints) -> NDArray[Any]:
-    """Keep the values at these places; one value that stands for all still takes the memory of
-    one."""
-    if len(values) and values.strides == (0,):
-        return np.broadcast_to(values[0], len(chosen))
-    return np.asarray(values[chosen])
-
-
 def _majorities(
     verdicts: NDArray[np.int8], score: Floats, ok: Bools, starts: Ints
 ) -> tuple[NDArray[np.int8], Floats, Ints]:
@@ -475,22 +380,21 @@ def _majorities(
     (len(VERDICTS), T), scores (T,), and the row whose status and prompt stand for them (T,): the
     first that answered, else the first."""
     sizes = np.diff(starts, append=len(ok))
-    answers = np.add.reduceat(ok.astype(np.int64), starts)
     row = np.arange(len(ok))
-    chosen = np.where(answers, np.minimum.reduceat(np.where(ok, row, len(row)), starts), starts)
+    first = np.minimum.reduceat(np.where(ok, row, len(row)), starts)
+    chosen = np.where(first < len(row), first, starts)
+    merged = (sizes > 1) & (first < len(row))
     decided = ok & (verdicts != UNKNOWN)
-    votes = np.add.reduceat(decided.astype(np.int64), starts, axis=1)
-    accepted = np.add.reduceat((decided & (verdicts == 1)).astype(np.int64), starts, axis=1)
+    votes = np.add.reduceat(decided, starts, axis=1, dtype=np.int64)
+    accepted = np.add.reduceat(decided & (verdicts == 1), starts, axis=1, dtype=np.int64)
     majority = np.where(votes, 2 * accepted > votes, UNKNOWN)
-    merged = (sizes > 1) & (answers > 0)
+    scored = ok & ~np.isnan(score)
+    with np.errstate(invalid="ignore"):
+        mean = np.add.reduceat(np.where(scored, score, 0.0), starts) / np.add.reduceat(
+            scored, starts, dtype=np.int64
+        )
     values = np.where(merged, majority, verdicts[:, chosen]).astype(np.int8)
-    scores = score[chosen]
-    scored = np.where(ok, score, np.nan)
-    for place in np.flatnonzero(merged).tolist() if not np.isnan(score).all() else ():
-        mine = scored[starts[place] : starts[place] + sizes[place]]
-        means = mine[~np.isnan(mine)].tolist()
-        scores[place] = sum(means) / len(means) if means else np.nan
-    return values, scores, chosen
+    return values, np.where(merged, mean, score[chosen]), chosen
 
 
 class TrajectoryGroup(NamedTuple):
@@ -527,6 +431,18 @@ def groups(reference: ReferenceLabels, among: Bools | None = None) -> list[Traje
         for benchmark in ordered
         for agent in (ALL_AGENTS, *sorted(agents[benchmark]))
     ]
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What one row of scores is computed from: a judge's observations of a label in a group, from
+    which ``unsure`` labels are left out."""
+
+    judge: str
+    group: TrajectoryGroup
+    label: Label
+    observations: Observations
+    unsure: int = 0
 
 
 Training = Mapping[str, Collection[TrajectoryKey]]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from math import isnan
-from typing import Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-import numpy as np
-from numpy.typing import ArrayLike
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
 
+from trajudge.eval.scoring.metrics import METRICS, NOTHING_VARIES
 from trajudge.judges.model import Status, Usage
-from trajudge.stats.comparison import METRICS
-from trajudge.stats.intervals import Bools, Floats
 from trajudge.trajectories.model import Record
 from trajudge.util.terminal import count_of, listed
 
@@ -42,77 +37,11 @@ class Counts(Record):
         return self.tp + self.fp
 
 
-class WeightedCounts(NamedTuple):
-    """The confusion matrix of weighted trajectories: sums of their weights."""
-
-    tp: float
-    fp: float
-    fn: float
-    tn: float
-
-
-def weighted_counts(labels: Bools, predictions: ArrayLike, weights: Floats) -> WeightedCounts:
-    """Add up the ``weights`` (N,) of ``predictions`` (N,) of 1 or 0 beside ``labels`` (N,)."""
-    accepted = np.asarray(predictions) == 1
-    cells = (accepted & labels, accepted & ~labels, ~accepted & labels, ~accepted & ~labels)
-    return WeightedCounts(*(float(weights[cell].sum()) for cell in cells))
-
-
-def rate(name: str, counts: Counts) -> float | None:
-    """Compute a metric of ``stats.comparison.METRICS``; None where undefined."""
-    return rates((name,), [counts])[0][0]
-
-
-def rates(
-    names: Iterable[str], counts: Sequence[Counts | WeightedCounts]
-) -> list[tuple[float | None, ...]]:
-    """Compute several metrics of each of ``counts``, as ``rate`` does one."""
-    cells = np.array([(c.tp, c.fp, c.fn, c.tn) for c in counts], dtype=float).reshape(-1, 4)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        columns = [METRICS[name](*cells.T).tolist() for name in names]
-    return [
-        tuple(None if isnan(value) else value for value in row)
-        for row in zip(*columns, strict=True)
-    ]
-
-
-class VerdictRates(NamedTuple):
-    """The rates that follow from four counts; None where undefined."""
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    accuracy: float | None
-    npv: float | None
-    tnr: float | None
-
-
 Label = Literal["success", "side_effect", "repetition", "process"]
 
 Missing = Literal["negative", "exclude", "agentrewardbench"]
 
-Rate = Literal[
-    "precision",
-    "recall",
-    "f1",
-    "accuracy",
-    "npv",
-    "tnr",
-    "kappa",
-    "mcc",
-    "balanced_accuracy",
-    "fpr",
-    "fnr",
-    "over_accept_share",
-]
-
-ScoreRate = Literal["roc_auc", "average_precision", "brier", "calibration_error"]
-
 LABELS: tuple[Label, ...] = get_args(Label)
-
-RATES: tuple[Rate, ...] = get_args(Rate)
-
-SCORE_RATES: tuple[ScoreRate, ...] = get_args(ScoreRate)
 
 LABEL_TITLES: dict[Label, str] = {
     "success": "Success",
@@ -143,7 +72,7 @@ class MetricDifference(Record):
 
     benchmark: str = OVERALL
     label: Label = "success"
-    metric: Rate
+    metric: str
     first: str
     second: str
     n: int
@@ -182,7 +111,7 @@ class Ranking(Record):
 
     benchmark: str = OVERALL
     label: Label = "success"
-    metric: Rate
+    metric: str
     judges: tuple[str, ...]
     ties: tuple[tuple[str, ...], ...]
     apart: tuple[tuple[str, str], ...]
@@ -297,18 +226,18 @@ class Score(Record):
     """One judge (or the rule-based ``baseline`` on the same trajectories) on one label.
 
     ``n`` trajectories of ``tasks`` tasks were scored, ``positives`` of them labelled positive;
-    ``missing`` of the ``n`` judgments failed (under ``exclude``: beside the ``n``). Left out and
-    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Rates are
-    fractions, None where undefined. The last four are those of the judge's scores, on ``scored``
-    trajectories.
+    ``missing`` of the ``n`` judgments failed (under ``exclude``: besides the ``n``). Left out and
+    counted: ``unsure`` labels and, for the baseline, trajectories ``without_reward``. Every metric
+    of ``metrics.METRICS`` is an attribute (``score.precision``), a fraction, None where undefined;
+    those of the judge's scores are on ``scored`` of the trajectories.
 
     ``intervals`` holds the 95 % limits of what has them, all cluster-robust over tasks
-    (``stats.intervals``); ``no_interval`` says why a metric that is defined
-    has none, ``degenerate`` are those of which because nothing varies. ``design_effects``: how many
-    times larger a rate's variance is than that of independent trajectories. Results of earlier
-    versions hold Wilson's limits for independent trajectories, and a bootstrap's percentiles for
-    the rest.
+    (``stats.intervals``); ``no_interval`` says why a metric that is defined has none.
+    ``design_effects``: how many times larger a rate's variance is than that of independent
+    trajectories.
     """
+
+    model_config = ConfigDict(extra="allow")
 
     judge: str
     baseline: bool = False
@@ -322,38 +251,32 @@ class Score(Record):
     missing: int = 0
     unsure: int = 0
     without_reward: int = 0
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    accuracy: float | None
-    npv: float | None
-    tnr: float | None
-    kappa: float | None
-    mcc: float | None
-    balanced_accuracy: float | None = None
-    fpr: float | None = None
-    fnr: float | None = None
-    over_accept_share: float | None = None
     scored: int = 0
-    roc_auc: float | None = None
-    average_precision: float | None = None
-    brier: float | None = None
-    calibration_error: float | None = None
-    intervals: dict[Rate | ScoreRate, Limits] = Field(default_factory=dict)
-    degenerate: tuple[Rate | ScoreRate, ...] = ()
-    no_interval: dict[Rate | ScoreRate, str] = Field(default_factory=dict)
-    design_effects: dict[Rate, float] = Field(default_factory=dict)
+    intervals: dict[str, Limits] = Field(default_factory=dict)
+    no_interval: dict[str, str] = Field(default_factory=dict)
+    design_effects: dict[str, float] = Field(default_factory=dict)
+    __pydantic_extra__: dict[str, float | None] = Field(init=False)
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> float | None: ...
+
+    @model_validator(mode="after")
+    def _check_metrics(self) -> Score:
+        if unknown := [name for name in self.rates if name not in METRICS]:
+            raise ValueError(f"no metric is named {unknown[0]!r}")
+        return self
 
     @property
-    def precision_low(self) -> float | None:
-        return self.intervals["precision"][0] if "precision" in self.intervals else None
+    def rates(self) -> dict[str, float | None]:
+        """The metrics by name."""
+        return self.__pydantic_extra__
 
     @property
-    def precision_high(self) -> float | None:
-        return self.intervals["precision"][1] if "precision" in self.intervals else None
-
-
-RateName = Literal["expert", "judge_rate", "rule_based"]
+    def degenerate(self) -> tuple[str, ...]:
+        """The metrics without an interval because nothing varies."""
+        reasons = self.no_interval.items()
+        return tuple(name for name, reason in reasons if reason == NOTHING_VARIES)
 
 
 class SuccessRate(Record):
@@ -369,10 +292,7 @@ class SuccessRate(Record):
     expert: float | None
     judge_rate: float | None
     rule_based: float | None
-    intervals: dict[RateName, Limits] = Field(default_factory=dict)
-
-
-EstimatedRateName = Literal["estimate", "expert_only", "judge_only"]
+    intervals: dict[str, Limits] = Field(default_factory=dict)
 
 
 class EstimatedRate(Record):
@@ -395,7 +315,7 @@ class EstimatedRate(Record):
     expert_only: float
     judge_only: float
     effective_labels: float | None
-    intervals: dict[EstimatedRateName, Limits] = Field(default_factory=dict)
+    intervals: dict[str, Limits] = Field(default_factory=dict)
     note: str = ""
 
 
@@ -476,18 +396,17 @@ class UnfinishedRun(Record):
 
 
 class ScoreReport(Record):
-    """Everything that the tables show, in a stable order. ``resamples`` and ``seed`` are what was
-    asked for: no interval needs them today, but without resamples judges are not compared.
-    ``against_baseline``: every judge less the rule-based baseline on the same trajectories,
-    ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines, which read no
-    page, and ``equal_recall`` what judges reach beyond them. ``faults``: where the
-    question is the process, how judges find and place faults. ``label_policy`` made one label of
-    several opinions, "" where a run has its one label. ``beside``: what the runs paid beside what
-    the ``spending`` of their judgments tells. ``unfinished`` are the runs that lack judgments."""
+    """Everything that the tables show, in a stable order. ``compared``: judges were held against
+    each other. ``against_baseline``: every judge less the rule-based baseline on the same
+    trajectories, ``p_holm`` over the judges. ``baselines`` are the scores of trivial baselines,
+    which read no page, and ``equal_recall`` what judges reach beyond them. ``faults``: where
+    the question is the process, how judges find and place faults. ``label_policy`` made one
+    label of several opinions, "" where a run has its one label. ``beside``: what the runs paid
+    beside what the ``spending`` of their judgments tells. ``unfinished`` are the runs that lack
+    judgments."""
 
     missing: Missing
-    resamples: int
-    seed: int
+    compared: bool = True
     scores: tuple[Score, ...]
     success_rates: tuple[SuccessRate, ...] = ()
     estimated_rates: tuple[EstimatedRate, ...] = ()

@@ -5,32 +5,30 @@ a judge over all runs and labels of some.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from hashlib import sha256
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from trajudge.eval.scoring.metrics import agentrewardbench_mean
 from trajudge.eval.scoring.observations import (
+    Cell,
     Observations,
     Predictions,
     TrajectoryGroup,
-    success_rate,
 )
 from trajudge.eval.scoring.records import (
     OVERALL,
     RULE_BASED,
     EstimatedRate,
-    EstimatedRateName,
     Limits,
     Missing,
-    RateName,
     SuccessRate,
 )
 from trajudge.eval.store.table import UNKNOWN
 from trajudge.stats.comparison import PoweredRate, gain_over_labels, powered_rate, stratified_rate
-from trajudge.stats.intervals import Bools, Floats, Interval, rates_by_cluster
+from trajudge.stats.intervals import Bools, Interval, rates_by_cluster
 
 
 def estimated_rates(
@@ -66,15 +64,10 @@ def _estimate(
     estimate, effective, unknown = whole.powered, whole.effective_labels, ""
     if group.benchmark == OVERALL:
         estimate, effective, unknown = _over_benchmarks(predictions, labelled, unlabelled)
-    intervals: dict[EstimatedRateName, Interval] = {
-        "estimate": estimate,
-        "expert_only": whole.expert_only,
-        "judge_only": whole.judge_only,
-    }
-    limits: dict[EstimatedRateName, Limits] = {
-        name: (float(i.low[0]), float(i.high[0]))
-        for name, i in intervals.items()
-        if not np.isnan(i.low[0])
+    limits = {
+        "estimate": _limits(estimate),
+        "expert_only": _limits(whole.expert_only),
+        "judge_only": _limits(whole.judge_only),
     }
     return EstimatedRate(
         judge=judge,
@@ -83,13 +76,18 @@ def _estimate(
         labelled=int(labelled.sum()),
         unlabelled=int(unlabelled.sum()),
         labelled_tasks=whole.tasks,
-        estimate=float(estimate.estimate[0]) if "estimate" in limits else None,
+        estimate=float(estimate.estimate[0]) if limits["estimate"] else None,
         expert_only=float(whole.expert_only.estimate[0]),
         judge_only=float(whole.judge_only.estimate[0]),
         effective_labels=None if np.isnan(effective) else effective,
-        intervals=limits,
+        intervals={name: ends for name, ends in limits.items() if ends is not None},
         note=unknown + "; ".join(estimate.notes),
     )
+
+
+def _limits(interval: Interval, place: int = 0) -> Limits | None:
+    low, high = float(interval.low[place]), float(interval.high[place])
+    return None if np.isnan(low) else (low, high)
 
 
 def _powered(predictions: Predictions, labelled: Bools, unlabelled: Bools) -> PoweredRate:
@@ -126,112 +124,61 @@ def _over_benchmarks(
     )
 
 
-class RateCells(NamedTuple):
-    """What a row is of: a judge's observations of success in a group."""
-
-    judge: str
-    group: TrajectoryGroup
-    observations: Observations
-
-
-def success_rates(cells: Iterable[RateCells], missing: Missing) -> list[SuccessRate]:
-    """Compute the three rates of every cell; under the paper's protocol they are rounded to four
-    digits, the rate of nothing is 0, and a missing verdict is no success."""
-    chosen = [*cells]
-    counted = [_counted(cell.observations, missing) for cell in chosen]
+def success_rates(cells: Sequence[Cell], missing: Missing) -> list[SuccessRate]:
+    """Compute the three rates of every cell of success; under the paper's protocol they are rounded
+    to four digits, the rate of nothing is 0, and a missing verdict is no success."""
+    counted = [cell.observations.counted(missing) for cell in cells]
     # Expert and reward are the trajectory's, whoever judges it: judges are computed together.
     together: dict[bytes, list[int]] = defaultdict(list)
-    for number, each in enumerate(counted):
-        together[each.trajectories].append(number)
-    intervals: list[dict[RateName, Limits]] = [{} for _ in chosen]
-    known: _Known = {}
-    for members in together.values():
-        judges = [counted[i] for i in members]
-        for number, limits in zip(members, _intervals(judges, known), strict=True):
-            intervals[number] = limits
-    return [
-        _success_rate(cell, each, missing, limits)
-        for cell, each, limits in zip(chosen, counted, intervals, strict=True)
-    ]
+    for place, each in enumerate(counted):
+        together[each.trajectories].append(place)
+    rates: dict[int, SuccessRate] = {}
+    for places in together.values():
+        judges = [counted[place] for place in places]
+        for place, values in zip(places, _rates(judges, missing), strict=True):
+            group = cells[place].group
+            rates[place] = SuccessRate(
+                judge=cells[place].judge, benchmark=group.benchmark, agent=group.agent, **values
+            )
+    return [rates[place] for place in range(len(cells))]
 
 
-_Known = dict[bytes, list[Limits | None]]
-
-"""Limits of rates by the outcomes and tasks that they come from: groups of changed runs that a
-judge sees through have those of their sources."""
-
-
-def _intervals(judges: Sequence[Observations], known: _Known) -> list[dict[RateName, Limits]]:
-    """Of every judge of the same trajectories, by the names of the rates; empty without any."""
-    observations = judges[0]
-    if not len(observations):
-        return [{} for _ in judges]
-    columns = [observations.labels, *(judge.predictions == 1 for judge in judges)]
-    expert, *accepted = _limits(observations, np.column_stack(columns), known)
-    rewarded = observations.where(~np.isnan(observations.reward))
-    rule = _limits(rewarded, _shares(rewarded), known)[0] if len(rewarded) else None
-    intervals: list[dict[RateName, Limits]] = []
-    for mine in accepted:
-        limits: dict[RateName, Limits | None] = {
-            "expert": expert,
-            "judge_rate": mine,
-            "rule_based": rule,
+def _rates(judges: Sequence[Observations], missing: Missing) -> Iterator[dict[str, Any]]:
+    """Yield the three rates of every judge of the same trajectories, and their limits. A reward is
+    a share of a success: a log that punishes a failure with -1 has no smaller one than none."""
+    first = judges[0]
+    rewarded = first.rewarded()
+    accepted = [judge.predictions == 1 for judge in judges]
+    expert, *verdicts = _means([first.labels, *accepted], first, missing)
+    (rule,) = _means([np.clip(rewarded.reward, 0.0, 1.0)], rewarded, missing)
+    for verdict in verdicts:
+        rates = {"expert": expert, "judge_rate": verdict, "rule_based": rule}
+        yield {
+            "n": len(first),
+            "rewarded": len(rewarded),
+            **{name: mean for name, (mean, _) in rates.items()},
+            "intervals": {name: ends for name, (_, ends) in rates.items() if ends is not None},
         }
-        intervals.append({name: ends for name, ends in limits.items() if ends is not None})
-    return intervals
 
 
-def _counted(observations: Observations, missing: Missing) -> Observations:
-    return observations.where(observations.answered) if missing == "exclude" else observations
-
-
-def _success_rate(
-    cell: RateCells,
-    observations: Observations,
-    missing: Missing,
-    intervals: dict[RateName, Limits],
-) -> SuccessRate:
-    rewarded = observations.where(~np.isnan(observations.reward))
-    return SuccessRate(
-        judge=cell.judge,
-        benchmark=cell.group.benchmark,
-        agent=cell.group.agent,
-        n=len(observations),
-        rewarded=len(rewarded),
-        expert=_mean(observations.labels, observations, missing),
-        judge_rate=_mean(observations.predictions == 1, observations, missing),
-        rule_based=_mean(_shares(rewarded), rewarded, missing),
-        intervals=intervals,
-    )
-
-
-def _shares(rewarded: Observations) -> Floats:
-    """Return the rewards as shares of a success, (N,): a log that punishes a failure with -1 has
-    no smaller share of successes than none."""
-    return np.clip(rewarded.reward, 0.0, 1.0)
-
-
-def _mean(
-    values: np.ndarray[Any, Any], observations: Observations, missing: Missing
-) -> float | None:
+def _means(
+    columns: Sequence[NDArray[Any]], observations: Observations, missing: Missing
+) -> list[tuple[float | None, Limits | None]]:
+    """Return the mean of each column (N,) with its limits, None where there are not two tasks."""
+    if not len(observations):
+        return [(0.0 if missing == "agentrewardbench" else None, None)] * len(columns)
+    weights = observations.weights
+    interval = rates_by_cluster(
+        np.column_stack(columns),
+        np.True_,
+        observations.task,
+        observations.benchmark,
+        weights=weights,
+    ).interval
     if missing == "agentrewardbench":
-        return success_rate(values.tolist())
-    if len(values) and (weights := observations.weights) is not None:
-        return float(np.average(values, weights=weights))
-    return float(values.mean()) if len(values) else None
-
-
-def _limits(observations: Observations, values: NDArray[Any], known: _Known) -> list[Limits | None]:
-    """Of the mean of each column of ``values`` (N, L); None where there are not two tasks."""
-    task, benchmark, weights = observations.task, observations.benchmark, observations.weights
-    digest = sha256(f"{values.dtype} {values.shape}".encode())
-    for column in (values, task, benchmark, *([] if weights is None else [weights])):
-        digest.update(np.ascontiguousarray(column).data)
-    limits = known.get(digest.digest())
-    if limits is None:
-        rates = rates_by_cluster(values, np.True_, task, benchmark, weights=weights).interval
-        limits = known[digest.digest()] = [
-            None if np.isnan(low) else (low, high)
-            for low, high in zip(rates.low.tolist(), rates.high.tolist(), strict=True)
-        ]
-    return limits
+        means = [agentrewardbench_mean(column.tolist()) for column in columns]
+    elif weights is None:
+        means = [float(column.mean()) for column in columns]
+    else:
+        means = [float(np.average(column, weights=weights)) for column in columns]
+    return [(mean, _limits(interval, place)) for place, mean in enumerate(means)]

@@ -12,8 +12,7 @@ from typing import Any
 import orjson
 from pydantic import Field, JsonValue
 
-from trajudge.judges.registry import JUDGES, judge_of_id
-from trajudge.trajectories.model import Record, defaults_of
+from trajudge.trajectories.model import Record
 
 # What makes two judges of one name different judges; of a run all of these are known.
 _COMPARED = ("model", "parameters", "prompt_hash", "options", "representation", "samples")
@@ -76,12 +75,8 @@ def differences(certified: JudgeConfiguration, current: JudgeConfiguration) -> I
             continue
         before, now = certified.facts[name], current.facts[name]
         if isinstance(before, dict) and isinstance(now, dict):
-            defaults = _defaults(current.judge) if name == "options" else {}
             for key in sorted(before.keys() | now.keys()):
-                default = defaults.get(key)
-                yield from _difference(
-                    f"{name}.{key}", before.get(key, default), now.get(key, default)
-                )
+                yield from _difference(f"{name}.{key}", before.get(key), now.get(key))
         else:
             yield from _difference(name, before, now)
 
@@ -101,12 +96,6 @@ def unknown(
 def _difference(name: str, before: JsonValue, now: JsonValue) -> Iterator[str]:
     if before != now:
         yield f"{name} {_short(now)} instead of {_short(before)}"
-
-
-def _defaults(judge: str) -> dict[str, Any]:
-    """Fill in defaults: an option that an earlier version did not record had its default."""
-    name = judge_of_id(judge)
-    return {} if name is None else defaults_of(JUDGES[name].options_class)
 
 
 def _short(value: JsonValue) -> str:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
+
+import orjson
 
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select.binding import DecisionScope
-from trajudge.eval.select.measures.transport import Transport
-from trajudge.eval.select.measures.under_attack import UnderAttack
-from trajudge.eval.select.plan import Rule, SelectionPlan
+from trajudge.eval.select.plan import SelectionPlan
+from trajudge.eval.select.scores import Rule
 from trajudge.trajectories.model import Record
+from trajudge.util.validation import read_record
+
+JSON_FILE = "decision.json"
 
 CandidateVerdict = Literal["qualifies", "below the target", "undecided", "too few"]
 
@@ -42,6 +47,20 @@ class BenchmarkRate(Record):
     p_value: float
 
 
+class UnderAttack(Record):
+    """Precision of a judge's verdicts if every failure came with the attack that hurts most.
+
+    ``low`` is the least of the lower limits of ``attacks`` attacks, None where there is none;
+    ``catalogue`` tells which perturbations were tried, in which version.
+    """
+
+    attack: str
+    precision: float
+    low: float | None
+    attacks: int
+    catalogue: str
+
+
 class CandidateResult(Record):
     """One candidate.
 
@@ -69,7 +88,7 @@ class CandidateResult(Record):
     qualifies_everywhere: bool
     precision: CandidateRate
     recall: CandidateRate
-    places: tuple[BenchmarkRate, ...]
+    by_benchmark: tuple[BenchmarkRate, ...]
     worst: str | None
     untested: tuple[str, ...]
     design_effect: float
@@ -88,8 +107,51 @@ class CandidateResult(Record):
         return f"{self.family} at threshold {threshold_text(self.threshold)}"
 
 
+class Homogeneity(Record):
+    """Pearson's chi-square test that a rate is the same on every benchmark. ``p_value`` is None
+    where fewer than two benchmarks have a trial. ``rates`` by benchmark: hits and trials."""
+
+    rates: dict[str, tuple[int, int]]
+    chi_square: float | None
+    df: int
+    p_value: float | None
+
+
+class Equivalence(Record):
+    """The largest difference of a rate between two of the benchmarks that the data do not exclude
+    (one-sided, tasks as clusters); None where fewer than two benchmarks have a trial. Both at most
+    ``margin``: the rates are equivalent (two one-sided tests for each pair; no correction for the
+    number of pairs is needed, because all have to pass)."""
+
+    margin: float
+    false_positive: float | None
+    true_positive: float | None
+
+    @property
+    def shown(self) -> bool:
+        """Whether both rates are equivalent."""
+        each = (self.false_positive, self.true_positive)
+        return all(bound is not None and bound <= self.margin for bound in each)
+
+
+class Transport(Record):
+    """``allowed`` only where both rates were shown to be equivalent. ``least_success_rate``: the
+    target holds there if at least that share of rollouts succeeds, with both rates at their
+    limits and the margin added; ``false_positive_limit`` is that of the false-positive rate.
+    ``accepted_to_label``: how many accepted trajectories to label on a new benchmark."""
+
+    allowed: bool
+    reason: str
+    false_positive_rate: Homogeneity
+    true_positive_rate: Homogeneity
+    least_success_rate: float | None
+    accepted_to_label: int | None
+    equivalence: Equivalence
+    false_positive_limit: float | None = None
+
+
 class Recertified(Record):
-    """That the choice was tested again on other agents (``trajudge run recertify``): ``hits`` among
+    """A test of the choice on other agents (``trajudge accept --recertify``): ``hits`` among the
     ``labels`` without the ``unsure``, the e-value for the target, and the lower limit of precision
     that holds at any time."""
 
@@ -102,14 +164,16 @@ class Recertified(Record):
 
 
 class Decision(Record):
-    """``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies,
-    or where none does the one with the highest limit of those that more labels may decide, if there
-    are any. With a threat the best is the one of the
-    highest limit under attack, and qualifies only where that meets the target. Those ``tied`` with
-    it could not be told from it: in ``compared``, paired over the same trajectories,
-    Holm-corrected. ``binding`` is what it was certified for; None: an earlier version did not
-    record it. Where it was ``recertified`` it holds for the agents and benchmarks of ``binding``
-    alone; the findings are those of the agents that it was chosen on."""
+    """What was chosen, and all that was shown of every candidate.
+
+    ``chosen`` and ``nearest`` are positions in ``findings``: the best candidate that qualifies, or
+    where none does the one with the highest limit of those that more labels may decide, if there
+    are any. With a threat the best is the one of the highest limit under attack, and qualifies only
+    where that meets the target. Those ``tied`` with it could not be told from it: in ``compared``,
+    paired over the same trajectories, Holm-corrected. ``binding`` is what it was certified for.
+    Where it was ``recertified`` it holds for the agents and benchmarks of ``binding`` alone; the
+    findings are those of the agents that it was chosen on.
+    """
 
     plan: SelectionPlan
     plan_hash: str
@@ -122,5 +186,22 @@ class Decision(Record):
     compared: Compared
     transport: Transport | None
     notes: tuple[str, ...]
-    binding: DecisionScope | None = None
+    binding: DecisionScope
     recertified: Recertified | None = None
+
+    @property
+    def leader(self) -> CandidateResult | None:
+        """The candidate chosen, else the one that came nearest; None if none accepts anything."""
+        at = self.nearest if self.chosen is None else self.chosen
+        return None if at is None else self.findings[at]
+
+    def to_json(self) -> str:
+        """Write indented JSON with a newline at the end; what is undefined is null."""
+        content = self.model_dump(mode="json")
+        return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def read_decision(path: Path) -> Decision:
+    """Read ``decision.json``, or the folder that holds it. Raises UserError."""
+    file = path / JSON_FILE if path.is_dir() else path
+    return read_record(file, Decision, "name the folder that trajudge select wrote")

@@ -89,10 +89,10 @@ class TakesReasoning(Protocol):
 
 
 def clean_url(url: str) -> str:
-    """Return ``url`` without a trailing slash, query or credentials, so that it may be shown and
-    hashed.
+    """Return ``url`` without a trailing slash, so that it may be shown and hashed.
 
-    Raises UserError if it is no http(s) URL.
+    Raises UserError if it is no http(s) URL, and for a user, a password or a query, which requests
+    would lack.
     """
     try:
         parts = urlsplit(url)
@@ -104,7 +104,13 @@ def clean_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not host:
         raise UserError(f"--base-url {url!r} is not a URL: give one like http://127.0.0.1:8000/v1")
     host = f"[{host}]" if ":" in host else host
-    return urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+    clean = urlunsplit((parts.scheme, host + port, parts.path.rstrip("/"), "", ""))
+    if "@" in parts.netloc or parts.query:
+        raise UserError(
+            f"--base-url {clean}: a user, a password or a query in the URL would not be sent: give "
+            "what the server asks for with --extra-headers"
+        )
+    return clean
 
 
 def key_from(variable: str, *, own_service: bool, model: str) -> str:

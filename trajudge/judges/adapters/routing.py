@@ -13,6 +13,7 @@ from types import ModuleType
 from urllib.parse import urlsplit
 
 from trajudge.judges.adapters.base import Adapter, AdapterResponse
+from trajudge.judges.adapters.scripted import from_file
 from trajudge.judges.model import Reply, Request
 from trajudge.judges.models import Capability, model_names
 from trajudge.trajectories.plugins import PluginPoint, refuse_async, user_code_errors
@@ -195,8 +196,6 @@ def make_adapter(
     if headers and name not in _CLASSES:
         raise UserError(f"--extra-headers: adapter {name!r} takes none: leave the option out")
     if name == "scripted":
-        from trajudge.judges.adapters.scripted import from_file  # noqa: PLC0415
-
         return from_file(script), model
     ours = {"known": known, "headers": headers} if name in _CLASSES else {}
     made = _class(name)(

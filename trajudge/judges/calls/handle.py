@@ -8,21 +8,21 @@ import json
 import os
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from http.client import HTTPException
 from math import ceil, inf
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from urllib.error import HTTPError, URLError
 from urllib.request import Request as UrlRequest
 from urllib.request import build_opener
 
 import numpy as np
 import orjson
-from pydantic import JsonValue
+from pydantic import BaseModel, JsonValue
 
 from trajudge.judges.adapters.base import (
     Adapter,
@@ -41,10 +41,8 @@ from trajudge.judges.engine import (
     Budget,
     Cache,
     DryRunClient,
-    DryRunRoute,
     Engine,
     EngineClient,
-    EngineLookup,
     Engines,
     Limiter,
     ModelRoute,
@@ -76,6 +74,8 @@ from trajudge.util.errors import UserError, did_you_mean
 from trajudge.util.files import read_regular, write_bytes
 from trajudge.util.machine import cache_folder
 from trajudge.util.masking import remember_headers
+
+R = TypeVar("R", bound=BaseModel)
 
 # What a judgment's reply was seen to take, with room: for predictions and the token limit.
 EXPECTED_OUTPUT = 400
@@ -158,11 +158,7 @@ def read_parameters(
     """Return the parameters of every call: those of the options, and before them the model's own
     (``entry``). Raises UserError for extras that cannot be added."""
     given: dict[str, JsonValue] = {
-        "max_tokens": calls.max_tokens,
-        "temperature": calls.temperature,
-        "seed": calls.seed,
-        "reasoning_effort": calls.reasoning_effort,
-        "thinking_budget": calls.thinking_budget,
+        **calls.parameters,
         BODY: _object("--extra-body", calls.extra_body),
         HEADERS: _object("--extra-headers", calls.extra_headers),
     }
@@ -216,8 +212,6 @@ def _check_body(body: Mapping[str, JsonValue]) -> None:
         raise UserError(f"--extra-body: {min(named)!r} is the judge's own: leave it out")
 
 
-FILE = "windows.json"
-
 # Of models that a provider's own service answers: a server of the user's has names of its own.
 _MAKERS = ("gemini/", "xai/", "deepseek/", "mistral/", "dashscope/")
 
@@ -228,7 +222,7 @@ def find_window(
     model: str, adapter: Adapter, calls: CallConfig, folder: Path, *, of_file: int | None = None
 ) -> ContextWindow:
     """Return the window to cut prompts to: ``of_file`` is that of the user's own entry, and
-    ``folder`` keeps what servers told.
+    ``folder`` keeps what servers reported.
 
     Raises UserError if nobody knows the model's window and its server cannot be reached.
     """
@@ -241,39 +235,39 @@ def find_window(
     )
     if not isinstance(adapter, ReportsContextWindow):
         return table
-    told, place = read_told(folder, FILE), f"{adapter.endpoint} {model}"
+    place = f"{adapter.endpoint} {model}"
     try:
-        found = adapter.context_window(model)
+        ask = partial(adapter.context_window, model)
+        return _reported(folder / "windows.json", place, ask, ContextWindow) or table
     except Unreachable as failure:
-        if place not in told and table.source == "guess" and not calls.dry_run:
+        if table.source == "guess" and not calls.dry_run:
             raise UserError(
                 f"{failure}, and the window of {model!r} is not known: start the server, or name "
                 "the window with --context N"
             ) from failure
-        return _window(told.get(place), table)
-    if place not in told or told[place] != (found and found.model_dump()):
-        write_told(folder, FILE, {**told, place: found and found.model_dump()})
-    return found or table
+        return table
 
 
-def _window(told: object, table: ContextWindow) -> ContextWindow:
-    return ContextWindow.model_validate(told) if isinstance(told, dict) else table
-
-
-def read_told(folder: Path, file: str) -> dict[str, object]:
-    """Read what servers told earlier, nothing where it cannot be read."""
+def _reported(file: Path, place: str, ask: Callable[[], R | None], kind: type[R]) -> R | None:
+    """Return what a server reports, and where it is out of reach what it did earlier, which
+    ``file`` keeps. Raises Unreachable if it never did."""
+    kept: dict[str, Any] = {}
     with suppress(OSError, ValueError):
-        content = orjson.loads(read_regular(folder / file))
-        if isinstance(content, dict):
-            return content
-    return {}
-
-
-def write_told(folder: Path, file: str, told: Mapping[str, object]) -> None:
-    """Keep what servers told, or nothing: a full or read-only disk is the cache's to tell."""
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(folder / file, orjson.dumps(told, option=orjson.OPT_INDENT_2))
+        content = orjson.loads(read_regular(file))
+        kept = content if isinstance(content, dict) else {}
+    try:
+        found = ask()
+    except Unreachable:
+        if place not in kept:
+            raise
+        return kind.model_validate(kept[place]) if isinstance(kept[place], dict) else None
+    content = found and found.model_dump(exclude_defaults=True)
+    if place not in kept or kept[place] != content:
+        with suppress(OSError):  # a full or read-only disk is the cache's to report
+            file.parent.mkdir(parents=True, exist_ok=True)
+            kept[place] = content
+            write_bytes(file, orjson.dumps(kept, option=orjson.OPT_INDENT_2))
+    return found
 
 
 def recorded_windows(manifest: Mapping[str, object]) -> dict[str, ContextWindow]:
@@ -305,26 +299,17 @@ def _close(model: str) -> str:
     return did_you_mean(model, (name for name in model_names() if name.startswith(of_maker)))
 
 
-PRICES_FILE = "prices.json"
-
-
 def find_price(model: str, adapter: Adapter, folder: Path) -> KnownPrice:
     """Return the table's price where the maker's or the cloud's own service answers; on another
-    server the model has another, which that may list. ``folder`` keeps what servers told."""
+    server the model has another, which that may list. ``folder`` keeps what servers reported."""
     if not adapter.endpoint.startswith("http") and (listed := listed_price(model)).price:
         return listed
     if not isinstance(adapter, ReportsPrice):
         return KnownPrice()
-    told, place = read_told(folder, PRICES_FILE), f"{adapter.endpoint} {model}"
-    try:
-        price = adapter.reported_price(model)
-    except Unreachable:
-        kept = told.get(place)
-        price = Price.model_validate(kept) if isinstance(kept, dict) else None
-    else:
-        content = price and price.model_dump(exclude_defaults=True)
-        if place in told or price:
-            write_told(folder, PRICES_FILE, {**told, place: content})
+    ask = partial(adapter.reported_price, model)
+    price = None
+    with suppress(Unreachable):
+        price = _reported(folder / "prices.json", f"{adapter.endpoint} {model}", ask, Price)
     if price is None:
         return KnownPrice()
     return KnownPrice(source="server", detail=adapter.endpoint, price=price)
@@ -527,46 +512,34 @@ class ModelHandle:
 
     def ask(
         self,
-        engines: EngineLookup,
+        engines: Mapping[str, Engine],
         sample: int,
         *,
         refresh: Container[str],
         since: float = inf,
     ) -> EngineClient:
         """Make the ``ask`` of one judgment; ``refresh`` and ``since`` as of ``EngineClient``."""
-        own, *others = [handle._route(engines[model]) for model, handle in self.handles.items()]
-        return EngineClient(own, others, sample, refresh=refresh, since=since)
-
-    def _route(self, engine: Engine) -> ModelRoute:
-        """Return how this model is reached with an engine, the same for all judgments of a run."""
-        if engine not in self._routes:
-            self._routes.clear()
-            self._routes[engine] = ModelRoute(
-                engine,
-                self.model,
-                self.parameters,
-                self.estimate,
-                self.worst_case,
-                self.least_tokens,
-            )
-        return self._routes[engine]
+        own, *others = self._routes
+        return EngineClient(engines, own, others, sample, refresh=refresh, since=since)
 
     @cached_property
-    def _routes(self) -> dict[Engine, ModelRoute]:
-        return {}
-
-    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
-        """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
-        own, *others = (
-            DryRunRoute(
+    def _routes(self) -> list[ModelRoute]:
+        """How the models are reached, this one first."""
+        return [
+            ModelRoute(
                 handle.adapter.endpoint,
                 model,
                 handle.parameters,
                 handle.estimate,
+                handle.worst_case,
                 handle.least_tokens,
             )
             for model, handle in self.handles.items()
-        )
+        ]
+
+    def dry_ask(self, cache: Cache, sample: int, *, batch: bool = False) -> DryRunClient:
+        """Make an ``ask`` that only prices, by the prices of batches if that is asked for."""
+        own, *others = self._routes
         price = self.batch_price if batch else self.price
         return DryRunClient(own, others, sample, price=price, cache=cache)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
-from trajudge.util.settings import Count, Option, Positive, Seed, Settings
+from trajudge.util.settings import Count, Option, Positive, Seed, Settings, options_of
 
 HOTTEST = 2.0  # OpenAI's and Gemini's bound; open models take more, and answer noise there
 
@@ -18,6 +18,11 @@ def _as_json(value: Any) -> Any:
 
 JsonText = Annotated[str, BeforeValidator(_as_json)]
 """A JSON object, as text or as a mapping."""
+
+
+class Parameter(Option):
+    """An option that goes into every request under its name: it is then in the manifest, in the key
+    of a cached reply, and among what two runs of a judge must share."""
 
 
 class CallConfig(Settings):
@@ -38,23 +43,25 @@ class CallConfig(Settings):
         str | None, Option("a server that speaks the adapter's protocol", "URL")
     ] = None
     temperature: Annotated[
-        float, Field(ge=0, le=HOTTEST), Option("sampling temperature (default: 0)", "T")
+        float, Field(ge=0, le=HOTTEST), Parameter("sampling temperature (default: 0)", "T")
     ] = 0.0
     max_tokens: Annotated[
         Count | None,
-        Option("tokens per reply (default: 1024, of a model that reasons 16000)"),
+        Parameter("tokens per reply (default: 1024, of a model that reasons 16000)"),
     ] = None
     reasoning_effort: Annotated[
-        str | None, Option("none, low, medium, high, ... as it knows them", "WORD")
+        str | None, Parameter("none, low, medium, high, ... as it knows them", "WORD")
     ] = None
-    thinking_budget: Annotated[Count | None, Option("tokens for thinking, of --max-tokens")] = None
+    thinking_budget: Annotated[Count | None, Parameter("tokens for thinking, of --max-tokens")] = (
+        None
+    )
     extra_body: Annotated[
         JsonText | None, Option("an object of fields added to every request", "JSON")
     ] = None
     extra_headers: Annotated[
         JsonText | None, Option("an object of headers; secret ones are not kept", "JSON")
     ] = None
-    seed: Annotated[Seed, Option("seed of the calls and of --stratified (default: 0)")] = 0
+    seed: Annotated[Seed, Parameter("seed of the calls and of --stratified (default: 0)")] = 0
     concurrency: Annotated[Count, Option("concurrent calls")] = 32
     rpm: Annotated[Positive | None, Option("requests per minute at most")] = None
     tpm: Annotated[Positive | None, Option("tokens per minute at most")] = None
@@ -84,6 +91,11 @@ class CallConfig(Settings):
         Option("cached replies (default: TRAJUDGE_CACHE, or a file in ~/.cache/trajudge)", "FILE"),
     ] = None
 
+    @property
+    def parameters(self) -> dict[str, JsonValue]:
+        """The parameters of every request by name, those that are not given as None."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.adapter:
@@ -95,3 +107,6 @@ class CallConfig(Settings):
         if self.script and self.adapter not in (None, "scripted"):
             raise ValueError("--script goes with --adapter scripted")
         return self
+
+
+PARAMETERS = tuple(one.field for one in options_of(CallConfig) if isinstance(one.option, Parameter))

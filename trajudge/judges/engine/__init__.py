@@ -10,10 +10,8 @@ from trajudge.judges.engine.budget import Budget, BudgetSpent, Estimate, Payment
 from trajudge.judges.engine.cache import Cache
 from trajudge.judges.engine.engine import (
     DryRunClient,
-    DryRunRoute,
     Engine,
     EngineClient,
-    EngineLookup,
     EngineReply,
     Engines,
     ModelRoute,
@@ -26,10 +24,8 @@ __all__ = [
     "BudgetSpent",
     "Cache",
     "DryRunClient",
-    "DryRunRoute",
     "Engine",
     "EngineClient",
-    "EngineLookup",
     "EngineReply",
     "Engines",
     "Estimate",

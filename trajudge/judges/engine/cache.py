@@ -1,5 +1,5 @@
-"""Cache of replies, keyed by the content of the request, in SQLite: rows, the log that no kill can
-lose, leases between processes, and the parameters that were really sent.
+"""Cache of replies, keyed by the content of the request, in SQLite; claims on requests between
+processes that share it; and the parameters that were really sent.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from enum import Enum
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
-from threading import Event, Lock, Thread
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import orjson
 from pydantic import JsonValue, ValidationError
 
 from trajudge.judges.adapters.base import Adapter
 from trajudge.judges.adapters.errors import ContextOverflow, Refused
-from trajudge.judges.model import Reply
+from trajudge.judges.model import Reply, Request
 from trajudge.trajectories.model import defaults_of
 from trajudge.util.errors import UserError
 from trajudge.util.files import check_regular, is_locked, lock, read_regular, remove
@@ -71,131 +68,47 @@ def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
 
 
-LARGE = 2**20  # bytes
-
-ReplyRow = tuple[bytes, str, str, str, str, float]
-
-"""A row of the cache: request, outcome, body, endpoint, model, created."""
-
-
-class ReplyLog:
-    """Log of one process beside the cache at ``path``; its files are created when first needed.
-
-    A log that cannot be written is no reason to give up: the commit is what counts.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._files: list[tuple[Path, int]] = []
-        self._sizes = [0, 0]
-        self._turn = 0
-        self._kept = set[int]()  # files whose commit failed
-
-    def append(self, row: ReplyRow) -> None:
-        """Write one row; it has left this process when this returns."""
-        try:
-            if not self._files:
-                self._files = [self._create(), self._create()]
-            line = orjson.dumps([row[0].hex(), *row[1:]], option=orjson.OPT_APPEND_NEWLINE)
-            # The line break before it ends what an earlier write may have left unfinished.
-            self._sizes[self._turn] += os.write(self._files[self._turn][1], b"\n" + line)
-        except (OSError, orjson.JSONEncodeError):
-            return
-
-    def rotate(self) -> int:
-        """Begin the next file; return the number of the one that is to be committed now."""
-        full, self._turn = self._turn, 1 - self._turn
-        return full
-
-    def committed(self, number: int) -> None:
-        """Empty a file whose rows are all in the cache, once it is large: to take a row in twice
-        does no harm, and to empty it after every commit takes longer than to write it."""
-        if self._files and number not in self._kept and self._sizes[number] > LARGE:
-            os.ftruncate(self._files[number][1], 0)
-            self._sizes[number] = 0
-
-    def keep(self, number: int) -> None:
-        """Leave a file to whoever opens the cache next: its rows could not be committed."""
-        self._kept.add(number)
-
-    def close(self) -> None:
-        """Remove the files, those apart that are to be kept."""
-        for number, (path, descriptor) in enumerate(self._files):
-            if number in self._kept:
-                os.close(descriptor)
-            else:
-                remove(path, descriptor)
-        self._files = []
-
-    def _create(self) -> tuple[Path, int]:
-        while True:
-            name = f"{self._path.name}.log-{os.getpid()}-{secrets.token_hex(4)}"
-            path = self._path.with_name(name)
-            descriptor = lock(path)
-            if descriptor is not None:
-                return path, descriptor
-
-
-@contextmanager
-def left_behind(path: Path) -> Iterator[list[ReplyRow]]:
-    """Yield the rows that dead processes logged for the cache at ``path``; their files are removed
-    when the block ends without an error. Raises OSError."""
-    found = [
-        (log, descriptor)
-        for log in sorted(path.parent.glob(f"{path.name}.log-*"))
-        if (descriptor := lock(log, create=False)) is not None
-    ]
-    done = False
-    try:
-        yield [row for log, _ in found for row in _rows(read_regular(log))]
-        done = True
-    finally:
-        for log, descriptor in found:
-            if done:
-                remove(log, descriptor)
-            else:
-                os.close(descriptor)
-
-
-def _rows(content: bytes) -> Iterator[ReplyRow]:
-    """Yield the complete lines: the last one may have been torn by a kill."""
-    for line in content.split(b"\n"):
-        try:
-            key, outcome, body, endpoint, model, created = orjson.loads(line)
-            yield bytes.fromhex(key), outcome, body, endpoint, model, float(created)
-        except (ValueError, TypeError):
-            continue
-
-
 Outcome = Reply | Refused | ContextOverflow
 
 """What is worth keeping: asking again would cost the same money or fail the same way."""
 
 
-class RequestKey(Protocol):
+class RequestKey(NamedTuple):
     """What identifies a request, and who was asked: all that is kept of it."""
 
-    @property
-    def hash(self) -> str: ...
-
-    @property
-    def endpoint(self) -> str: ...
-
-    @property
-    def model(self) -> str: ...
+    hash: str
+    endpoint: str
+    model: str
 
 
-def row_of(request: RequestKey, outcome: Outcome) -> ReplyRow:
+Row = tuple[bytes, str, str, str, str, float]
+"""A row of the cache: request, outcome, body, endpoint, model, created."""
+
+
+def _row(request: Request | RequestKey, outcome: Outcome) -> Row:
     """Encode an answer that came now."""
-    match outcome:
-        case Reply():
-            kind, body = "reply", _reply_body(outcome)
-        case Refused():
-            kind, body = "refused", str(outcome)
-        case ContextOverflow():
-            kind, body = "context_overflow", str(outcome)
+    kind, body = _encoded(outcome)
     key = bytes.fromhex(request.hash)
     return (key, kind, body, request.endpoint, request.model, time.time())
+
+
+def _logged(content: bytes) -> Iterator[Row]:
+    """Yield the rows of a log; the last one may have been torn by a kill."""
+    for line in content.split(b"\n"):
+        with suppress(ValueError, TypeError):
+            key, kind, body, endpoint, model, created = orjson.loads(line)
+            yield bytes.fromhex(key), kind, body, endpoint, model, float(created)
+
+
+def _encoded(outcome: Outcome) -> tuple[str, str]:
+    """Return the kind of an answer, and its body."""
+    match outcome:
+        case Reply():
+            return "reply", _reply_body(outcome)
+        case Refused():
+            return "refused", str(outcome)
+        case ContextOverflow():
+            return "context_overflow", str(outcome)
 
 
 _DEFAULTS = defaults_of(Reply)
@@ -207,13 +120,13 @@ def _reply_body(reply: Reply) -> str:
     usage = reply.usage and {name: count for name, count in vars(reply.usage).items() if count}
     fields = vars(reply) | {"usage": usage}
     try:
-        told = {name: value for name, value in fields.items() if value != _DEFAULTS[name]}
-        return orjson.dumps(told).decode()
+        given = {name: value for name, value in fields.items() if value != _DEFAULTS[name]}
+        return orjson.dumps(given).decode()
     except orjson.JSONEncodeError:
         return reply.model_dump_json(exclude_defaults=True)
 
 
-def outcome_of(kind: str, body: str) -> Outcome:
+def _decoded(kind: str, body: str) -> Outcome:
     """Decode an answer. Raises sqlite3.DatabaseError, pydantic's ValidationError."""
     match kind:
         case "reply":
@@ -262,209 +175,108 @@ class SentCalls:
         return iter(self._calls[key] for key in sorted(self._calls))
 
 
-LEASE_SECONDS = 30.0
-
-BEATS = 4  # heartbeats in the time of a lease
-
-GUARD = "guard"  # the file that is locked while expired leases change hands
+GUARD = "guard"  # the file that is locked while claims of the dead change hands
 
 
-class Claim(Enum):
-    """Outcome of a claim."""
+class Claims:
+    """Claims on requests, files in the folder at ``path``: each is a hard link to the file that its
+    owner keeps locked, so that a claim ends with its process. Every method raises UserError."""
 
-    HELD = "another process works on it"
-    OWN = "nobody did"
-    TAKEN_OVER = "its owner died or fell silent"
-
-
-class Leases:
-    """Leases in the folder at ``path``, as one owner among those that share it.
-
-    ``seconds`` is how long an owner may be silent. Raises UserError if the folder cannot be used.
-    """
-
-    def __init__(self, path: Path, seconds: float = LEASE_SECONDS) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self.seconds = seconds
-        self._claimed = set[str]()
-        self._closed = Event()
-        self._turn = Lock()
-        self._heart: Thread | None = None
-        try:
+        with self._errors():
             path.mkdir(exist_ok=True)
             self._folder = os.open(path, os.O_RDONLY)
             self._guard = os.open(path / GUARD, os.O_RDWR | os.O_CREAT, 0o644)
-            self._clean_up()
-            self._file_name, self._alive = self._sign_in()
-            self._inode = os.fstat(self._alive).st_ino
-            self._until = self._prolong()
-        except OSError as error:
-            raise explained(error, path) from error
+            with self._guarded():
+                for left in [*path.iterdir()]:  # by dead owners
+                    descriptor = None if left.name == GUARD else lock(left, create=False)
+                    if descriptor is not None:
+                        remove(left, descriptor)
+            while (descriptor := lock(path / (name := _owner_name()))) is None:
+                continue
+        self._name, self._alive = name, descriptor
+        self._mine = set[str]()
 
     @property
     def count(self) -> int:
-        """How many leases this owner has."""
-        return len(self._claimed)
+        """How many claims this owner has."""
+        return len(self._mine)
 
-    def claim(self, key: bytes) -> Claim:
-        """Take the lease on a key if nobody has it. Microseconds; raises UserError."""
-        name = key.hex()
-        try:
-            if self._is_silent():
-                self._beat()
-            if self._link(name):
-                self._keep_alive()
-                return Claim.OWN
-            if not self._is_held(name) and self._take_over(name):
-                self._keep_alive()
-                return Claim.TAKEN_OVER
-        except OSError as error:
-            raise explained(error, self.path) from error
-        return Claim.HELD
+    def claim(self, request_hash: str) -> bool:
+        """Claim a request; False if a living process has. Microseconds."""
+        with self._errors():
+            try:
+                self._link(request_hash)
+            except FileExistsError:
+                if not self._take_over(request_hash):
+                    return False
+            self._mine.add(request_hash)
+        return True
 
-    def is_held(self, key: bytes) -> bool:
-        """Tell whether a living process has the lease. Raises UserError."""
-        try:
-            return self._is_held(key.hex())
-        except OSError as error:
-            raise explained(error, self.path) from error
+    def is_claimed(self, request_hash: str) -> bool:
+        """Tell whether a living process has claimed the request."""
+        with self._errors():
+            return is_locked(self.path / request_hash)
 
-    def release(self, key: bytes) -> None:
-        """Give a lease back, if it is this owner's."""
-        with suppress(OSError):  # ``close`` tries again
-            if self._is_silent():
-                # Another may have taken it over, and is not to lose it now.
-                with self._guarded():
-                    self._unlink(key.hex())
-            elif (name := key.hex()) in self._claimed:  # nobody takes over from one that is heard
-                os.unlink(name, dir_fd=self._folder)
-                self._claimed.discard(name)
+    def release(self, request_hash: str) -> None:
+        """End a claim, if it is this owner's."""
+        if request_hash in self._mine:
+            self._mine.discard(request_hash)
+            with suppress(OSError):  # it ends with the process
+                os.unlink(request_hash, dir_fd=self._folder)
 
     def close(self) -> None:
-        """Give all leases back."""
-        self._closed.set()
-        if self._heart is not None:
-            self._heart.join()
-        with suppress(OSError), self._guarded():
-            for name in tuple(self._claimed):
-                self._unlink(name)
+        """End all claims."""
+        for request_hash in (*self._mine,):
+            self.release(request_hash)
         with suppress(OSError):
-            remove(self.path / self._file_name, self._alive)
+            remove(self.path / self._name, self._alive)
         os.close(self._guard)
         os.close(self._folder)
 
-    def _clean_up(self) -> None:
-        """Remove what dead owners left behind, their leases included."""
-        with self._guarded():
-            for path in tuple(self.path.iterdir()):
-                descriptor = None if path.name == GUARD else lock(path, create=False)
-                if descriptor is not None:
-                    remove(path, descriptor)
-
-    def _sign_in(self) -> tuple[str, int]:
-        """Make the file that this owner keeps locked, and return its name and descriptor."""
-        while True:
-            name = f"{os.getpid()}-{secrets.token_hex(4)}.lock"
-            descriptor = lock(self.path / name)
-            if descriptor is not None:
-                return name, descriptor
-
-    def _link(self, name: str) -> bool:
-        """Make the lease of that name this owner's; False if somebody has it."""
-        with self._turn:
-            try:
-                self._link_as(name)
-            except FileExistsError:
-                return False
-            self._claimed.add(name)
-        return True
-
-    def _unlink(self, name: str) -> None:
-        """Remove the lease of that name, if it is this owner's."""
-        if self._is_mine(name):
-            os.unlink(name, dir_fd=self._folder)
-        self._claimed.discard(name)
-
-    def _is_mine(self, name: str) -> bool:
-        with suppress(FileNotFoundError):
-            return os.stat(name, dir_fd=self._folder).st_ino == self._inode
-        return False
-
-    def _is_held(self, name: str) -> bool:
-        try:
-            expires = os.stat(name, dir_fd=self._folder).st_mtime
-        except FileNotFoundError:
-            return False
-        return expires > time.time() and is_locked(self.path / name)
-
     def _take_over(self, name: str) -> bool:
-        """Put this owner in the place of a dead or silent one; False if another did, or if the
-        lease is free."""
+        """Claim in place of a dead owner; False if its owner lives, or gave it back just now."""
         with self._guarded():
-            if self._is_held(name) or not (self.path / name).exists():
+            descriptor = lock(self.path / name, create=False)
+            if descriptor is None:
                 return False
-            mine = f"{name}-{self._file_name}"
-            with suppress(FileExistsError):
-                self._link_as(mine)
-            os.replace(mine, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
-            self._claimed.add(name)
+            remove(self.path / name, descriptor)
+            try:
+                self._link(name)
+            except FileExistsError:  # by one that found it free
+                return False
         return True
 
-    def _link_as(self, name: str) -> None:
-        folder = self._folder
-        os.link(self._file_name, name, src_dir_fd=folder, dst_dir_fd=folder)
+    def _link(self, name: str) -> None:
+        os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Keep others from taking a lease over in the meantime. Takes microseconds."""
-        with self._turn:
-            fcntl.flock(self._guard, fcntl.LOCK_EX)
-            try:
-                yield
-            finally:
-                fcntl.flock(self._guard, fcntl.LOCK_UN)
+        """Keep others from taking claims over in the meantime. Takes microseconds."""
+        fcntl.flock(self._guard, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.flock(self._guard, fcntl.LOCK_UN)
 
-    def _is_silent(self) -> bool:
-        """Tell whether the leases expire before long, or did: heartbeats are missing."""
-        return time.time() > self._until - self.seconds / BEATS
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise explained(error, self.path) from error
 
-    def _keep_alive(self) -> None:
-        if self._heart is None:
-            self._heart = Thread(target=self._beats, name="leases", daemon=True)
-            self._heart.start()
 
-    def _beats(self) -> None:
-        """Prolong the leases in a thread: the event loop may be busy for long."""
-        while not self._closed.wait(self.seconds / BEATS):
-            with suppress(OSError):  # the next beat may succeed; until then nothing is lost
-                self._beat()
-
-    def _beat(self) -> None:
-        """Prolong the leases. After a silence, those that others have taken over are given up
-        before this owner counts as heard: ``release`` then trusts that its leases are its own."""
-        end = self._until
-        until = self._prolong()
-        if time.time() <= end:
-            self._until = until
-            return
-        with self._guarded():
-            for name in tuple(self._claimed):
-                if not self._is_mine(name):
-                    self._claimed.discard(name)
-            self._until = self._prolong()
-
-    def _prolong(self) -> float:
-        """Set the end of all leases of this owner, and return it."""
-        until = time.time() + self.seconds
-        os.utime(self._alive, (until, until))
-        return until
+def _owner_name() -> str:
+    return f"{os.getpid()}-{secrets.token_hex(4)}.lock"
 
 
 APPLICATION = 0x74726A63  # "trjc", in the file's header: whose file this is
 
 VERSION = 1
 
-GATHER = 0.05  # seconds that a reply waits for others at most, while others are under way
+CHECKPOINT = 1000  # answers between two checkpoints: these wait for the disk, in a thread
 
 # The table grows at its end; only the small index is written in random order.
 SCHEMA = """
@@ -478,15 +290,12 @@ CREATE TABLE IF NOT EXISTS answers (
 )
 """
 
-ROW = "(?, ?, ?, ?, ?, ?)"
+
+GATHER = 0.05  # seconds that an answer waits for others at most, while others are under way
+
+LARGE = 2**20  # bytes of the log, which is then emptied
 
 REPLACE = "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)"
-
-# One statement for several rows: after each its thread waits for that of the event loop. FAIL keeps
-# SQLite from writing down what it would need to undo the statement: the transaction is undone.
-INSERT = "INSERT OR FAIL INTO answers VALUES "
-
-ROWS_AT_ONCE = 32
 
 RECOVER = """
 INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?)
@@ -495,31 +304,29 @@ ON CONFLICT (request) DO UPDATE SET
 WHERE excluded.created > answers.created
 """
 
-SELECT = "SELECT outcome, body FROM answers WHERE request = ?"
-
-CREATED = "SELECT created FROM answers WHERE request = ?"
-
 
 class Cache:
-    """Answers in the file at ``path``, which is created if it is not there.
+    """Answers in the file at ``path``, which is created if it is not there, and which several
+    processes may share.
 
-    Several processes may share it; ``lease`` is how many seconds one of them may be silent before
-    others repeat its requests. Raises UserError if the file is not a cache, is damaged, was written
-    by a newer version, or cannot be written.
+    An answer that was put outlives the process, whatever ends it; a power
+    failure may cost those of the last moments, never the file. Raises UserError if the file is not
+    a cache, is damaged, was written by a newer version, or cannot be written.
     """
 
-    def __init__(self, path: Path, lease: float = LEASE_SECONDS) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
-        self._lease = lease
-        self._log = ReplyLog(path)
-        self._pending: list[tuple[ReplyRow, asyncio.Future[None]]] = []
-        self._writing: asyncio.Task[None] | None = None
-        self._gathering: asyncio.TimerHandle | None = None
+        self._uncopied = 0  # answers since the last checkpoint
+        self._pending: list[Row] = []
+        self._commit: asyncio.Future[None] | None = None
+        self._log: tuple[Path, int] | None = None  # made when it is first needed
+        self._keeps_log = False  # after a commit that failed
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._reader = connect(path)
-            _prepare(self._reader, path)
-            self._writer = connect(path)
+            # Without a wait for the disk a commit takes less than a tenth of a millisecond.
+            self._connection = connect(path, synchronous="NORMAL")
+            _prepare(self._connection, path)
+            self._connection.execute("PRAGMA wal_autocheckpoint = 0")
         except (sqlite3.Error, OSError) as error:
             raise explained(error, path) from error
         self.recover()
@@ -528,133 +335,129 @@ class Cache:
     def get(self, request_hash: str) -> Outcome | None:
         """Return the answer to this request, or None. Takes microseconds. Raises UserError."""
         try:
-            row = self._reader.execute(SELECT, (bytes.fromhex(request_hash),)).fetchone()
-            return None if row is None else outcome_of(*row)
+            row = self._connection.execute(
+                "SELECT outcome, body FROM answers WHERE request = ?",
+                (bytes.fromhex(request_hash),),
+            ).fetchone()
+            return None if row is None else _decoded(*row)
         except (sqlite3.Error, ValidationError) as error:
             raise explained(error, self.path) from error
-
-    @cached_property
-    def leases(self) -> Leases:
-        """Leases on the requests that are under way. Raises UserError."""
-        return Leases(self.path.with_name(self.path.name + ".claims"), self._lease)
-
-    def release(self, request_hash: str) -> None:
-        """Give the lease on a request back."""
-        self.leases.release(bytes.fromhex(request_hash))
 
     def created(self, request_hash: str) -> float:
         """Return when the answer was kept, in seconds since 1970; 0 without one. Raises
         UserError."""
         try:
-            row = self._reader.execute(CREATED, (bytes.fromhex(request_hash),)).fetchone()
+            row = self._connection.execute(
+                "SELECT created FROM answers WHERE request = ?", (bytes.fromhex(request_hash),)
+            ).fetchone()
         except sqlite3.Error as error:
             raise explained(error, self.path) from error
         return 0.0 if row is None else float(row[0])
 
-    def recover(self) -> None:
-        """Take in what killed processes had received and not committed. Raises UserError."""
+    def put(self, request: Request | RequestKey, outcome: Outcome) -> None:
+        """Keep an answer that came now; it replaces an earlier one. Raises UserError if it cannot
+        be written."""
+        self._write([_row(request, outcome)])
+
+    async def put_soon(self, request: Request | RequestKey, outcome: Outcome) -> None:
+        """Do what ``put`` does, in one commit with the answers that come in the next moment, if
+        other requests are under way. Before the first suspension the answer is in the log, where a
+        kill does not reach it."""
+        loop, row = asyncio.get_running_loop(), _row(request, outcome)
+        self._append_to_log(row)
+        if self._commit is None or self._commit.done():
+            self._commit = loop.create_future()
+            loop.call_later(GATHER, self._write_pending)
+        self._pending.append(row)
+        if len(self._pending) >= self.claims.count:  # nothing that would be worth waiting for
+            loop.call_soon(self._write_pending)
+        await asyncio.shield(self._commit)
+
+    def _write_pending(self) -> None:
+        rows, self._pending, commit = self._pending, [], self._commit
+        if not rows:  # written before, or when it was closed
+            return
+        error: UserError | None = None
         try:
-            with left_behind(self.path) as rows:
-                if rows:
-                    _recover(self._reader, rows)
-        except (sqlite3.Error, OSError) as error:
+            self._write(rows)
+        except UserError as failure:
+            self._keeps_log, error = True, failure
+        if self._log and not self._keeps_log and os.fstat(self._log[1]).st_size > LARGE:
+            os.ftruncate(self._log[1], 0)  # to read a row twice does no harm
+        if commit is None or commit.done():
+            return
+        if error is None:
+            commit.set_result(None)
+        else:
+            commit.set_exception(error)
+            commit.exception()  # seen, also where whoever waited is cancelled
+
+    def _append_to_log(self, row: Row) -> None:
+        """Write a row where others find it if this process dies. A log that cannot be written is no
+        reason to give up: the commit is what counts."""
+        with suppress(OSError, orjson.JSONEncodeError):
+            while self._log is None:
+                path = self.path.with_name(f"{self.path.name}.log-{_owner_name()}")
+                descriptor = lock(path)
+                self._log = None if descriptor is None else (path, descriptor)
+            # The line break before it ends what an earlier write may have left unfinished.
+            os.write(self._log[1], b"\n" + orjson.dumps([row[0].hex(), *row[1:]]))
+
+    def recover(self) -> None:
+        """Take in what dead processes had received and not committed. Raises UserError."""
+        try:
+            for path in sorted(self.path.parent.glob(f"{self.path.name}.log-*")):
+                descriptor = lock(path, create=False)
+                if descriptor is None:
+                    continue
+                try:
+                    self._write([*_logged(read_regular(path))], RECOVER)
+                except UserError:
+                    os.close(descriptor)
+                    raise
+                remove(path, descriptor)
+        except OSError as error:
             raise explained(error, self.path) from error
 
-    async def put(self, request: RequestKey, outcome: Outcome) -> None:
-        """Keep an answer; returns when it is on the disk.
+    def _write(self, rows: Sequence[Row], statement: str = REPLACE) -> None:
+        connection = self._connection
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(statement, rows)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise explained(error, self.path) from error
+        self._uncopied += len(rows)
+        if self._uncopied >= CHECKPOINT:
+            self._uncopied = 0
+            self._thread.submit(_checkpoint, self.path)
 
-        Before the first suspension it is in the log, where a kill does not reach it, and queued:
-        it is written even if the caller is cancelled. Raises UserError if it cannot be written.
-        """
-        row = row_of(request, outcome)
-        self._log.append(row)
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
-        self._pending.append((row, written))
-        under_way = self.leases.count if "leases" in self.__dict__ else 0
-        if len(self._pending) >= under_way:  # nothing that would be worth waiting for
-            self._begin_writing()
-        elif self._gathering is None:
-            self._gathering = loop.call_later(GATHER, self._begin_writing)
-        await written
+    @cached_property
+    def claims(self) -> Claims:
+        """Claims on the requests that are under way. Raises UserError."""
+        return Claims(self.path.with_name(self.path.name + ".claims"))
 
-    def _begin_writing(self) -> None:
-        """Commit what is pending, unless a commit is under way, which goes on with it."""
-        if self._gathering is not None:
-            self._gathering.cancel()
-            self._gathering = None
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.get_running_loop().create_task(self._write())
-
-    async def _write(self) -> None:
-        """Commit what is pending, all of it at once, and what became due in the meantime."""
-        loop = asyncio.get_running_loop()
-        while self._pending and self._gathering is None:
-            batch, self._pending = self._pending, []
-            rows, log = [row for row, _ in batch], self._log.rotate()
-            error: UserError | None = None
-            try:
-                await loop.run_in_executor(self._thread, _insert, self._writer, rows)
-                self._log.committed(log)
-            except UserError as failure:
-                error = failure
-            except sqlite3.Error as failure:
-                self._log.keep(log)
-                error = explained(failure, self.path)
-                error.__cause__ = failure
-            for _, written in batch:
-                if written.done():
-                    continue
-                if error is None:
-                    written.set_result(None)
-                else:
-                    written.set_exception(error)
-
-    async def close(self) -> None:
+    def close(self) -> None:
         """Write what is pending and close the file."""
-        if self._pending:
-            self._begin_writing()
-        if self._writing is not None:
-            await self._writing
+        self._write_pending()
+        if self._log is not None and self._keeps_log:  # for whoever opens the cache next
+            os.close(self._log[1])
+        elif self._log is not None:
+            remove(*self._log)
         self._thread.shutdown()
-        self._log.close()
-        if "leases" in self.__dict__:
-            self.leases.close()
-        self._reader.close()
-        self._writer.close()
+        if "claims" in self.__dict__:
+            self.claims.close()
+        self._connection.close()
 
 
-def _insert(connection: sqlite3.Connection, rows: list[ReplyRow]) -> None:
-    """Write rows, all or none; the last one of a request counts. Raises sqlite3.Error."""
-    try:
-        with _transaction(connection):
-            for start in range(0, len(rows), ROWS_AT_ONCE):
-                some = rows[start : start + ROWS_AT_ONCE]
-                statement = INSERT + ", ".join([ROW] * len(some))
-                connection.execute(statement, [*chain.from_iterable(some)])
-    except sqlite3.IntegrityError:  # one of them was asked again
-        with _transaction(connection):
-            connection.executemany(REPLACE, rows)
-
-
-def _recover(connection: sqlite3.Connection, rows: Sequence[ReplyRow]) -> None:
-    """Take in rows of others, all or none; the later one of a request counts. Raises
-    sqlite3.Error."""
-    with _transaction(connection):
-        connection.executemany(RECOVER, rows)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block writes, or nothing of it. Raises sqlite3.Error."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except sqlite3.Error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+def _checkpoint(path: Path) -> None:
+    """Copy the log of commits into the file; one that fails is made up for by the next."""
+    with suppress(sqlite3.Error, UserError):
+        connection = connect(path, synchronous="NORMAL")
+        connection.execute("PRAGMA wal_checkpoint")
+        connection.close()
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

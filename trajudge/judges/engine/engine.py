@@ -1,4 +1,4 @@
-"""cache -> single flight -> lease -> retry -> budget -> limiter -> adapter: one engine per
+"""cache -> single flight -> claim -> retry -> budget -> limiter -> adapter: one engine per
 endpoint, the engines of a run, and the clients that judges are given.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from math import inf
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import JsonValue
 
@@ -36,7 +36,7 @@ from trajudge.judges.engine.budget import (
     may_be_billed,
     tokens_of,
 )
-from trajudge.judges.engine.cache import Cache, Claim, Outcome, SentCalls
+from trajudge.judges.engine.cache import Cache, Outcome, SentCalls
 from trajudge.judges.engine.limits import Limiter, Permit
 from trajudge.judges.engine.retry import CircuitBreaker, Retry
 from trajudge.judges.judging import BaseClient, CallArgs
@@ -163,7 +163,7 @@ class Engine:
         self.counts = CallCounts()
         self.sent = SentCalls()
         self._flight: SingleFlight[EngineReply] = SingleFlight()
-        # Under its lease every request is looked up. Before it only as long as answers are found.
+        # Under its claim every request is looked up. Before it only as long as answers are found.
         self._looks_ahead = True
         self._stopped: Exception | None = None
         self._circuit_breaker = CircuitBreaker(adapter.endpoint, retry.seconds)
@@ -191,8 +191,8 @@ class Engine:
                 return self._noted(request, self._known(known))
             self._looks_ahead = False
         asked_before = self._asked_before(request, since) if refresh else None
-        leased = partial(self._leased, request, estimate, worst_case, asked_before)
-        answer, is_first = await self._flight.run(request.hash, leased)
+        claimed = partial(self._claimed, request, estimate, worst_case, asked_before)
+        answer, is_first = await self._flight.run(request.hash, claimed)
         return self._noted(request, answer if is_first else answer._replace(cached=True))
 
     def stop(self, error: Exception) -> None:
@@ -206,13 +206,13 @@ class Engine:
         await self._flight.drain()
 
     async def close(self) -> None:
-        """Cancel the calls under way, commit what has arrived, close the connections."""
+        """Cancel the calls under way, close the cache and the connections."""
         await self.drain()
         if self.cache is not None:
-            await self.cache.close()
+            self.cache.close()
         await self.adapter.close()
 
-    async def _leased(
+    async def _claimed(
         self,
         request: Request,
         estimate: Estimate | None,
@@ -229,7 +229,7 @@ class Engine:
                 reply = await self._fetch(request, estimate, worst_case)
                 return EngineReply(reply, cached=False)
         finally:
-            self.cache.release(request.hash)
+            self.cache.claims.release(request.hash)
         self._looks_ahead = True
         return self._known(known)
 
@@ -241,22 +241,23 @@ class Engine:
         self, cache: Cache, request_hash: str, asked_before: float | None
     ) -> Outcome | None:
         """Claim a request; return what was answered to it in the meantime, None to ask now."""
-        key = bytes.fromhex(request_hash)
         poll = FIRST_POLL
-        while (claim := cache.leases.claim(key)) is Claim.HELD:
+        has_waited = False
+        while not cache.claims.claim(request_hash):
+            has_waited = True
             if asked_before is None and (known := cache.get(request_hash)) is not None:
                 return known
             self.counts.waiting += 1
             try:
-                while cache.leases.is_held(key):
+                while cache.claims.is_claimed(request_hash):
                     if self._stopped is not None:
                         raise self._stopped
                     await asyncio.sleep(poll)
                     poll = min(2 * poll, LONGEST_POLL)
             finally:
                 self.counts.waiting -= 1
-        if claim is Claim.TAKEN_OVER:
-            cache.recover()
+        if has_waited:
+            cache.recover()  # the other one may have died with the answer
         is_new = asked_before is None or cache.created(request_hash) > asked_before
         return cache.get(request_hash) if is_new else None
 
@@ -293,10 +294,9 @@ class Engine:
         return reply
 
     async def _keep(self, request: Request, outcome: Reply | Refused | ContextOverflow) -> None:
-        if self.cache is None:
-            return
         try:
-            await self.cache.put(request, outcome)
+            if self.cache is not None:
+                await self.cache.put_soon(request, outcome)
         except UserError as error:
             self.stop(error)
             raise
@@ -403,13 +403,7 @@ def _clock(seconds: float) -> str:
     return f"{datetime.now() + timedelta(seconds=seconds):%H:%M:%S}"
 
 
-class EngineLookup(Protocol):
-    """Engines by the name of the model."""
-
-    def __getitem__(self, model: str) -> Engine: ...
-
-
-class Engines:
+class Engines(Mapping[str, Engine]):
     """Engine of every model. Models of one endpoint share an engine and with it its ``limiter``,
     because a server's limits hold for all its models."""
 
@@ -447,6 +441,12 @@ class Engines:
         """Return the engine that reaches ``model``."""
         return self._by_model[model]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_model)
+
+    def __len__(self) -> int:
+        return len(self._by_model)
+
     def stop(self, error: Exception) -> None:
         """Send nothing any more: waiting calls get ``error``, calls in flight are finished."""
         for engine in self._engines.values():
@@ -462,50 +462,33 @@ class Engines:
         )
 
     async def close(self) -> None:
-        """Cancel the calls under way, commit what has arrived, close the connections."""
+        """Cancel the calls under way, close the cache and the connections."""
         await asyncio.gather(*(engine.drain() for engine in self._engines.values()))
-        await self.cache.close()
+        self.cache.close()
         for adapter in self._adapters:
             await adapter.close()
 
 
 class ModelRoute(NamedTuple):
-    """How one model is reached: engine, parameters, the expected usage of a request and its maximum
-    (``worst_case``; None: the expected one). A judge that limits a reply means the answer: no limit
-    is below ``least_tokens``, of a model that thinks within it."""
+    """How one model is reached: endpoint, parameters, the expected usage of a request and its
+    maximum (``worst_case``; None: the expected one). A judge that limits a reply means the answer:
+    no limit is below ``least_tokens``, of a model that thinks within it."""
 
-    engine: Engine
+    endpoint: str
     model: str
     parameters: Mapping[str, JsonValue]
     estimate: Estimate
     worst_case: Estimate | None = None
     least_tokens: int = 0
 
-    @property
-    def endpoint(self) -> str:
-        return self.engine.adapter.endpoint
 
-
-class DryRunRoute(NamedTuple):
-    """A ``ModelRoute`` without an engine."""
-
-    endpoint: str
-    model: str
-    parameters: Mapping[str, JsonValue]
-    estimate: Estimate
-    least_tokens: int = 0
-
-
-RouteT = TypeVar("RouteT", bound=ModelRoute | DryRunRoute)
-
-
-class _LedgerClient(BaseClient, Generic[RouteT]):
+class _LedgerClient(BaseClient):
     """A client that keeps its calls, and names the model and the request of each.
 
     ``own`` is the run's model, ``others`` those that a call may name beside it.
     """
 
-    def __init__(self, own: RouteT, others: Sequence[RouteT], sample: int) -> None:
+    def __init__(self, own: ModelRoute, others: Sequence[ModelRoute], sample: int) -> None:
         self._own = own
         self._routes = {route.model: route for route in others}
         self._sample = sample
@@ -522,10 +505,10 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         self._slots.append(None)
         return len(self._slots) - 1
 
-    def _route(self, call_args: CallArgs) -> RouteT:
+    def _route(self, call_args: CallArgs) -> ModelRoute:
         return self._own if call_args.model is None else self._routes[call_args.model]
 
-    def _request(self, route: RouteT, call_args: CallArgs) -> Request:
+    def _request(self, route: ModelRoute, call_args: CallArgs) -> Request:
         parameters = {**route.parameters, **call_args.parameters}
         limit = parameters.get("max_tokens")
         if isinstance(limit, int) and limit < route.least_tokens:
@@ -542,8 +525,9 @@ class _LedgerClient(BaseClient, Generic[RouteT]):
         return checked(Request, fields)
 
 
-class EngineClient(_LedgerClient[ModelRoute]):
-    """Model client of one judgment; ``calls`` is its ledger, in the order of the calls.
+class EngineClient(_LedgerClient):
+    """Model client of one judgment, by the ``engines`` of its models; ``calls`` is its ledger, in
+    the order of the calls.
 
     The parameters of ``own`` are overridden by those of a single call; ``sample`` tells repeated
     judgments apart; ``refresh`` are the hashes of requests that are asked again although the
@@ -553,6 +537,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
 
     def __init__(
         self,
+        engines: Mapping[str, Engine],
         own: ModelRoute,
         others: Sequence[ModelRoute] = (),
         sample: int = 0,
@@ -561,7 +546,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
         since: float = inf,
     ) -> None:
         super().__init__(own, others, sample)
-        self._refresh, self._since = refresh, since
+        self._engines, self._refresh, self._since = engines, refresh, since
 
     async def answer(self, call_args: CallArgs) -> Reply:
         """Ask the model. Raises what ``Engine.ask`` raises.
@@ -570,10 +555,10 @@ class EngineClient(_LedgerClient[ModelRoute]):
         not, for it may succeed when the run is resumed.
         """
         route = self._route(call_args)
-        request = self._request(route, call_args)
+        request, engine = self._request(route, call_args), self._engines[route.model]
         slot = self._reserve_slot()
         try:
-            reply, cached = await route.engine.ask(
+            reply, cached = await engine.ask(
                 request,
                 refresh=request.hash in self._refresh,
                 since=self._since,
@@ -589,7 +574,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
             request,
             finish=reply.finish,
             usage=reply.usage,
-            cost=route.engine.budget.cost(route.model, reply.usage),
+            cost=engine.budget.cost(route.model, reply.usage),
             text=reply.text,
             seconds=0.0 if cached else reply.seconds,
             cached=cached,
@@ -597,7 +582,7 @@ class EngineClient(_LedgerClient[ModelRoute]):
         return reply
 
 
-class DryRunClient(_LedgerClient[DryRunRoute]):
+class DryRunClient(_LedgerClient):
     """Model client that sends nothing; ``calls`` holds what each call would cost.
 
     Cached replies are returned and cost nothing. Every other call returns the reply that the judge
@@ -606,8 +591,8 @@ class DryRunClient(_LedgerClient[DryRunRoute]):
 
     def __init__(
         self,
-        own: DryRunRoute,
-        others: Sequence[DryRunRoute] = (),
+        own: ModelRoute,
+        others: Sequence[ModelRoute] = (),
         sample: int = 0,
         *,
         price: Price,
@@ -661,6 +646,6 @@ def _call(
     return checked(Call, fields)
 
 
-def _expected(route: DryRunRoute, request: Request, assume: str) -> Usage:
+def _expected(route: ModelRoute, request: Request, assume: str) -> Usage:
     expected = route.estimate(request)
     return expected.model_copy(update={"output": likely_tokens(assume)}) if assume else expected

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from trajudge.judges.adapters.base import RateHeaders
 
-SHARE = 0.995  # of a limit that was told: the server's clock is not ours
+SHARE = 0.995  # of a limit that the server reports: its clock is not ours
 
 SLACK = 0.1  # seconds of the rate that may be caught up at once, for timers that come late
 
@@ -121,7 +121,7 @@ RECENT = 32  # requests whose fate decides between bad luck and trouble
 
 BAD_LUCK = 5  # refusals among them that are no sign of a limit
 
-BAD_LUCK_TOLD = 8  # where the server says when to come back: that tells of a moment, not of a place
+BAD_LUCK_WITH_TIME = 8  # where the server says when to come back: that is about a moment
 
 RECENT_FAILING = 16  # where few go at once and the server fails (500): each may be given up soon
 
@@ -234,7 +234,7 @@ class Limiter:
                 self.requests.refused(self._now())
                 self.tokens.refused(self._now())
         else:
-            self._shrink(permit, BAD_LUCK if retry_after is None else BAD_LUCK_TOLD)
+            self._shrink(permit, BAD_LUCK if retry_after is None else BAD_LUCK_WITH_TIME)
         if (retry_after is not None and _is_trouble(self._admitted)) or self.in_flight == 1:
             hint = "" if retry_after is None else f", Retry-After {retry_after:g} s"
             self._pause_all(permit, retry_after, "429" + hint)

@@ -2,7 +2,7 @@
 
 Observations lie in [0, 1]. Under the null, that their mean given the past is at most ``bound``, the
 wealth exceeds 1 / alpha at any time with probability at most alpha (Ville's inequality). The wealth
-is the mean over players who stake different shares (see ``eval.acceptance.betting``).
+is the mean over players who stake different shares (see ``eval.accept.recertify``).
 """
 
 from __future__ import annotations

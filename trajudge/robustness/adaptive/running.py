@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic_core import to_json
 
 from trajudge.eval.runs.jobs import run_interruptible
-from trajudge.eval.runs.plan import PlannedRun
+from trajudge.eval.runs.plan import RunPlan
 from trajudge.eval.sources import read_last_judgments
 from trajudge.judges.judging import NoModel, RecordedClient, judge_trajectory
 from trajudge.judges.model import Judgment
@@ -26,14 +26,14 @@ QUERIES_FILE = "adaptive.jsonl"
 
 
 def attacked_adaptively(
-    planned: PlannedRun, subjects: Subjects, queries: int, seed: int, spent: float = 0.0
+    planned: RunPlan, subjects: Subjects, queries: int, seed: int, spent: float = 0.0
 ) -> AdaptiveSuccess | None:
     """Attack every failure that the run's judge rejected, write the queries beside its judgments
     and summarise them; None if it rejected none. ``spent`` dollars went to the run.
 
     Raises UserError for what ends a run, BudgetSpent where ``--max-cost`` is reached.
     """
-    verdicts = verdicts_of(read_last_judgments(planned.plan.folder)[0])
+    verdicts = verdicts_of(read_last_judgments(planned.folder)[0])
     rejected = [
         one
         for one in subjects.trajectories
@@ -46,13 +46,13 @@ def attacked_adaptively(
     log = run_interruptible(
         _attack(planned, subjects, rejected, queries=queries, seed=seed, spent=spent)
     )
-    _write(planned.plan.folder / QUERIES_FILE, log)
+    _write(planned.folder / QUERIES_FILE, log)
     within = sorted({1, min(5, queries), queries})
     return adaptive_success([one.key for one in rejected], log, within)
 
 
 async def _attack(
-    planned: PlannedRun,
+    planned: RunPlan,
     subjects: Subjects,
     rejected: Sequence[Trajectory],
     *,
@@ -60,7 +60,7 @@ async def _attack(
     seed: int,
     spent: float,
 ) -> list[Query]:
-    plan, model = planned.plan, planned.model
+    plan, model = planned, planned.model
     arms = arsenal()
     engines = model.open_engines(spent) if model else None
     # A limit of calls at once is the engine's; judges without a model are asked as they come.

@@ -53,14 +53,13 @@ def asked_again(
     alone = config.model_copy(update={"out": out, "suite": "core", "perturbation": ()})
     runs = planned(request, out / "asked", alone)
     frozen = {}
-    for plan in (one.plan for one in runs):
-        name = next((n for n in (plan.judge_id, plan.earlier_id) if n in canaries), None)
-        if name is None:
+    for plan in runs:
+        if plan.judge_id not in canaries:
             raise UserError(
                 f"--drift {config.drift}: holds none of {plan.judge_id}: freeze them "
                 "into another file"
             )
-        frozen[plan.judge_id] = canaries[name]
+        frozen[plan.judge_id] = canaries[plan.judge_id]
     done = carried_out(request, runs)
     if done.failed is not None:  # a round compares every judge, or says why it cannot
         raise done.failed

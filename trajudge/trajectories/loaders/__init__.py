@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from trajudge.trajectories.goals import GoalsFile, read_goals, split_goals, with_goals
+from trajudge.trajectories.loaders._files import check_utf8
 from trajudge.trajectories.model import Loaded, Trajectory, Unreadable, Want, accept_all
 from trajudge.trajectories.needs import EVERYTHING, Needs
 from trajudge.trajectories.plugins import PluginPoint, format_modules
@@ -157,8 +158,6 @@ def detect_kind(path: Path) -> str:
     if inside:
         named = ", ".join(f"{kind}:{folder}" for kind, folder in inside.items())
         raise UserError(f"--data {str(path)!r} is a folder of data: name one of {named}")
-    from trajudge.trajectories.loaders._files import check_utf8  # noqa: PLC0415
-
     if path.suffix == ".py":
         raise UserError(f"--data {path}: a loader needs its data: write {path}:PATH")
     check_utf8(path)

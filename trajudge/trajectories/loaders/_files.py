@@ -103,8 +103,8 @@ def find_logs(
     """List the file itself, or those of a name in the folder; ``is_one`` tells which are of the
     kind. Raises UserError, which says what is ``needed``, if there is none."""
     try:
-        found = [path] if path.is_file() else files(path, pattern, levels=levels)
-        logs = [file for file in found if is_one(file)]
+        listed = [path] if path.is_file() else files(path, pattern, levels=levels)
+        logs = [file for file in listed if is_one(file)]
     except OSError as error:
         raise UserError(f"{path} cannot be listed ({error.strerror}): check its access") from None
     if not logs:

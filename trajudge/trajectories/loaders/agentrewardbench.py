@@ -4,11 +4,9 @@
 most of which (element trees, chat messages, bounding boxes) no judge reads: only the fields that
 are needed are decoded, out of a memory-mapped file.
 
-Where AgentRewardBench's screenshots are.
-
-``screenshot_path`` begins ``trajectories/screenshots/...``: relative to whatever folder the
-dataset was downloaded into. It comes out of a file that anybody may have written, so nothing
-outside the dataset's own folder is ever referred to, be it by ``..`` or by a link.
+``screenshot_path`` begins ``trajectories/screenshots/...``: relative to whatever folder the dataset
+was downloaded into. It comes out of a file that anybody may have written, so nothing outside the
+dataset's own folder is ever referred to, be it by ``..`` or by a link.
 """
 
 from __future__ import annotations

@@ -6,11 +6,9 @@ that was downloaded twice (``x(1).json``), is one trajectory: read from the judg
 first and the name without a copy's number; where the others tell another history,
 ``metadata["warnings"]`` says so. Runs that the benchmark marks as not valid are left out.
 
-The history of a run out of the text that WebJudge was given.
-
-The text lists ``N. <action>. Reasoning: <reasoning>`` after "Action History:", and may go on with
-the judge's notes about snapshots. Actions and reasonings are free text of the agent's: they hold
-newlines and numbered lists of their own. So an entry begins only where a line carries the very
+WebJudge's text lists ``N. <action>. Reasoning: <reasoning>`` after "Action History:", and may go on
+with the judge's notes about snapshots. Actions and reasonings are free text of the agent's: they
+hold newlines and numbered lists of their own. So an entry begins only where a line carries the very
 next number and then the head of an action, ``name(``, or ``None`` (the agent gave no action).
 """
 

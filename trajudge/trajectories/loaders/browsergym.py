@@ -1,34 +1,28 @@
-"""The ``summary_info`` that BrowserGym's experiment loop writes beside every run.
-
-AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
+"""AgentLab / BrowserGym experiment folders ``<date>_<agent>_on_<task>_<seed>``.
 
 ``exp_args.pkl`` names the agent and the task (the folder's name does where it is missing),
 ``goal_object.pkl.gz`` the goal, ``step_N.pkl.gz`` observation, thought and action of step N with
 ``screenshot_step_N.png``, ``summary_info.json`` the reward. Pickles are read as data only
-(``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run
-of an agent on a task is an attempt, counted from 0 over the folders loaded together in the order of
-their names, that is of their dates, runs that crashed included. Of those, one that had no goal yet
-gets that of another run of its task; without one it is Unreadable.
+(``trajectories.pickles``). The benchmark is the task name up to its first dot. Every run of an
+agent on a task is an attempt, counted from 0 over the folders loaded together in the order of their
+names, that is of their dates, runs that crashed included. Of those, one that had no goal yet gets
+that of another run of its task; without one it is Unreadable.
 
-The accessibility tree of a BrowserGym observation as text, where only the object was kept.
+Most agents of AgentLab write the accessibility tree as text beside the object or in its place
+(``axtree_txt``); one that looks at screenshots alone, or one of the user's own, may leave the
+object as Chromium gave it. The text has BrowserGym's form: a tab for each level, ``[bid] role
+'name' value='…', property=…``.
 
-Most agents of AgentLab write the text beside the object or in its place (``axtree_txt``); one that
-looks at screenshots alone, or one of the user's own, may leave the object as Chromium gave it. The
-text has BrowserGym's form: a tab for each level, ``[bid] role 'name' value='…', property=…``.
+AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a study),
+follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``: an
+experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then tell
+agents apart by ``agent_name`` and by every argument of the agent that varies; here the model's name
+is the one that makes another agent.
 
-Which experiments a folder holds, found and told apart as AgentLab does it.
-
-AgentLab looks for ``exp_args.pkl`` at any depth (results/study/experiment, and studies in a
-study), follows no link on the way, and passes over folders whose names begin with ``_`` or ``.``:
-an experiment that was run again had its earlier folder renamed to ``_<name>``. Its tables then
-tell agents apart by ``agent_name`` and by every argument of the agent that varies; here the
-model's name is the one that makes another agent.
-
-The goal of a BrowserGym run: messages of text and images in the OpenAI form.
-
-A run that crashed before its first observation has none. Its goal is that of another run of its
-task where the two must be equal: with the same seed, in a benchmark whose seeds change no goal, or
-where at least two other seeds gave the same one. (MiniWoB and WorkArena draw the goal by the seed.)
+The goal is messages of text and images in the OpenAI form. A run that crashed before its first
+observation has none. Its goal is that of another run of its task where the two must be equal: with
+the same seed, in a benchmark whose seeds change no goal, or where at least two other seeds gave the
+same one. (MiniWoB and WorkArena draw the goal by the seed.)
 """
 
 from __future__ import annotations
@@ -39,6 +33,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,14 +192,17 @@ _HIDDEN = ("_", ".")
 _MODEL_ARGUMENTS = ("chat_model_args", "model_args")
 
 
-class Experiment(NamedTuple):
-    """An experiment's folder and what its arguments say; None for what they do not."""
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment's folder and what its arguments say; ``model`` and ``seed`` are None where they
+    do not. ``warnings`` are of arguments that are not read."""
 
     folder: Path
     agent: str
     task: str
     model: str | None
     seed: int | None
+    warnings: tuple[str, ...] = ()
 
 
 def is_experiment(folder: Path) -> bool:
@@ -249,16 +247,11 @@ def told_apart(experiments: Iterable[Experiment]) -> list[Experiment]:
         if experiment.model:
             models[experiment.agent].add(experiment.model)
     return [
-        experiment._replace(agent=_with_model(experiment))
+        replace(experiment, agent=_with_model(experiment))
         if len(models[experiment.agent]) > 1
         else experiment
         for experiment in experiments
     ]
-
-
-def arguments(root: DataFolder, folder: Path) -> object:
-    """Read the content of ``exp_args.pkl``. Raises BadPickle, OSError."""
-    return read_pickle(folder / ARGUMENTS, folder=root)
 
 
 def step_files(folder: Path) -> list[tuple[int, Path]]:
@@ -268,42 +261,35 @@ def step_files(folder: Path) -> list[tuple[int, Path]]:
     )
 
 
-class Arguments(NamedTuple):
-    """What ``exp_args.pkl`` says; None for what it does not."""
-
-    agent: str | None
-    task: str | None
-    model: str | None
-    seed: int | None
-
-
-def read_arguments(content: object, values: Values) -> Arguments:
-    """Read the names of agent, task and model, and the seed. The model's name stands among the
-    agent's arguments, or in those of its model."""
+def _experiment(root: DataFolder, folder: Path) -> Experiment:
+    """Read the names of agent, task and model, and the seed, from ``exp_args.pkl``; the folder's
+    name says the same of what is missing. The model's name stands among the agent's arguments, or
+    in those of its model."""
+    warnings: list[str] = []
+    values, content = Values(warnings), None
+    try:
+        content = read_pickle(folder / ARGUMENTS, folder=root)
+    except FileNotFoundError:
+        warnings.append(f"{ARGUMENTS} is missing.")
+    except (BadPickle, OSError) as error:
+        warnings.append(f"{ARGUMENTS} is not read: {reason(error)}.")
     agent_args = mapping(mapping(content).get("agent_args"))
     environment = mapping(mapping(content).get("env_args"))
     holders = (agent_args, *(mapping(agent_args.get(name)) for name in _MODEL_ARGUMENTS))
     models = (values.name(holder.get("model_name"), "model_name") for holder in holders)
-    return Arguments(
-        agent=values.name(agent_args.get("agent_name"), "agent_name"),
-        task=values.name(environment.get("task_name"), "task_name"),
+    name = name_of(folder)
+    match = _FOLDER.fullmatch(name)
+    agent = values.name(agent_args.get("agent_name"), "agent_name")
+    task = values.name(environment.get("task_name"), "task_name")
+    # An agent's folder has no slash in its name: agents are called there as in their paths.
+    return Experiment(
+        folder=folder,
+        agent=(agent or (match["agent"] if match else "unknown")).replace("/", "_"),
+        task=task or (match["task"] if match else name),
         model=next(filter(None, models), None),
         seed=values.whole(environment.get("task_seed"), "task_seed"),
+        warnings=tuple(warnings),
     )
-
-
-def _experiment(root: DataFolder, folder: Path) -> Experiment:
-    name = name_of(folder)
-    try:
-        content = arguments(root, folder)
-        read = read_arguments(content, Values([]))
-    except (BadPickle, OSError):
-        read = Arguments(None, None, None, None)  # whoever reads the run says what is wrong
-    match = _FOLDER.fullmatch(name)
-    agent = read.agent or (match["agent"] if match else "unknown")
-    task = read.task or (match["task"] if match else name)
-    # An agent's folder has no slash in its name: agents are called there as in their paths.
-    return Experiment(folder, agent.replace("/", "_"), task, read.model, read.seed)
 
 
 def _with_model(experiment: Experiment) -> str:
@@ -364,6 +350,10 @@ class Goals:
         for experiment in self._by_folder.values():
             self._by_task[experiment.task].append(experiment)
         self._told: dict[Path, Goal | None] = {}
+
+    def experiment(self, folder: Path) -> Experiment:
+        """Return the experiment of a folder."""
+        return self._by_folder[folder]
 
     def of(self, folder: Path, error: str | None, warnings: list[str]) -> Goal:
         """Return the goal of an experiment, whose run ended with ``error``.
@@ -519,9 +509,9 @@ def _source(root: DataFolder, experiment: Experiment) -> TrajectorySource:
 
 
 def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
-    warnings: list[str] = []
+    experiment = goals.experiment(source.path)
+    warnings = [*experiment.warnings]
     values = Values(warnings)
-    named = read_arguments(_arguments(source, warnings), values)
     summary = _summary(source, values)
     infos = _step_files(source.path)
     goal, images = goals.of(source.path, summary.error, warnings)
@@ -539,23 +529,12 @@ def _read(source: TrajectorySource, goals: Goals) -> Trajectory:
         truncated=summary.truncated,
         telemetry=summary.telemetry,
         metadata={
-            "model": named.model,
-            "seed": named.seed,
+            "model": experiment.model,
+            "seed": experiment.seed,
             "error": summary.error,
             "warnings": [*warnings],
         },
     )
-
-
-def _arguments(source: TrajectorySource, warnings: list[str]) -> object:
-    """Read ``exp_args.pkl``; the folder's name says the same of what is missing or not read."""
-    try:
-        return arguments(source.data, source.path)
-    except FileNotFoundError:
-        warnings.append(f"{ARGUMENTS} is missing.")
-    except (BadPickle, OSError) as error:
-        warnings.append(f"{ARGUMENTS} is not read: {reason(error)}.")
-    return None
 
 
 def _step_info(source: TrajectorySource, path: Path) -> object:

@@ -5,8 +5,6 @@ split. Labels and verdicts stand in the same rows (``LEAKS``): none of these col
 ``annotations.cuaverifierbench`` makes labels and published verdicts of them. Screenshots are read
 row by row, and only those that are needed are kept; most runs of split ``internal`` have none.
 
-CUAVerifierBench's Parquet files: which there are, and the columns of them that are asked for.
-
 The two configurations lie in the folders ``trajectories`` and ``annotations``, one or more files a
 split (``internal-00000-of-00002.parquet``). ``NAME.text.parquet`` is what a fetch without images
 leaves of ``NAME.parquet``: all columns but the screenshots.

@@ -5,15 +5,10 @@ The goal stands in ``task_data.json`` alone; all else there and in ``scores/`` i
 (``LEAKS``) and never read here: ``annotations.fara`` makes verdicts of it. The agent is the name of
 the folder that holds the task folders.
 
-The events of a Fara log (``web_surfer.log``): one JSON object a line, some of them actions.
-
-The same log is a file in a task folder and a text in CUAVerifierBench.
-
-Which of a Fara run's screenshots each step saw.
-
-The answer file lists them; they go by the number in their names. One a step means that each was
-taken before its action; one more, that the last is the final page. Fara writes T + 1 of them from
-0, the solver with GPT writes T of them from 1.
+``web_surfer.log`` has one JSON object a line, some of them actions; CUAVerifierBench holds the same
+log as a text. The answer file lists the screenshots; they go by the number in their names. One a
+step means that each was taken before its action; one more, that the last is the final page. Fara
+writes T + 1 of them from 0, the solver with GPT writes T of them from 1.
 """
 
 from __future__ import annotations

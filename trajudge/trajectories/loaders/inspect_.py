@@ -6,19 +6,16 @@ from 0. Of a sample that several logs of one task hold, as those of a retried ev
 newest counts; another evaluation of the same task by the same model adds attempts. The reward is
 the value of the only score. ``target``, ``scores`` and ``metadata`` of a sample reach no prompt.
 
-Logs of inspect_ai as files: what a log says of itself, and its samples one at a time.
-
 An ``.eval`` file is a zip archive: ``header.json`` (a running or crashed log has only
 ``_journal/start.json``) and one member a sample. A ``.json`` log holds the same in one object.
-
-One sample of an inspect_ai log as a trajectory.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -27,12 +24,10 @@ import msgspec
 from trajudge.trajectories.loaders import _files as detection
 from trajudge.trajectories.loaders._files import (
     NULL,
-    Archive,
     ArchiveLimits,
     Damaged,
     check_structures,
     decode,
-    inline_picture,
     numbers,
     open_archive,
     readable,
@@ -40,9 +35,13 @@ from trajudge.trajectories.loaders._files import (
     text,
 )
 from trajudge.trajectories.loaders._values import Values
-from trajudge.trajectories.loaders.messages import course_of, image_source, read_events
+from trajudge.trajectories.loaders.messages import (
+    course_of,
+    image_opener,
+    image_source,
+    read_events,
+)
 from trajudge.trajectories.model import (
-    ImageRef,
     Loaded,
     Trajectory,
     TrajectoryKey,
@@ -146,33 +145,22 @@ def read_header(file: Path, root: DataFolder) -> EvalLog:
 
 def read_samples(log: EvalLog, root: DataFolder) -> Iterator[Sample | Damaged]:
     """Yield the samples of a log, one in memory at a time; Damaged for one that cannot be read."""
-    if log.file.suffix == ".json":
-        try:
-            raw = decode(root, log.file, _JsonLog).samples or []
-        except Damaged as error:
-            yield error
-            return
-        for number, one in enumerate(raw, 1):
-            try:
-                yield _decoded(bytes(one), _SAMPLE, f"sample {number}")
-            except Damaged as error:
-                yield error
-        return
     try:
+        if log.file.suffix == ".json":
+            for number, one in enumerate(decode(root, log.file, _JsonLog).samples or [], 1):
+                yield _sample(partial(bytes, one), f"sample {number}")
+            return
         with open_archive(log.file, root, LIMITS) as archive:
-            for name in filter(_is_sample, archive):
-                yield _member(archive, name)
+            for name in archive:
+                if name.startswith(_SAMPLES) and name.endswith(".json"):
+                    yield _sample(partial(archive.read, name), readable(name))
     except (Damaged, UnsafeFile, OSError) as error:
         yield Damaged(reason(error))
 
 
-def _is_sample(name: str) -> bool:
-    return name.startswith(_SAMPLES) and name.endswith(".json")
-
-
-def _member(archive: Archive, name: str) -> Sample | Damaged:
+def _sample(read: Callable[[], bytes], place: str) -> Sample | Damaged:
     try:
-        return _decoded(archive.read(name), _SAMPLE, readable(name))
+        return _decoded(read(), _SAMPLE, place)
     except Damaged as error:
         return error
 
@@ -197,6 +185,7 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     warnings: list[str] = []
     reward = _reward(sample.value("scores"), warnings)
     attached = _Attachments(sample.value("attachments"), warnings)
+    open_image = image_opener(warnings)
     messages = attached.resolved(sample.value("messages"))
     if not isinstance(messages, list):
         raise Damaged("has no list of messages")
@@ -204,9 +193,9 @@ def make_trajectory(sample: Sample, key: TrajectoryKey) -> Trajectory:
     values = Values(warnings)
     prompts, pictures = _asked(question, values), _pictures(question)
     goal = "\n".join([*prompts, *_choices(sample.value("choices"))])
-    goal_images = tuple(attached.open_image(source) for source in pictures)
+    goal_images = tuple(open_image(source) for source in pictures)
     seen = [_without(message, pictures) for message in messages]
-    events = read_events(seen, attached.open_image, warnings)
+    events = read_events(seen, open_image, warnings)
     course = course_of(events, {goal, "\n".join(prompts), *prompts, *_given(messages)}, warnings)
     stopped = sample.limit is not None or sample.error is not None
     answer = None if stopped else _completion(attached.resolved(sample.value("output")), values)
@@ -234,7 +223,6 @@ class _Attachments:
     def __init__(self, attachments: object, warnings: list[str]) -> None:
         self._contents = attachments if isinstance(attachments, dict) else {}
         self._warnings = warnings
-        self._images = 0
 
     def resolved(self, value: Any) -> Any:
         """Put every attachment in its place; one that an attachment names in turn stays."""
@@ -245,16 +233,6 @@ class _Attachments:
         if isinstance(value, dict):
             return {name: self.resolved(one) for name, one in value.items()}
         return value
-
-    def open_image(self, source: str) -> ImageRef:
-        """Open a picture; one on the recorder's disk or elsewhere is not fetched."""
-        self._images += 1
-        if source.lower().startswith("data:"):
-            ref = inline_picture(source, f"number {self._images}", self._warnings)
-            return ref or ImageRef(problem="the picture is empty")
-        problem = f"number {self._images} is not in the log: {readable(source)[:80]!r}"
-        self._warnings.append(f"The picture {problem}.")
-        return ImageRef(problem=f"the picture {problem}")
 
     def _content(self, value: str) -> str:
         if not value.startswith(_ATTACHMENT):

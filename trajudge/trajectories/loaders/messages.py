@@ -1482,7 +1482,7 @@ def _trajectory(record: LogRecord, key: TrajectoryKey, values: Values) -> Trajec
     fields, warnings = record.fields, values.warnings
     reward = _reward(fields, values)
     entries = find_entries(fields)
-    events = read_events(entries, _image_opener(warnings), warnings)
+    events = read_events(entries, image_opener(warnings), warnings)
     if not any(isinstance(event, AgentTurn) for event in events):
         met = form_of(entries or listed_entries(fields))
         raise Damaged(f"holds no turn of an agent, but {met}; read are {KNOWN}")
@@ -1518,7 +1518,7 @@ def _reward(fields: Mapping[str, Any], values: Values) -> float | None:
     return next(iter(stated.values()), None)
 
 
-def _image_opener(warnings: list[str]) -> ImageOpener:
+def image_opener(warnings: list[str]) -> ImageOpener:
     """Open the pictures of one conversation, which are counted from 1."""
     count = 0
 
@@ -1528,7 +1528,7 @@ def _image_opener(warnings: list[str]) -> ImageOpener:
         if source.lower().startswith("data:"):
             ref = inline_picture(source, f"number {count}", warnings)
         else:
-            where = "a URL" if "://" in source[:20] else "a file's id" if source else "nothing"
+            where = repr(readable(source)[:80]) if source else "nothing"
             problem = f"number {count} is given as {where}, which is not fetched"
             warnings.append(f"The picture {problem}.")
             ref = ImageRef(problem=f"the picture {problem}")

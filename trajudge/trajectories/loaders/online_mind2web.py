@@ -7,16 +7,15 @@ on a last step without an action; a number that no file has was never recorded: 
 submissions leave some out. The format names no agent: it is the name of the folder that holds the
 task folders. A suffix on the task id (``<task_id>_110325``) tells repeated submissions apart; the
 key has the id without it, and the attempt counts submissions of one task in the order of their
-folders' names.
-There is no official reward; the experts' labels are read by ``annotations.online_mind2web``.
+folders' names. There is no official reward; the experts' labels are read by
+``annotations.online_mind2web``.
 
-``result.json`` of schema ``online-mind2web-v2``: one object a step instead of parallel lists.
-
-A step names its own screenshot, which shows the page right before its action, the page's address
-(of a navigation: its destination) and the thought behind the action; the last one is
-``TASK_COMPLETE -> ANSWER: ...``. What the schema requires is checked, for it keeps an action from
-being paired with another step's screenshot or thought: a result that breaks a rule is unreadable.
-Unknown fields cost a warning. Source: ``data/schema_v2`` of the benchmark's repository.
+Schema ``online-mind2web-v2`` has one object a step instead of parallel lists. A step names its own
+screenshot, which shows the page right before its action, the page's address (of a navigation: its
+destination) and the thought behind the action; the last one is ``TASK_COMPLETE -> ANSWER: ...``.
+What the schema requires is checked, for it keeps an action from being paired with another step's
+screenshot or thought: a result that breaks a rule is unreadable. Unknown fields cost a warning.
+Source: ``data/schema_v2`` of the benchmark's repository.
 """
 
 from __future__ import annotations

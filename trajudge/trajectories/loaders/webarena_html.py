@@ -1,19 +1,15 @@
 """WebArena's and VisualWebArena's results folders: ``render_<id>.html``, one file a task.
 
-Each page stands in the file as it was seen before the action on it; nothing was
-recorded after the last action. The file begins with the whole task, reference answer included
-(``LEAKS``), of which the intent alone is read. The reward stands in the logs beside
-The agent is the folder's name; task ids are ``webarena.<id>``, as
-BrowserGym has them.
+Each page stands in the file as it was seen before the action on it; nothing was recorded after the
+last action. The file begins with the whole task, reference answer included (``LEAKS``), of which
+the intent alone is read. The reward stands in the logs beside it. The agent is the folder's name;
+task ids are ``webarena.<id>``, as BrowserGym has them.
 
-The pages in a ``render_<id>.html`` of WebArena, found by the writer's fixed marks.
-
-The writer escapes nothing: a tree may hold ``</pre></div>`` or ``<b>``, so that no HTML parser can
-tell where it ends. Each part goes on to the last mark that may end it, on bytes, and is decoded by
-itself. Derived writers leave out the action before or the action's object, or write several actions
-of one page. A page without its tree or its action is one that was cut, and is left out.
-
-How the runs of a WebArena results folder ended: rewards in its logs, errors in ``error.txt``.
+Pages are found by the writer's fixed marks. The writer escapes nothing: a tree may hold
+``</pre></div>`` or ``<b>``, so that no HTML parser can tell where it ends. Each part goes on to the
+last mark that may end it, on bytes, and is decoded by itself. Derived writers leave out the action
+before or the action's object, or write several actions of one page. A page without its tree or its
+action is one that was cut, and is left out.
 
 ``run.py`` logs ``[Result] (PASS) <config file>`` or ``(FAIL)``, and writes the runs that crashed
 into ``error.txt``; the config file's name is the task id. A ``results.json`` of numbers by task id

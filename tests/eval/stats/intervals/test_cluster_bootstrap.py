@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from tests.eval.stats.reference import resample_rows, total_rows
-from trajudge.stats.comparison import confusion_columns, confusion_statistic
+from tests.eval.stats.reference import (
+    confusion_columns,
+    confusion_statistic,
+    resample_rows,
+    total_rows,
+)
 from trajudge.stats.intervals import (
     ONE_CLUSTER,
     Floats,

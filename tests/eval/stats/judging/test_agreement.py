@@ -1,4 +1,4 @@
-"""Kappa against statsmodels and scikit-learn, alpha against the krippendorff package."""
+"""Kappa against scikit-learn, alpha against the krippendorff package."""
 
 from __future__ import annotations
 
@@ -12,79 +12,11 @@ from trajudge.stats.agreement import (
     BY_CHANCE,
     NOT_PAIRABLE,
     TOO_FEW_TASKS,
-    Disagreement,
-    Kappa,
     Scale,
     annotator_agreement,
-    cohen_kappa,
-    combine_kappas,
-    kappa_interval,
     krippendorff_alpha,
-    macro_kappa,
 )
 from trajudge.stats.intervals import Floats, Ints, clustered_agreement
-
-TABLES = hnp.arrays(int, st.integers(2, 4).map(lambda k: (k, k)), elements=st.integers(0, 30))
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the reference, at the edges
-@given(TABLES)
-def test_kappa_and_its_standard_error_are_statsmodels(table: Ints) -> None:
-    inter_rater = pytest.importorskip(
-        "statsmodels.stats.inter_rater", reason="statsmodels, the reference here, is not installed"
-    )
-    ours = cohen_kappa(table)
-    assume(not np.isnan(ours.kappa))
-    theirs = inter_rater.cohens_kappa(table)
-    assert ours.kappa == pytest.approx(theirs.kappa, abs=1e-10)
-    assert ours.standard_error**2 == pytest.approx(max(theirs.var_kappa, 0), abs=1e-12)
-
-
-@pytest.mark.parametrize("weights", ["linear", "quadratic"])
-@given(table=TABLES)
-def test_weighted_kappa_is_scikit_learns(weights: Disagreement, table: Ints) -> None:
-    from sklearn.metrics import cohen_kappa_score
-
-    ours = cohen_kappa(table, weights)
-    assume(not np.isnan(ours.kappa))
-    first, second = (np.repeat(i.ravel(), table.ravel()) for i in np.indices(table.shape))
-    expected = cohen_kappa_score(first, second, labels=range(len(table)), weights=weights)
-    assert ours.kappa == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("weights", ["nominal", "linear", "quadratic"])
-def test_standard_error_is_what_sampling_shows(weights: Disagreement) -> None:
-    rng = np.random.default_rng(0)
-    p = np.array([[0.3, 0.08, 0.02], [0.05, 0.2, 0.05], [0.02, 0.08, 0.2]])
-    tables = rng.multinomial(400, p.ravel(), 3000).reshape(-1, 3, 3)
-    spread = np.std([cohen_kappa(table, weights).kappa for table in tables])
-    assert cohen_kappa(p * 400, weights).standard_error == pytest.approx(spread, rel=0.05)
-
-
-def test_the_published_site_kappas_give_the_published_overall_one() -> None:
-    """Shopping .82 (210), Admin .85 (198), Reddit .81 (204), GitLab .84 (200): .83 ± .02."""
-    sites = [Kappa(k, 0.04 / 1.96, 0, 0, 0) for k in (0.82, 0.85, 0.81, 0.84)]
-    overall = combine_kappas(sites, [210, 198, 204, 200])
-    assert overall.estimate[0] == pytest.approx(0.8297, abs=5e-5)
-    assert overall.width[0] / 2 == pytest.approx(0.02, abs=5e-4)
-
-
-def test_certain_chance_agreement_is_undefined_and_left_out() -> None:
-    alike = cohen_kappa([[5, 0], [0, 0]])
-    assert np.isnan(alike.kappa)
-    assert alike.observed == alike.expected == 1
-    assert kappa_interval(alike).notes == (BY_CHANCE,)
-    known = cohen_kappa([[5, 1], [1, 5]])
-    mixed = macro_kappa([alike, known])
-    assert mixed.estimate[0] == known.kappa
-    assert mixed.notes == (BY_CHANCE,)
-
-
-def test_nothing_labelled_and_bad_tables() -> None:
-    assert np.isnan(cohen_kappa(np.zeros((2, 2))).kappa)
-    with pytest.raises(ValueError, match="square"):
-        cohen_kappa([[1, 2]])
 
 
 @pytest.mark.slow

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from benchmarks.proportion_coverage import bimodal_prior
 from trajudge.stats.suites import (
     Tree,
-    axis_value_shifts,
     mad_decomposition,
     tree_from_cells,
     tree_from_rollouts,
@@ -82,9 +81,3 @@ def test_a_real_effect_is_excess() -> None:
     found = mad_decomposition(tree, 0)
     assert found.mad == found.percentile_90 == 1
     assert found.excess > 0.8
-
-
-def test_shifts_average_over_the_other_axis() -> None:
-    cells = [(0, 0, 0, 3, 3), (0, 0, 1, 0, 3), (0, 1, 0, 3, 3), (1, 2, 0, 1, 3)]
-    assert axis_value_shifts(tree_of(cells), 0).tolist() == [-0.5]
-    assert axis_value_shifts(tree_of(cells), 1).tolist() == [1.0]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trajudge.stats.suites import ONE_UNIT, anchored_differences, t_interval, template_macro
+from trajudge.stats.suites import ONE_UNIT, t_interval, template_macro
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30), st.floats(0.5, 0.99))
@@ -32,37 +32,6 @@ def test_each_template_counts_once_and_each_site_once() -> None:
     assert np.isnan(found.per_site.low[0])
     assert found.per_site.notes == (ONE_UNIT,)
     assert not found.overall.notes
-
-
-def test_agents_are_compared_on_templates_that_both_attempted() -> None:
-    rng = np.random.default_rng(0)
-    best = rng.random(50)
-    rates = np.stack(
-        [best - 0.3 + rng.normal(0, 0.1, 50), best, best + rng.normal(0, 0.1, 50) - 0.01]
-    )
-    rates[0, :5] = np.nan
-    found = anchored_differences(rates, anchor=1)
-    assert found.templates.tolist() == [45, 50, 50]
-    gap = (rates[0] - rates[1])[5:]
-    from scipy.stats import ttest_rel
-
-    low, high = ttest_rel(rates[0, 5:], rates[1, 5:]).confidence_interval(0.95)
-    assert found.differences.estimate[0] == pytest.approx(gap.mean())
-    assert (found.differences.low[0], found.differences.high[0]) == pytest.approx((low, high))
-    assert found.worse == (True, False, False)
-    assert found.better == (False, False, False)
-
-
-def test_the_anchor_is_the_best_agent() -> None:
-    assert anchored_differences(np.array([[0, 0.5], [1, 0.5], [0, 0]])).anchor == 1
-
-
-def test_pairing_narrows_the_interval() -> None:
-    rng = np.random.default_rng(1)
-    difficulty = rng.random(60)
-    rates = np.stack([difficulty, np.clip(difficulty - 0.05, 0, 1)])
-    paired = anchored_differences(rates).differences.width[1]
-    assert paired < 0.2 * t_interval(list(rates)).width[0]
 
 
 def test_missing_outcomes_are_refused_and_nothing_is_explained() -> None:

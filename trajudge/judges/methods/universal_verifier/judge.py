@@ -257,8 +257,8 @@ class UniversalVerifier:
     def verification(self, trajectory: Trajectory, ask: ModelClient) -> Verification:
         """Return the stages of one judgment, nothing asked yet."""
         tasks = (trajectory.raw_task_id, trajectory.key.task_id)
-        given = next((self._rubrics[task] for task in tasks if task in self._rubrics), None)
-        return Verification(ask, self._options, self._prompt, trajectory, given)
+        rubric = next((self._rubrics[task] for task in tasks if task in self._rubrics), None)
+        return Verification(ask, self._options, self._prompt, trajectory, rubric)
 
 
 class Verification:
@@ -405,8 +405,8 @@ class Verification:
         problems: list[list[str]] = [[] for _ in questions]
         pending = list(range(len(questions)))
         for number in range(1, self._options.attempts + 1):
-            asked = [partial(self._attempt, questions[i], number, problems[i]) for i in pending]
-            outcomes.update(zip(pending, await gather_bounded(asked), strict=True))
+            attempts = [partial(self._attempt, questions[i], number, problems[i]) for i in pending]
+            outcomes.update(zip(pending, await gather_bounded(attempts), strict=True))
             again = []
             for i in pending:
                 # The engine has retried a failed call already.

@@ -1,0 +1,313 @@
+"""``trajudge accept``: who is kept, in which form, and why the others are not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import accept as main
+from tests.commands import select as select_main
+from tests.eval.cases import failed, key, label, said
+from tests.screens import one_screen
+from tests.tables import mistakes, one_sentence
+from trajudge.eval.accept.accept import AcceptanceFilter, apply
+from trajudge.eval.accept.conversations import chat_turns, without_observation
+from trajudge.eval.accept.training import first_difference, written_hash
+from trajudge.eval.select.scores import Rule
+from trajudge.eval.store.run_folder import JUDGMENTS, judgment_line, write_labels, write_manifest
+from trajudge.judges.model import Status
+from trajudge.trajectories import store
+from trajudge.trajectories.model import Observation, Step, Trajectory
+
+
+def trajectory(task: object, benchmark: str = "webarena", *, acts: bool = True) -> Trajectory:
+    place = key(task, benchmark)
+    seen = Observation(url="http://shop/", axtree="full tree", axtree_pruned="pruned tree")
+    steps = [
+        Step(index=0, observation=seen, reasoning="I look.", action="click('1')" if acts else None),
+        Step(index=1, observation=Observation(page_error="no such element"), action="stop()"),
+        Step(index=2, observation=seen),
+    ]
+    return Trajectory(
+        key=place,
+        raw_task_id=place.task_id,
+        goal=" Buy a mug ",
+        steps=tuple(steps if acts else steps[:1]),
+        official_reward=1.0,
+    )
+
+
+def make_run(folder: Path, trajectories: list[Trajectory], judgments: list[Any]) -> Path:
+    data = store.write(folder / "data", trajectories)
+    (folder / JUDGMENTS).write_bytes(b"".join(map(judgment_line, judgments)))
+    write_labels(folder, [])
+    write_manifest(folder, {"data": f"trajudge:{data}"})
+    return folder
+
+
+def lines(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+def accept(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    made = [trajectory(n, acts=n != 4) for n in range(5)]
+    judgments = [
+        said(0, True, score=0.9),
+        said(1, True, score=0.6),
+        failed(2, Status.REFUSED),
+        said(4, True, score=1.0),
+    ]
+    return make_run(tmp_path / "run", made, judgments)
+
+
+def test_everything_ends_in_one_file_or_the_other_with_its_reason(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert accept("--judge", "judge", "--threshold", 0.8, "--run", run, "--out", out) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"] == {
+        "benchmark": "webarena",
+        "agent": "agent",
+        "task_id": "webarena.0",
+        "attempt": 0,
+        "raw_task_id": "webarena.0",
+        "official_reward": 1.0,
+        "judge": "judge",
+        "score": 0.9,
+        "threshold": 0.8,
+        "decision": None,
+    }
+    rejected = {line["key"]["task_id"]: line for line in lines(out / "rejected.jsonl")}
+    assert {task: line["kind"] for task, line in rejected.items()} == {
+        "webarena.1": "below the threshold",
+        "webarena.2": "judgment failed",
+        "webarena.3": "not judged",
+        "webarena.4": "no action",
+    }
+    assert "refused: because" in rejected["webarena.2"]["reason"]
+    summary = json.loads((out / "acceptance.json").read_text())
+    assert summary["counts"] == {
+        "accepted": 1,
+        "below the threshold": 1,
+        "judgment failed": 1,
+        "no action": 1,
+        "not judged": 1,
+    }
+    printed = capsys.readouterr().out
+    assert "1 accepted" in printed
+    assert "its precision is not known" in printed
+
+
+def test_a_trajectory_is_one_conversation(run: Path, tmp_path: Path) -> None:
+    out, system = tmp_path / "out", tmp_path / "system.txt"
+    system.write_text("Be an agent.")
+    options = ["--judge", "judge", "--threshold", 0.8, "--run", run, "--out", out]
+    assert accept(*options, "--system", system) == 0
+    assert lines(out / "accepted.jsonl")[0]["messages"] == [
+        {"role": "system", "content": "Be an agent."},
+        {
+            "role": "user",
+            "content": "Goal: Buy a mug\n\nStep 1\nURL: http://shop/\nPage:\npruned tree",
+        },
+        {
+            "role": "assistant",
+            "content": "<think>\nI look.\n</think>\n<action>\nclick('1')\n</action>",
+        },
+        {"role": "user", "content": "Step 2\nError of the last action: no such element"},
+        {"role": "assistant", "content": "<action>\nstop()\n</action>"},
+    ]
+    for page, tree in (("full", "full tree"), ("none", "URL: http://shop/")):
+        assert accept(*options, "--page", page) == 0
+        content = lines(out / "accepted.jsonl")[0]["messages"][1]["content"]
+        assert content.endswith(tree)
+
+
+def test_the_same_input_gives_the_same_bytes(run: Path, tmp_path: Path) -> None:
+    outs = [tmp_path / "one", tmp_path / "two"]
+    for out in outs:
+        accept("--judge", "judge", "--threshold", 0.5, "--run", run, "--out", out)
+    for name in ("accepted.jsonl", "rejected.jsonl", "acceptance.json"):
+        assert (outs[0] / name).read_bytes() == (outs[1] / name).read_bytes()
+
+
+def test_a_threshold_that_is_copied_from_a_screen_accepts_the_same_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two votes of three: written as 0.6667, the threshold of the screen left them all out."""
+    votes = [said(0, sample < 2, sample=sample) for sample in range(3)]
+    run, out = make_run(tmp_path / "run", [trajectory(0)], votes), tmp_path / "out"
+    for exact, shown in ((2 / 3, "0.6666"), (0.6667, "0.6667"), (0.57, "0.57"), (1, "1")):
+        accept("--judge", "judge", "--threshold", exact, "--run", run, "--out", out)
+        assert f"judge at threshold {shown}: " in capsys.readouterr().out
+    accept("--judge", "judge", "--threshold", "0.6666", "--run", run, "--out", out)
+    assert len(lines(out / "accepted.jsonl")) == 1
+    accept("--judge", "judge", "--threshold", "0.6667", "--run", run, "--out", out)
+    [rejected] = lines(out / "rejected.jsonl")
+    assert rejected["reason"] == "its score 0.6666 is below the threshold 0.6667"
+
+
+def decided(tmp_path: Path, *benchmarks: str) -> Path:
+    """A decision for ``judge``, made on these benchmarks."""
+    run = tmp_path / "labelled"
+    places = [(n, benchmark) for benchmark in benchmarks for n in range(80 // len(benchmarks))]
+    make_run(run, [], [said(n, n % 2 == 0, benchmark=where) for n, where in places])
+    write_labels(run, [label(n, n % 2 == 0, benchmark=where) for n, where in places])
+    out = tmp_path / "selection"
+    assert select_main([str(run), "--target-precision", "0.9", "--out", str(out)]) == 0
+    return out
+
+
+def test_a_target_that_was_shown_over_a_mix_is_said_to_hold_for_the_mix(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = decided(tmp_path, "webarena", "visualwebarena")
+    run = make_run(tmp_path / "new", [trajectory(1)], [said(1, True)])
+    capsys.readouterr()
+    assert accept("--decision", decision, "--run", run, "--out", tmp_path / "out") == 0
+    printed = capsys.readouterr().out
+    one_screen(printed.replace(str(tmp_path), "DIR"), 100)
+    assert "mix of benchmarks: visualwebarena 40, webarena 40" in " ".join(printed.split())
+
+
+def test_a_decision_is_applied_where_it_was_shown_to_hold(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    decision = decided(tmp_path, "webarena")
+    made = [trajectory(1), trajectory(1, "workarena")]
+    run = make_run(tmp_path / "new", made, [said(1, True), said(1, True, benchmark="workarena")])
+    out = tmp_path / "out"
+    assert accept("--decision", decision, "--run", run, "--out", out) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"]["benchmark"] == "webarena"
+    assert len(accepted["provenance"]["decision"]) == 64
+    (rejected,) = lines(out / "rejected.jsonl")
+    assert rejected["kind"] == "benchmark not covered"
+    assert accept("--decision", decision, "--run", run, "--out", out, "--any-benchmark") == 0
+    assert len(lines(out / "accepted.jsonl")) == 2
+    assert "precision is not known" not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_run_whose_pages_were_not_recorded_is_refused_unless_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steps = tuple(Step(index=n, reasoning="so", action="click('1')") for n in range(3))
+    bare = trajectory(0).model_copy(update={"steps": steps})
+    partly = trajectory(1).model_copy(update={"steps": (trajectory(1).steps[0], *steps[1:])})
+    run = make_run(
+        tmp_path / "run", [bare, partly, trajectory(2)], [said(n, True) for n in (0, 1, 2)]
+    )
+    out = tmp_path / "out"
+    options = ["--judge", "judge", "--threshold", 1, "--run", run, "--out", out]
+    assert accept(*options) == 0
+    (accepted,) = lines(out / "accepted.jsonl")
+    assert accepted["provenance"]["task_id"] == "webarena.2"
+    rejected = lines(out / "rejected.jsonl")
+    assert [line["kind"] for line in rejected] == ["no observation"] * 2
+    assert "2 of 3 steps" in rejected[1]["reason"]
+    assert "--without-observations" in rejected[0]["reason"]
+    screen = " ".join(capsys.readouterr().out.split())
+    assert "not recorded: 2 runs: rejected.jsonl says what supplies it" in screen
+    assert "--without-observations" in screen
+    assert accept(*options, "--without-observations") == 0
+    assert len(lines(out / "accepted.jsonl")) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_published_texts_without_pages_are_not_exported(arb: Path, tmp_path: Path) -> None:
+    folder, out = arb, tmp_path / "out"
+    data = f"agentrewardbench-text:{folder}"
+    options = ["--judge", "webjudge-7b", "--threshold", 1, "--judgments", folder, "--data", data]
+    assert accept(*options, "--out", out) == 1
+    summary = json.loads((out / "acceptance.json").read_text())
+    assert summary["counts"]["no observation"] > 100
+    assert "accepted" not in summary["counts"]
+    assert accept(*options, "--out", out, "--without-observations") == 0
+
+
+def test_half_characters_do_not_stop_it(tmp_path: Path) -> None:
+    made = trajectory(0)
+    step = made.steps[0].model_copy(update={"reasoning": "half \ud83d"})
+    choice = AcceptanceFilter("judge", Rule(judges=("judge",)), 1.0)
+    broken = made.model_copy(update={"steps": (step,)})
+    found = apply([broken], [said(0, True)], choice, tmp_path)
+    assert found["accepted"] == 1
+    assert "\ufffd" in (tmp_path / "accepted.jsonl").read_text(encoding="utf-8")
+
+
+def test_an_action_recorded_as_reasoning_is_not_learned_twice() -> None:
+    said_twice = "<think>\nso\n</think>\n<action>\nclick('1')\n</action>"
+    step = Step(index=0, reasoning=said_twice, action="click('1')")
+    made = trajectory(0).model_copy(update={"steps": (step,)})
+    assert chat_turns(made)[2].content == said_twice
+
+
+def test_an_answer_that_no_action_holds_is_learned_after_the_last_page() -> None:
+    """Runs of which it is a message, as in our own format, were learned without their answer."""
+    made = trajectory(0).model_copy(update={"answer": "It is <answer>$12</answer>."})
+    *before, page, answer = chat_turns(made)
+    assert before == chat_turns(trajectory(0))
+    assert page.content == "Step 3\nURL: http://shop/\nPage:\npruned tree"
+    assert answer.content == "<answer>\nIt is $12.\n</answer>"
+    in_action = made.steps[0].model_copy(update={"action": "send_msg_to_user('It is $12.')"})
+    spoken = made.model_copy(update={"steps": (in_action, *made.steps[1:]), "answer": "It is $12."})
+    assert "<answer>" not in chat_turns(spoken)[-1].content
+    without_end = made.model_copy(update={"steps": made.steps[:2]})
+    assert chat_turns(without_end)[-2].content == "Step 3"
+    assert without_observation(without_end) == (0, 2), "the page before an answer may be unknown"
+    assert chat_turns(made.model_copy(update={"steps": made.steps[2:]})) == []
+
+
+def test_two_runs_that_differ_in_their_answer_alone_are_no_duplicates_but_a_pair() -> None:
+    one, other = (
+        chat_turns(trajectory(0).model_copy(update={"answer": text})) for text in ("$12", "$13")
+    )
+    assert written_hash(one, "") != written_hash(other, "")
+    assert first_difference(one, other) == 6
+
+
+@mistakes(
+    """
+    => either --decision DIR, or --judge
+    --judge judge => --threshold
+    --judge judge --threshold 3 => at most 1
+    --judge judge --threshold 1 => no judgments to apply it to
+    --decision none => cannot be read
+    --decision none --threshold 1 => part of the decision
+    --judge x --threshold 1 --run RUN => no judgments of 'x'
+    --judge judge --threshold 1 --run RUN --wrong => --wrong
+    --judge judge --threshold 1 --run RUN --data none => none
+    --judge judge --threshold 1 --run RUN --system none => --system
+    """
+)
+def test_a_mistake_is_one_sentence(
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    sentence: str,
+) -> None:
+    given = [str(run) if word == "RUN" else word for word in words]
+    assert accept(*given, "--out", tmp_path / "out") == 2
+    one_sentence(capsys, sentence)
+    assert not (tmp_path / "out" / "accepted.jsonl").exists()
+
+
+def test_no_judge_qualified_leaves_nothing_to_apply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "labelled", [], [said(n, True) for n in range(20)])
+    write_labels(run, [label(n, False) for n in range(20)])
+    out = tmp_path / "selection"
+    assert select_main([str(run), "--target-precision", "0.8", "--out", str(out)]) == 1
+    assert accept("--decision", out, "--run", run, "--out", tmp_path / "out") == 2
+    assert "no judge qualified" in capsys.readouterr().err

@@ -1,0 +1,3 @@
+"""Apply a decision: write what it accepts as training data, and certify it again for other agents
+(``trajudge accept``).
+"""

@@ -1,1 +1,0 @@
-"""Training data in the layouts of trainers, from the runs that a judge accepted."""

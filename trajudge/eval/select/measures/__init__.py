@@ -1,1 +1,0 @@
-"""Candidates measured and tested: scores, rates, corrections, transport, yields."""
