@@ -14,7 +14,7 @@ from trajudge.eval.accept.accept import transfer_obstacles
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.accept.training import JudgedRun, choose_runs
 from trajudge.eval.audit import Labelled, rank_agents
-from trajudge.eval.baselines import examples_of
+from trajudge.eval.baselines import Examples
 from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
@@ -124,7 +124,7 @@ def of_folds(labels: list[Annotation], _: list[Judgment]) -> object:
         Trajectory(key=each.key, raw_task_id=each.key.task_id, goal="Find it.", steps=(step,))
         for each in labels
     ]
-    return len(np.unique(examples_of(runs, {each.key: each for each in labels}).groups))
+    return len(np.unique(Examples.of(runs, {each.key: each for each in labels}, "success").groups))
 
 
 def of_changes(labels: list[Annotation], judgments: list[Judgment]) -> object:

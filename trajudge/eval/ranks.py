@@ -38,6 +38,7 @@ from trajudge.eval.scoring.records import (
     ScoreReport,
 )
 from trajudge.eval.sources import Source
+from trajudge.eval.store.table import JudgmentTable, concatenate
 from trajudge.judges.model import Judgment, Status
 from trajudge.trajectories.model import Record
 from trajudge.util.files import save_bytes
@@ -127,12 +128,12 @@ class RankTable(Record):
 def with_rule_based(source: Source) -> Source:
     """Add the official rewards as a judge, if any is known and no run holds that judge already."""
     known = {key: reward for key, reward in source.rewards.items() if reward is not None}
-    if known and all(judgment.judge != RULE_BASED for judgment in source.judgments):
+    if known and RULE_BASED not in source.judgments.judges:
         made = [
             Judgment(key=key, judge=RULE_BASED, status=Status.OK, success=reward > 0.5)
             for key, reward in sorted(known.items(), key=lambda each: each[0].order)
         ]
-        source.judgments = [*source.judgments, *made]
+        source.judgments = concatenate([source.judgments, JudgmentTable.of(made)])
     return source
 
 

@@ -316,7 +316,7 @@ async def ask_down_the_views(
     ``around`` are the tokens of the prompt without the view. Raises ContextOverflow, and whatever
     else ``ask`` raises.
     """
-    overflow = ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
+    overflow: ContextOverflow | None = None
     for view in shorter:
         try:
             reply = await ask(
@@ -333,7 +333,7 @@ async def ask_down_the_views(
             shorter.room = None if stated_budget is None else stated_budget - around
         else:
             return reply, view
-    raise overflow
+    raise overflow or ContextOverflow(f"the prompt does not fit {limit} tokens however it is cut")
 
 
 def budget_after_overflow(overflow: ContextOverflow, counted: int) -> int | None:

@@ -5,7 +5,7 @@ checks, and the order; and queues of trajectories that a person picked.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -30,14 +30,20 @@ from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.evidence import check_planned, read_inputs
 from trajudge.eval.select.plan import SelectionPlan, read_plan
 from trajudge.eval.select.scores import accepts, judge_scores, rule_scores
-from trajudge.eval.sources import Source, combine, read_runs
+from trajudge.eval.sources import Source, combine, judgments_of, read_run, read_runs
+from trajudge.eval.store.filters import (
+    Filter,
+    FilterError,
+    JudgmentView,
+    parse_filter,
+    read_descriptions,
+    read_view,
+)
+from trajudge.eval.store.inputs import open_on_this_machine
 from trajudge.eval.store.published import read_published_folder
-from trajudge.eval.store.queries import Filter, FilterError, parse_filter
-from trajudge.eval.store.run_folder import JUDGMENTS, read_labels
-from trajudge.eval.store.run_index import RunIndex, undescribed
-from trajudge.eval.store.table import OpenedFile
-from trajudge.eval.store.task_goals import TaskGoals, read_goals, save_goals
-from trajudge.judges.model import Judgment
+from trajudge.eval.store.run_folder import read_manifest
+from trajudge.eval.store.table import marked
+from trajudge.eval.store.task_goals import TaskGoals, save_goals
 from trajudge.stats.intervals import Bools, Ints
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.commands import OK
@@ -158,12 +164,15 @@ def plan_queue(config: BuildConfig) -> QueuePlan:
     return _plan(config, source, frame, config.filter)
 
 
-def plan_picked(index: RunIndex, keys: Sequence[TrajectoryKey], config: BuildConfig) -> QueuePlan:
-    """Plan a queue of all ``keys``, each with inclusion probability 1, so that estimates speak of
-    these trajectories alone; only their judgments are read. Raises UserError where the run's files
-    cannot be read."""
+def plan_picked(run: Path, keys: Sequence[TrajectoryKey], config: BuildConfig) -> QueuePlan:
+    """Plan a queue of all ``keys`` of a run, each with inclusion probability 1, so that estimates
+    speak of these trajectories alone. Raises UserError where its files cannot be read."""
     whole = config.model_copy(update={"strategy": "random", "budget": len(keys)})
-    source = _picked_source(index, keys)
+    source = read_run(run)
+    wanted = set(keys)
+    source.judgments = judgments_of(source.judgments, wanted)
+    source.rewards = {key: reward for key, reward in source.rewards.items() if key in wanted}
+    source.labels = {key: source.labels[key] for key in keys if key in source.labels}
     kept = config.filter or _REASONS["picked"]
     return _plan(whole, source, read_frame(source), kept, reason="picked")
 
@@ -315,23 +324,15 @@ def _kept(config: BuildConfig) -> set[TrajectoryKey]:
         terms = parse_filter(config.filter)
     except FilterError as error:
         raise UserError(f"--filter: {error}") from error
-    kept = terms.trajectories()
-    of_data = [term for term in terms.terms if term.field in ("", "steps")]
-    sql = f"select t.benchmark, t.agent, t.task_id, t.attempt from trajectory t where {kept.sql}"  # noqa: S608 - values are bound
-    keys = set()
+    of_data = any(term.field in ("", "steps") for term in terms.terms)
+    keys = set[TrajectoryKey]()
     for folder in config.runs:
-        with RunIndex(folder).reading() as connection:
-            if of_data and undescribed(connection):
-                raise UserError(
-                    f"--filter {of_data[0]}: goals and steps of {folder} are not read yet: open "
-                    "its table once with  trajudge inspect, or leave the term out"
-                )
-            for benchmark, agent, task_id, attempt in connection.execute(sql, kept.parameters):
-                keys.add(
-                    TrajectoryKey(
-                        benchmark=benchmark, agent=agent, task_id=task_id, attempt=attempt
-                    )
-                )
+        view = read_view(folder)
+        if of_data:
+            recorded = str(read_manifest(folder).get("data") or "")
+            specs = config.data or [open_on_this_machine(recorded)]
+            view = view.described(read_descriptions(specs, set(view.keys)))
+        keys.update(view.keys.at(terms.trajectories(view)))
     return keys
 
 
@@ -378,46 +379,18 @@ def _deciding(source: Source, config: BuildConfig, plan: SelectionPlan) -> tuple
     return frame, accepted[decides]
 
 
-def picked_keys(index: RunIndex, places: Sequence[int], chosen: Filter) -> list[TrajectoryKey]:
-    """List the trajectories of the judgments at ``places`` (lines of the run's file), or where
-    there are none, all that the filter keeps; each once. Raises UserError for too many, or none."""
-    clause = chosen.trajectories()
-    sql, values = f"where {clause.sql}", clause.parameters
-    if places:
-        marks = ", ".join("?" * len(places))
-        sql = f"join judgment j on j.trajectory = t.id where j.place in ({marks})"
-        values = tuple(places)
-    with index.reading() as connection:
-        rows = connection.execute(
-            f"select distinct t.benchmark, t.agent, t.task_id, t.attempt from trajectory t {sql} "  # noqa: S608 - values are bound
-            f"limit {MOST_PICKED + 1}",
-            values,
-        ).fetchall()
-    if not rows:
+def picked_keys(view: JudgmentView, rows: Sequence[int], chosen: Filter) -> list[TrajectoryKey]:
+    """List the trajectories of the judgments at ``rows`` (lines of the run's file), or where there
+    are none, all that the filter keeps; each once. Raises UserError for too many, or none."""
+    kept = chosen.trajectories(view)
+    if rows:
+        known = [row for row in rows if row < len(view.judgments)]
+        kept = marked(len(view.keys), view.trajectory[known])
+    if not kept.any():
         raise UserError("There is no trajectory to label: tick rows, or change the filter.")
-    if len(rows) > MOST_PICKED:
+    if kept.sum() > MOST_PICKED:
         raise UserError(
             f"A queue from the table has at most {MOST_PICKED:,} trajectories: tick rows, narrow "
             "the filter, or draw from all of them with  trajudge label build --filter"
         )
-    return [TrajectoryKey(benchmark=b, agent=a, task_id=t, attempt=n) for b, a, t, n in rows]
-
-
-def _picked_source(index: RunIndex, keys: Iterable[TrajectoryKey]) -> Source:
-    """Read the judgments, labels and official rewards of some trajectories."""
-    file = OpenedFile(index.folder / JUDGMENTS)
-    judgments, rewards = [], {}
-    with index.reading() as connection:
-        for key in keys:
-            rows = connection.execute(
-                "select j.offset, j.length, t.reward from trajectory t "
-                "join judgment j on j.trajectory = t.id where t.benchmark = ? and t.agent = ? "
-                "and t.task_id = ? and t.attempt = ? order by j.id",
-                key.order,
-            ).fetchall()
-            for offset, length, reward in rows:
-                judgments.append(file.record(Judgment, offset, length))
-                rewards[key] = reward
-    labels = read_labels(index.folder)
-    known = {key: labels[key] for key in rewards if key in labels}
-    return Source(str(index.folder), judgments, rewards, known, goals=read_goals(index.folder))
+    return [*view.keys.at(kept)]
