@@ -6,17 +6,13 @@ BIN := $(VENV)/bin
 SEED ?= 0
 MINUTES ?= 10
 
-.PHONY: judge test leaderboard fuzz bench docs clean
+.PHONY: judge test fuzz bench docs clean
 
 judge: $(VENV)/.run
 	$(BIN)/python -m eval.judge --judge heuristic --data sample
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n auto --dist worksteal
-
-# Everything published below TRAJUDGE_REAL_DATA that can be scored without a call, else the sample.
-leaderboard: $(VENV)/.run
-	$(BIN)/python -m trajudge leaderboard $(if $(TRAJUDGE_REAL_DATA),--published $(TRAJUDGE_REAL_DATA),--data sample) --out board
 
 fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --minutes $(MINUTES)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from benchmarks.coverage_designs import SIZES
-from trajudge.eval.audit.audit import tau_limits, tau_of
+from trajudge.eval.audit import tau_limits, tau_of
 from trajudge.eval.scoring.metrics import METRICS, f1_from_jaccard
 from trajudge.stats.intervals import (
     Clusters,

@@ -15,11 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from trajudge.annotations import open_annotations, primary_labels
-from trajudge.eval.labelling.designs import STRATEGIES, Strategy, inclusion_probabilities
-from trajudge.eval.labelling.drawing import draw
+from trajudge.eval.labelling.designs import STRATEGIES, Strategy, draw, inclusion_probabilities
 from trajudge.eval.labelling.estimates import estimate_precision
-from trajudge.eval.labelling.frame import Frame, read_frame
-from trajudge.eval.labelling.prediction import DrawnLabels, cross_fitted, vote_share
+from trajudge.eval.labelling.frame import DrawnLabels, Frame, cross_fitted, read_frame, vote_share
 from trajudge.eval.store.published import read_published_folder
 from trajudge.stats.intervals import Bools, Floats
 from trajudge.util.commands import count

@@ -18,9 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
-from trajudge.annotations.labelling.database import LabelStore, create_queue, read_events
-from trajudge.annotations.labelling.people import add_person
-from trajudge.annotations.labelling.records import QueueItem, QueueSettings
+from trajudge.annotations.queue import (
+    LabelQueue,
+    QueueItem,
+    QueueSettings,
+    create_queue,
+)
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.commands import count
 
@@ -31,21 +34,18 @@ WORKER = """
 import os, sys
 from pathlib import Path
 from threading import Thread
-from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.offers import claim_next
-from trajudge.annotations.labelling.records import FormAnswers, ReadingId
-from trajudge.annotations.labelling.submissions import own_reading, save_draft, submit
+from trajudge.annotations.queue import FormAnswers, LabelQueue
 
-store = LabelStore(Path(sys.argv[1]))
+store = LabelQueue(Path(sys.argv[1]))
 acknowledged = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND)
 answers = FormAnswers(success="yes", side_effect="no", repetition="no", optimality=4)
 
 def work(person):
-    while (offer := claim_next(store, person)) is not None:
-        who = ReadingId(person, offer.item)
-        version = own_reading(store.reading(), who).version
-        version = save_draft(store, who, FormAnswers(success="yes"), version)
-        event = submit(store, who, answers, version, f"request {offer.item}")
+    while (offer := store.claim_next(person)) is not None:
+        who = (person, offer.item)
+        version = store.own_reading(*who).version
+        version = store.save_draft(*who, FormAnswers(success="yes"), version)
+        event = store.submit(*who, answers, version, f"request {offer.item}")
         os.write(acknowledged, f"{event} {person} {offer.item}\\n".encode())
 
 threads = [Thread(target=work, args=(int(person),)) for person in sys.argv[3:]]
@@ -68,8 +68,8 @@ def main() -> None:
         labels = ANNOTATORS * chosen.submissions
         items = [_item(number) for number in range(labels // 2)]
         create_queue(folder / "queue", QueueSettings(), items)
-        store = LabelStore(folder / "queue")
-        crowd = [add_person(store, f"annotator {n}").person.id for n in range(ANNOTATORS)]
+        store = LabelQueue(folder / "queue")
+        crowd = [store.add_person(f"annotator {n}")[0].id for n in range(ANNOTATORS)]
         started = time.perf_counter()
         kills, errors = _run(folder, crowd, chosen.kills, np.random.default_rng(chosen.seed))
         _print(store, folder, labels, kills, errors, time.perf_counter() - started)
@@ -109,12 +109,12 @@ def _run(
 
 
 def _print(
-    store: LabelStore, folder: Path, labels: int, kills: int, errors: bytes, seconds: float
+    store: LabelQueue, folder: Path, labels: int, kills: int, errors: bytes, seconds: float
 ) -> None:
     lines = (folder / "acknowledged").read_text().splitlines()
     acknowledged = {tuple(map(int, line.split())) for line in lines}
-    events = list(read_events(store.reading()))
-    submitted = [(e.id, e.person, e.item) for e in events if e.kind == "submitted"]
+    events = list(store.events())
+    submitted = [(e["id"], e["person"], e["item"]) for e in events if e["kind"] == "submitted"]
     pairs = Counter((person, item) for _, person, item in submitted)
     of_item = Counter(item for item, _ in {(item, person) for _, person, item in submitted})
     figures = {

@@ -10,23 +10,31 @@ default penalties are worth less than a failure that loses none.
 from __future__ import annotations
 
 import argparse
+import asyncio
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from trajudge.annotations import primary_labels
 from trajudge.annotations.model import Labels
-from trajudge.annotations.published import SUFFIX
+from trajudge.annotations.published import SUFFIX, open_verdicts
+from trajudge.annotations.sources import agentrewardbench
 from trajudge.eval.analysis.calibration import ENOUGH, ENOUGH_OF_A_CLASS
-from trajudge.eval.leaderboard.board import read_published_data
+from trajudge.eval.baselines import trivial_baselines
+from trajudge.eval.imported import to_judgments
 from trajudge.eval.select.scores import judged_score
+from trajudge.eval.store.inputs import find_source
 from trajudge.eval.store.published import read_published_folder
+from trajudge.judges.judging import NoModel, judge_trajectory
 from trajudge.judges.model import Judgment
+from trajudge.judges.registry import make_judge, needs_of
 from trajudge.rewards.settings import RewardShaping
 from trajudge.rewards.shaping import shaped
 from trajudge.stats.calibration import FittedMap, closer_sigmoid, fit_calibration
 from trajudge.stats.intervals import Bools, Floats, Ints
+from trajudge.trajectories.model import Trajectory
 
 JUDGES = ("telemetry", "tfidf-answer", "heuristic", "webjudge-7b", "webjudge-gpt-4o")
 BINS = 10
@@ -46,12 +54,23 @@ class Split(NamedTuple):
 def judgments_of(folder: Path) -> tuple[dict[str, dict[str, Judgment]], Labels]:
     """Every judge's judgments by key, whole arrays before single replies, and the labels."""
     found: dict[str, dict[str, Judgment]] = {}
-    entries = read_published_data(folder)
+    labels = primary_labels(agentrewardbench.load(folder))
+    source = find_source(f"agentrewardbench-text:{folder}", f"agentrewardbench:{folder}")
+    runs = [run for run in source.read(labels.__contains__) if isinstance(run, Trajectory)]
+    published = to_judgments(open_verdicts(f"agentrewardbench:{folder}"))
     replies = read_published_folder(folder, with_labels=False).judgments
-    for one in [*replies, *(j for entry in reversed(entries) for j in entry.source.judgments)]:
+    baselines = trivial_baselines(runs, labels).judgments
+    heuristic = asyncio.run(_heuristic(runs))
+    for one in [*replies, *heuristic, *baselines, *published]:
         if judged_score(one) is not None:
             found.setdefault(one.judge.removesuffix(SUFFIX), {})[str(one.key)] = one
-    return found, entries[0].source.labels
+    return found, labels
+
+
+async def _heuristic(runs: Iterable[Trajectory]) -> list[Judgment]:
+    judge_id, judge = make_judge("heuristic")
+    needs = needs_of("heuristic")
+    return [await judge_trajectory(judge_id, judge, run, NoModel(), needs=needs) for run in runs]
 
 
 def split_of(judgments: Iterable[Judgment], labels: Labels, split: str) -> Split:

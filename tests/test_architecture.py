@@ -258,7 +258,7 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
 # The module that opens input, and what may open files without it: why.
 READER = "util/files.py"
 OPENERS = {
-    "annotations/labelling/database.py": "SQLite, after check_regular",
+    "annotations/queue.py": "SQLite, after check_regular",
     "app/server/static_files.py": "files of this package, through importlib",
     "environments/apps/reading.py": "files of an application's package, through importlib",
     "environments/chromium/process.py": "locks and logs of browsers that it starts",

@@ -15,15 +15,15 @@ from benchmarks import agentrewardbench_like as like
 from tests.trajectories.loaders import conversations, inspect_made, made, made_logs
 from tests.trajectories.loaders.released import test_answers, test_toolcalls
 from trajudge.annotations import open_annotations
+from trajudge.app.labelling.audit import read_rule_texts
 from trajudge.app.server.keys import read_keys
 from trajudge.environments.model.case import read_cases
 from trajudge.environments.model.payload import read_payloads
 from trajudge.eval.accept.accept import read_held_out
 from trajudge.eval.analysis.calibration import read_calibration
-from trajudge.eval.analysis.hard_subset import read_attempts
-from trajudge.eval.audit.audit import read_facets, read_rule_texts
+from trajudge.eval.audit import read_facets
 from trajudge.eval.cli import main
-from trajudge.eval.labelling.building import read_guidelines
+from trajudge.eval.labelling.build import read_guidelines
 from trajudge.eval.resilience.reading import OutcomeFile, read_events
 from trajudge.eval.store.run_folder import read_judgments, read_labels, read_manifest
 from trajudge.judges.adapters.scripted import read_script
@@ -99,7 +99,6 @@ READERS = [
     Reader("token", read_token, "0123456789abcdef"),
     Reader("outcomes.csv", OutcomeFile.read, "task,arm,success\nt,a,1\n"),
     Reader("outcomes.jsonl", OutcomeFile.read),
-    Reader("attempts.csv", lambda file: read_attempts(file, 30)),
     Reader("held-out.txt", read_held_out, "shop/t\n"),
     Reader("guidelines.md", read_guidelines, "Über\n"),
     Reader("tasks.json", read_rule_texts, TASKS),

@@ -23,7 +23,6 @@ from tests.eval.accept.test_binding import SETTINGS, decided
 from tests.eval.accept.test_recertify import strangers
 from tests.eval.analysis.test_calibration import make_run
 from tests.eval.conftest import cache_home, own_folder  # noqa: F401 - fixtures
-from tests.eval.test_hard_subset import write_attempts
 from tests.llm_server import LlmServer
 from tests.trajectories.loaders.conversations import colour as seen_colour
 from tests.trajectories.loaders.conversations import picture
@@ -197,13 +196,6 @@ def test_a_decision_is_applied_and_certified_again_as_written() -> None:
     assert lines(Path("again/sample.jsonl"))
 
 
-@pytest.mark.usefixtures("own_folder")
-def test_a_hard_subset_is_selected_as_written(capsys: pytest.CaptureFixture[str]) -> None:
-    write_attempts(Path("attempts.csv"))
-    assert run(written("trajudge data hard-subset")) == 0
-    assert "of 60 tasks" in capsys.readouterr().out
-
-
 @pytest.mark.slow
 @pytest.mark.usefixtures("own_folder")
 def test_cases_are_generated_and_exported_as_written() -> None:
@@ -230,7 +222,7 @@ def test_the_published_files_are_read_as_written(real_data: Path) -> None:
     for file in ("annotations.csv", "splits.csv"):
         shutil.copy(folder / file, file)
     started = ("trajudge score --judgments", "trajudge audit", "trajudge rules lint")
-    real = (*started, "trajudge rules blind ", "trajudge run agreement")
+    real = (*started, "trajudge rules blind ", "trajudge label estimate")
     commands = [command for command in COMMANDS if command.startswith(real)]
     assert len(commands) == len(real)
     for command in commands:

@@ -12,12 +12,10 @@ from pydantic import ValidationError
 from trajudge.environments.settings import GenerateConfig, RecordConfig
 from trajudge.environments.stages.model import SuiteSpecification
 from trajudge.eval.accept.settings import TrainingConfig
-from trajudge.eval.analysis.hard_subset import HardSubsetConfig
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.select.plan import SelectionPlan
 from trajudge.eval.select.settings import PlanConfig
 from trajudge.eval.settings import ScoreConfig
-from trajudge.eval.store.settings import TelemetryConfig
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.rewards.settings import WatchConfig
 from trajudge.robustness.settings import PerturbConfig
@@ -53,7 +51,7 @@ def test_no_function_behind_main_takes_a_namespace(room: str) -> None:
 
 
 SEEDED = [
-    *(TrainingConfig, HardSubsetConfig, TelemetryConfig, BuildConfig, ScoreConfig),
+    *(TrainingConfig, BuildConfig, ScoreConfig),
     *(SelectionPlan, PlanConfig, CallConfig, WatchConfig, PerturbConfig, RecordConfig),
     *(GenerateConfig, SuiteSpecification),
 ]

@@ -65,8 +65,8 @@ VAGUE = frozenset(
     {"asked", "data", "found", "given", "got", "said", "thing", "things", "told", "what"}
 )
 NAMED = (
-    *("annotations", "environments", "eval/accept", "eval/analysis", "eval/audit"),
-    *("eval/labelling", "eval/leaderboard"),
+    *("annotations", "environments", "eval/accept", "eval/analysis"),
+    "eval/labelling",
     *("eval/reporting", "eval/scoring", "eval/select", "judges/methods", "prompts", "stats"),
     "trajectories",
 )

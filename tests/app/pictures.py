@@ -19,11 +19,11 @@ from playwright.sync_api import Browser, Page
 from tests.app.browsing import launched
 from tests.app.serving import served
 from trajudge import judge
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.queue import LabelQueue
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.links import trajectory_link
 from trajudge.app.server.workspace import Workspace, open_workspace
-from trajudge.eval.labelling.building import plan_queue, write_queue
+from trajudge.eval.labelling.build import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.eval.store.run_folder import read_judgments
 from trajudge.util.machine import installed_chromium
@@ -50,7 +50,7 @@ def make_pictures(browser: Browser, folder: Path, scratch: Path) -> None:
             _keep(page, folder / f"{name}.png")
     config = BuildConfig(runs=(run,), budget=10, out=scratch / "queue")
     write_queue(plan_queue(config), config)
-    store = LabelStore(config.out)
+    store = LabelQueue(config.out)
     with (
         served(Workspace({}, store.settings.data), [label_room(store)]) as server,
         _page(browser) as page,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.annotations.labelling.queues import item, queue
+from tests.annotations.queues import item, queue
 from tests.app.started import started
 from trajudge.eval.cli import main as trajudge
 

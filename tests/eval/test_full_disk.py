@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.eval.test_hard_subset import write_attempts
 from trajudge.eval.cli import main as trajudge
 from trajudge.eval.judge import main
 
@@ -59,7 +58,6 @@ def test_is_one_sentence_at_every_write_and_loses_nothing(
     [
         ("score RUN --mismatches OUT", "heuristic"),
         ("score RUN --submission OUT --plots OUT-plots", "heuristic"),
-        ("data hard-subset ATTEMPTS --resamples 2 --save OUT", "tasks"),
         ("robust RUN --attacked ATTACKED --out OUT", "heuristic"),
     ],
 )
@@ -67,7 +65,7 @@ def test_a_result_is_printed_before_it_is_saved(
     words: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The screen of a long computation was lost with the file."""
-    run, attacked, attempts = (tmp_path / name for name in ("run", "attacked", "attempts.csv"))
+    run, attacked = tmp_path / "run", tmp_path / "attacked"
     made = [*WORDS, str(run)]
     if "ATTACKED" in words:
         assert (
@@ -78,8 +76,7 @@ def test_a_result_is_printed_before_it_is_saved(
         )
         made = ["--judge", "heuristic", "--data", str(attacked), "--out", str(run)]
     assert main(made) == 0
-    write_attempts(attempts)
-    places = {"RUN": run, "ATTACKED": attacked, "ATTEMPTS": attempts}
+    places = {"RUN": run, "ATTACKED": attacked}
     given = [
         str(places.get(word, word)).replace("OUT", str(tmp_path / "out")) for word in words.split()
     ]

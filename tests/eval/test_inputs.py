@@ -14,7 +14,6 @@ import pytest
 from tests.commands import accept, perturb, select
 from tests.environments.cases import sound
 from tests.eval.data.published_files import ANNOTATIONS, put
-from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import RUNS, TASKS
 from tests.rules.verified.tasks import page, task
 from tests.trajectories.loaders.made import fara, rubric
@@ -72,7 +71,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "published" / "annotations.csv").write_text(ANNOTATIONS + rows)
     (folder / "tasks.json").write_text(json.dumps(TASKS))
     (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in RUNS))
-    write_attempts(folder / "attempts.csv", tasks=30)
     (folder / "replies.jsonl").write_text(json.dumps({"text": "<answer>N/A</answer>"}) + "\n")
     with sqlite3.connect(folder / "shop.db") as connection:
         connection.execute("create table orders (id integer, status text)")
@@ -124,14 +122,12 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ("audit", "{0}/runs/heuristic", "{0}/runs/rule-based"),
     ("audit", "--judgments", "{0}/published"),
     ("report", "{0}/runs/heuristic", "--baselines", "off", "--show", "3", "--out", "report.html"),
-    ("leaderboard", "{0}/runs/heuristic", *SAMPLED),
+    ("score", "{0}/runs/heuristic", "--ranks"),
     (
         "run",
         "telemetry",
         "--data",
         "{0}/sample",
-        "--seeds",
-        "1",
         "--folds",
         "2",
         "--save",
@@ -139,21 +135,18 @@ COMMAND_LINES: Sequence[Sequence[str]] = (
     ),
     ("run", "reparse", "{0}/runs/heuristic", *SAMPLED, "--out", "again"),
     ("accept", "--decision", "{0}/selection", "--run", "{0}/runs/heuristic", *AGAIN),
-    ("run", "check", "{0}/runs/heuristic", "{0}/runs/rule-based"),
-    ("run", "agreement", "--annotations", "agentrewardbench:{0}/published"),
+    ("score", "{0}/runs/heuristic", "{0}/runs/rule-based", "--checks"),
     ("data", "verdicts", "fara:{0}/fara", "--out", "verdicts"),
     ("data", "convert", "{0}/sample", "converted"),
     ("data", "perturb", *SAMPLED, "--perturbation", "identity", "--limit", "2"),
     ("robust", "{0}/runs/attacked", "--attacked", "{0}/attacked"),
     ("robust", "--judge", "heuristic", *SAMPLED, "--perturbation", "claim-short", "--limit", "20"),
-    ("data", "hard-subset", "{0}/attempts.csv", "--resamples", "20", "--min-agents", "2"),
     ("rules", "evaluate", *RULED),
     ("rules", "trim", "--tasks", "{0}/verified.json", "--runs", "{0}/traced", "--out", "trimmed"),
     ("rules", "lint", "--tasks", "{0}/tasks.json"),
     ("rules", "mutate", "--tasks", "{0}/tasks.json"),
     ("rules", "mutate", *RULED),
     ("rules", "blind", "--tasks", "{0}/tasks.json"),
-    ("rules", "blind-model", "--tasks", "{0}/tasks.json", *SCRIPTED),
     ("rules", "probe", "--probes", "{0}/probes.json", *PROBED),
     ("rules", "locators", *RULED, "--save", "locators.json"),
     ("env", "results", "{0}/environments/recorded", *CASES),

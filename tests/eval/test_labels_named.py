@@ -36,7 +36,7 @@ COMMANDS = (
     "robust --judge heuristic --data sample --limit 3 --out OUT --annotations FILE",
     "data perturb --data sample --limit 3 --out OUT --annotations FILE",
     "run telemetry --data sample --annotations FILE",
-    "leaderboard RUN --out OUT --annotations FILE",
+    "score RUN --ranks --annotations FILE",
     "label build RUN --out OUT --annotations FILE",
     "label build RUN --out OUT --gold FILE",
 )

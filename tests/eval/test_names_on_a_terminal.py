@@ -15,8 +15,7 @@ from rich.progress import Progress
 from tests.llm_server import LlmServer
 from trajudge.environments.recording.campaign import table as table_of_runs
 from trajudge.environments.recording.journal import COUNTED
-from trajudge.eval import score
-from trajudge.eval.audit.__main__ import main as audit
+from trajudge.eval.cli import main
 from trajudge.eval.judge import main as judge
 from trajudge.eval.runs.progress import RunProgress
 from trajudge.util.terminal import terminal_console
@@ -57,8 +56,8 @@ def test_the_commands_that_print_a_model_show_its_name() -> None:
             (judge, [*words, "--out", "run"]),
             (judge, [*words, "--out", "dry", "--dry-run"]),
             (judge, [*words, "--out", "grid", "--model", "other"]),
-            (score.main, ["run"]),
-            (audit, ["run", "--out", "audit", "--full"]),
+            (main, ["score", "run"]),
+            (main, ["audit", "run", "--out", "audit", "--full"]),
         ]
         for command, arguments in commands:
             with on_a_terminal() as terminal:

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from tests.eval.test_flags import TABLE, choices_of, parsers
-from tests.eval.test_hard_subset import write_attempts
 from tests.rules.test_evaluate import TASKS
 from trajudge.eval.cli import main, named
 from trajudge.util.commands import BROKEN_PIPE, OutputAction
@@ -22,6 +21,7 @@ from trajudge.util.settings import options_of
 WRITTEN = {
     *("--out", "--save", "--plot", "--plots", "--folder", "--store", "--submission"),
     *("--mismatches", "--calibration-out", "--cross-fit", "--batch-files", "--run-folder"),
+    "--html",
 }
 MISSING = "missing"  # an input that is not there: a command that looked at it first would name it
 
@@ -109,7 +109,6 @@ def test_a_dry_run_writes_nothing_and_asks_for_no_place(
     ("words", "file", "said"),
     [
         (["audit"], "audit.json", "official reward"),
-        (["leaderboard", "--split", "all"], "index.html", "heuristic"),
     ],
 )
 def test_a_result_is_printed_where_its_file_cannot_be_written(
@@ -131,11 +130,10 @@ def test_a_result_is_printed_where_its_file_cannot_be_written(
     ("words", "files"),
     [
         ("audit RUN --out OUT", {"audit.json", "cases.jsonl"}),
-        ("leaderboard RUN --out OUT", {"index.html", "leaderboard.csv"}),
+        ("score RUN --html OUT/page.html", {"page.html"}),
         ("score RUN --mismatches OUT/a --submission OUT/b", {"a", "b"}),
         ("env prism REPORT --save OUT/prism.json", {"prism.json"}),
         ("rules lint --tasks TASKS --out OUT", {"lint.json", "lint.csv"}),
-        ("data hard-subset ATTEMPTS --resamples 2 --save OUT/tasks.csv", {"tasks.csv"}),
     ],
 )
 def test_what_nobody_reads_to_its_end_is_written(
@@ -143,12 +141,11 @@ def test_what_nobody_reads_to_its_end_is_written(
 ) -> None:
     run, out = tmp_path / "run", tmp_path / "out"
     assert main(["judge", "--judge", "heuristic", "--data", "sample", "--out", str(run)]) == 0
-    report, attempts = tmp_path / "report.json", tmp_path / "attempts.csv"
+    report = tmp_path / "report.json"
     report.write_text('{"name": "x"}')
-    write_attempts(attempts)
     tasks = tmp_path / "tasks.json"
     tasks.write_text(json.dumps(TASKS))
-    places = {"RUN": run, "REPORT": report, "ATTEMPTS": attempts, "TASKS": tasks}
+    places = {"RUN": run, "REPORT": report, "TASKS": tasks}
     given = [str(places.get(word, word)).replace("OUT", str(out)) for word in words.split()]
     command = [sys.executable, "-u", "-m", "trajudge.eval.cli", *given]
     root = Path(__file__).parents[2]
@@ -159,15 +156,11 @@ def test_what_nobody_reads_to_its_end_is_written(
     assert {path.name for path in out.iterdir()} == files
 
 
-BLIND = "rules blind-model --tasks tasks.json --model m --yes --base-url http://127.0.0.1:9/v1"
-
-
 @pytest.mark.parametrize(
     ("words", "taken", "said"),
     [
         ("report missing", "report.html/x", "report.html: is a folder: name a file"),
         ("rules evaluate --tasks tasks.json --runs missing", "evaluated", "evaluated is a file: "),
-        (f"{BLIND} --context 9999", "runs", "runs is a file: name a folder"),
         ("env verify missing --other-goals 1", "goals.jsonl/x", "goals.jsonl: is a folder: name"),
     ],
 )

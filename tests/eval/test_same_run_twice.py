@@ -16,7 +16,7 @@ COMMANDS = [
     "report {} {} --out out",
     "select {} {} --target-precision 0.5 --out out",
     "audit {} {} --out out",
-    "leaderboard {} {} --out out",
+    "score {} {} --ranks",
     "accept --judge judge --threshold 1 --run {} --run {} --out out",
     "label build {} {} --out out",
     "robust {} {} --attacked attacked --out out",

@@ -13,9 +13,9 @@ from trajudge.annotations.agentrewardbench import family_of
 from trajudge.eval.accept.accept import transfer_obstacles
 from trajudge.eval.accept.settings import TrainingConfig
 from trajudge.eval.accept.training import JudgedRun, choose_runs
-from trajudge.eval.analysis.agreement import label_agreements
-from trajudge.eval.audit.audit import ranking, rate
+from trajudge.eval.audit import Labelled, rank_agents
 from trajudge.eval.baselines import Examples
+from trajudge.eval.labelling.agreement import label_agreements
 from trajudge.eval.process import fault_scores
 from trajudge.eval.select.decide import decide
 from trajudge.eval.select.evidence import gather
@@ -79,9 +79,10 @@ def of_faults(labels: list[Annotation], judgments: list[Judgment]) -> object:
 def of_audit(labels: list[Annotation], judgments: list[Judgment]) -> object:
     expert = {each.key: bool(each.success) for each in labels}
     rule = {each.key: bool(each.success) for each in judgments}
-    keys = [*expert]
-    found = ranking("overall", "judge", keys, expert, rule)
-    return rate(keys, rule), found.low, found.high
+    labelled = Labelled.of(expert, expert)
+    verdicts = np.array([rule[key] for key in expert])
+    found = rank_agents("overall", "judge", labelled, verdicts)
+    return labelled.rate(verdicts, np.ones(len(verdicts), dtype=bool)), found.low, found.high
 
 
 def of_selection(labels: list[Annotation], judgments: list[Judgment]) -> object:

@@ -8,14 +8,12 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
-from typing import NamedTuple
 
 import pytest
 
 from tests.judges.runs import StagedAsk, seen_run, texts
 from tests.judges.test_golden import JUDGES
 from tests.prompts.hostile import HOSTILE
-from trajudge.eval.analysis.blind_model import messages as blind_messages
 from trajudge.judges.adapters.errors import BadRequest
 from trajudge.judges.judging import CallArgs
 from trajudge.judges.methods.simplified import PaperPrompt
@@ -123,19 +121,5 @@ def test_the_published_prompts_hold_none_of_it(field: str) -> None:
         assert view is not None
         # A tag of our own prompts is none of theirs.
         return found([form.messages(view, ())]) - Counter({"</axtree>": 99})
-
-    assert written(ALL) == written("harmless")
-
-
-class Task(NamedTuple):
-    """What a question without a page is about."""
-
-    task_id: int
-    intent: str
-
-
-def test_the_question_without_a_page_holds_none_of_it() -> None:
-    def written(text: str) -> Counter[str]:
-        return found([blind_messages(Task(1, text), "webarena")])
 
     assert written(ALL) == written("harmless")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.people import people, person_by_token
+from trajudge.annotations.queue import LabelQueue
 from trajudge.app.settings import InspectConfig, LabelServeConfig
-from trajudge.eval.audit.audit import read_rule_texts
 from trajudge.util.commands import OK
 from trajudge.util.errors import MissingExtra, UserError
 
@@ -42,26 +40,27 @@ def inspect(config: InspectConfig) -> int:
 def label(config: LabelServeConfig) -> int:
     """Serve a queue until Ctrl-C. Raises UserError."""
     _check_extra("trajudge label")
-    from trajudge.app.labelling.routes import label_room  # noqa: PLC0415 - imports the extra
+    from trajudge.app.labelling.audit import read_rule_texts  # noqa: PLC0415 - imports the extra
+    from trajudge.app.labelling.routes import label_room  # noqa: PLC0415
     from trajudge.app.server.inputs import check_data  # noqa: PLC0415
     from trajudge.app.server.serve import serve  # noqa: PLC0415
     from trajudge.app.server.workspace import Workspace  # noqa: PLC0415
 
     check_data(config.data)
     rules = read_rule_texts(config.tasks) if config.tasks else {}
-    store = LabelStore(config.queue)
-    if config.auth and not people(store):
+    queue = LabelQueue(config.queue)
+    if config.auth and not queue.people():
         raise UserError(
             f"{config.queue}: nobody could sign in: add people with"
             f"  trajudge label people {config.queue} --add NAME"
         )
 
     def name_of(token: str) -> str | None:
-        person = person_by_token(store, token)
+        person = queue.person_by_token(token)
         return None if person is None else person.name
 
-    workspace = Workspace({}, config.data or tuple(store.settings.data))
-    room = [label_room(store, rules)]
+    workspace = Workspace({}, config.data or tuple(queue.settings.data))
+    room = [label_room(queue, rules)]
     serve(workspace, room, config.server, name_of if config.auth else None)
-    store.close()
+    queue.close()
     return OK

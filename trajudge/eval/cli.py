@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "score": Command(
         "eval.rescoring:report",
-        "score judges: tables, plots, significance tests, errors",
+        "score judges: tables, ranks, checks, plots, errors",
         "eval.settings:ScoreConfig",
     ),
     "select": Command(
@@ -57,9 +57,10 @@ COMMANDS: Mapping[str, Command] = {
         "write the trajectories that a judge accepts, as training data",
         "eval.accept.settings:AcceptConfig",
     ),
-    "audit": Command("eval.audit.__main__", "audit a rule-based evaluator against experts"),
-    "leaderboard": Command(
-        "eval.leaderboard.__main__", "compare judges: one page, one CSV, ranks with ties"
+    "audit": Command(
+        "eval.audit:run_audit",
+        "audit a rule-based evaluator against experts",
+        "eval.settings:AuditConfig",
     ),
     "inspect": Command(
         "app.inspect:inspect",
@@ -106,19 +107,36 @@ GROUPS: Mapping[str, CommandGroup] = {
     "label": CommandGroup(
         "expert labels: drawn, collected, compared",
         {
-            "build": Command("eval.labelling.commands.build", "draw what to label"),
+            "build": Command(
+                "eval.labelling.build:build_queue",
+                "draw what to label",
+                "eval.labelling.settings:BuildConfig",
+            ),
             "serve": Command(
                 "app.inspect:label",
                 "label in a browser; so does  trajudge label QUEUE",
                 "app.settings:LabelServeConfig",
             ),
-            "people": Command("eval.labelling.commands.who", "list or add annotators"),
-            "import": Command("eval.labelling.commands.take_in", "take labels from a file"),
-            "export": Command("eval.labelling.commands.export", "write the labels as files"),
-            "agreement": Command(
-                "eval.labelling.commands.agreement", "measure how far annotators agree"
+            "people": Command(
+                "eval.labelling.commands:label_people",
+                "list or add annotators",
+                "eval.labelling.settings:PeopleConfig",
             ),
-            "estimate": Command("eval.labelling.commands.estimate", "estimate judges' precision"),
+            "import": Command(
+                "eval.labelling.commands:label_import",
+                "take labels from a file",
+                "eval.labelling.settings:LabelImportConfig",
+            ),
+            "export": Command(
+                "eval.labelling.commands:label_export",
+                "write the labels as files",
+                "eval.labelling.settings:LabelExportConfig",
+            ),
+            "estimate": Command(
+                "eval.labelling.estimates:print_estimates",
+                "estimate judges' precision and annotators' agreement",
+                "eval.labelling.settings:EstimateConfig",
+            ),
         },
         default="serve",
     ),
@@ -145,7 +163,6 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "score agents that never see a page",
                 "rules.settings:BlindConfig",
             ),
-            "blind-model": Command("eval.blind_model", "score a model that never sees a page"),
             "trim": Command(
                 "rules.commands:trim",
                 "make traces small, evaluated as before",
@@ -271,13 +288,11 @@ GROUPS: Mapping[str, CommandGroup] = {
                 "write trajectories changed in known ways",
                 "robustness.settings:PerturbConfig",
             ),
-            "hard-subset": Command("eval.hard_subset", "select a hard, balanced subset of tasks"),
         },
     ),
     "run": CommandGroup(
         "recorded runs and their annotations",
         {
-            "check": Command("eval.check_command", "say whether runs may be compared"),
             "reparse": Command(
                 "eval.analysis.reparse:reparse",
                 "parse recorded replies again, without a call",
@@ -291,9 +306,8 @@ GROUPS: Mapping[str, CommandGroup] = {
             "telemetry": Command(
                 "eval.analysis.train_telemetry:train_telemetry",
                 "train the judge that reads a run's numbers",
-                "eval.store.settings:TelemetryConfig",
+                "eval.settings:TelemetryConfig",
             ),
-            "agreement": Command("eval.agreement", "measure annotator agreement: kappa, alpha"),
         },
     ),
 }

@@ -8,7 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trajudge.annotations import frame_of, open_labels, parse_labels, policy_note
+from trajudge.eval.checks import left_out_runs, print_checks
 from trajudge.eval.process import about_process, fault_scores, question_of
+from trajudge.eval.ranks import (
+    rank_judges,
+    ranks_csv,
+    ranks_json,
+    ranks_screen,
+    with_rule_based,
+    write_page,
+)
 from trajudge.eval.reporting.results import results_csv, results_json
 from trajudge.eval.reporting.sentences import (
     LABELS_OPTION,
@@ -42,8 +51,9 @@ from trajudge.eval.store.labels import LabelColumns, RewardColumns, refuse_confl
 from trajudge.eval.store.published import read_published_folder
 from trajudge.eval.store.table import columns_of, keys_of_judgments
 from trajudge.eval.store.task_goals import task_units
-from trajudge.util.commands import OK, saved_behind_output
+from trajudge.util.commands import FAILURES, OK, saved_behind_output
 from trajudge.util.errors import UserError
+from trajudge.util.files import refuse_repeated
 from trajudge.util.machine import collection_paused
 from trajudge.util.tables import Table, render, screen_width
 from trajudge.util.terminal import count_of, one_line
@@ -56,8 +66,15 @@ _WARNINGS_BESIDE = 3  # such tables
 
 def report(config: ScoreConfig) -> int:
     """Print and write everything that the options ask for; the exit code."""
+    if config.checks:
+        if not config.runs:
+            raise UserError("--checks: give the folder of a run")
+        may = print_checks(config.runs, config.annotations, as_json=config.json_output)
+        return OK if may else FAILURES
     if not config.runs and config.judgments is None:
         raise UserError("nothing to score: give the folder of a run, or --judgments DIR")
+    if config.ranks or config.html:
+        return _rank(config)
     with collection_paused():
         source = read_sources(config)
         with task_units(source.goals, config.task_id):
@@ -79,6 +96,34 @@ def report(config: ScoreConfig) -> int:
                     scores, source, config, [*_calibration(scores, source, config, save), *found]
                 )
     return OK
+
+
+def _rank(config: ScoreConfig) -> int:
+    """Rank the judges of the runs that may be compared; the exit code is 1 where one may not."""
+    refuse_repeated(config.runs)
+    left_out = left_out_runs(config.runs, other_labels=config.annotations is not None)
+    kept = tuple(run for run in config.runs if run not in left_out)
+    if left_out and not (kept or config.judgments):
+        raise UserError(f"no run may be compared: {'; '.join(left_out.values())}")
+    config = config.model_copy(update={"runs": kept, "compare": "benchmark"})
+    source = with_rule_based(read_sources(config))
+    with task_units(source.goals, config.task_id):
+        scores = score_source(source, config)
+        if config.baselines != "off":
+            scores = add_baselines(scores, source, config)
+    ranked, reasons = rank_judges(scores, source.labels), [*left_out.values()]
+    if not ranked:
+        raise UserError(unscored(scores))
+    with saved_behind_output() as save:
+        if config.html:
+            save(write_page, config.html, ranked, scores, reasons)
+        if config.csv:
+            sys.stdout.write(ranks_csv(ranked))
+        elif config.json_output:
+            sys.stdout.write(ranks_json(ranked))
+        else:
+            sys.stdout.write(ranks_screen(ranked, scores, reasons, config.html))
+    return FAILURES if left_out else OK
 
 
 def read_sources(config: ScoreConfig) -> Source:

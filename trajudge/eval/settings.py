@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from trajudge.judges.calls.settings import CallConfig
 from trajudge.util.settings import Argument, Only, Option, Output, Seed, Settings
@@ -58,25 +58,86 @@ class LabelConfig(Settings):
         return {**values, "annotations": labels_by(values.get("annotations"), by)}
 
 
+class AuditConfig(LabelConfig):
+    """Find where a rule-based evaluator is wrong, and what that changes. Compares the official
+    rewards (or, with --evaluator, a judge's verdicts) of runs or published judgments with expert
+    labels and with the judges.
+
+      trajudge audit runs/*
+      trajudge audit --judgments DIR --split test --templates test.raw.json
+    """
+
+    runs: Runs = ()
+    judgments: Annotated[Path | None, Option("judgments in the published layout", "DIR")] = None
+    split: Annotated[Split, Option("of the annotations")] = "all"
+    task_id: TaskIdOption = "recorded"
+    evaluator: Annotated[str | None, Option("audit this judge instead of the official reward")] = (
+        None
+    )
+    data: Annotated[
+        str | None,
+        Option(
+            "trajectories, for goals and last steps of the cases (default: those of the runs)",
+            "KIND:PATH",
+        ),
+    ] = None
+    task_tables: Annotated[Path | None, Option("folder with webarena.csv and the like", "DIR")] = (
+        None
+    )
+    templates: Annotated[Path | None, Option("WebArena's tasks, for their templates")] = None
+    full: Annotated[bool, Option("print all tables and sentences instead of one screen")] = False
+    out: Annotated[Path, Output("default: audit/", "DIR")] = Path("audit")
+
+
+class TelemetryConfig(LabelConfig):
+    """Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and
+    expert labels, score it on tasks that it was not trained on, and write it for
+    --judge telemetry --judge-option model=FILE.
+
+      trajudge run telemetry --split dev --save model.json
+      trajudge run telemetry --cross-fit fitted
+    """
+
+    data: Annotated[
+        str | None, Option("the trajectories (default: as trajudge judge)", "KIND:PATH")
+    ] = None
+    split: Annotated[Split, Option("train on this split of the annotations")] = "all"
+    folds: Annotated[int, Field(ge=2), Option("task-grouped folds of the held-out score")] = 5
+    seed: Annotated[Seed, Option("of the folds (default: 0)")] = 0
+    target_precision: Annotated[
+        float, Option("the threshold aims at this precision, on training data only", "RATE")
+    ] = 0.85
+    without: Annotated[tuple[str, ...], Option("leave a feature out", "FEATURE")] = ()
+    save: Annotated[Path | None, Output("the model, trained on all runs of the split")] = None
+    cross_fit: Annotated[
+        Path | None,
+        Output(
+            "write the held-out verdicts as a run, in which every trajectory is judged by a model "
+            "that saw nothing of its task",
+            "DIR",
+        ),
+    ] = None
+
+
 class ScoreConfig(LabelConfig):
     """Score runs, or published judgments, again without a call: every rate with its interval,
     judges against each other, tables as in the paper, plots, and the cases that a judge got wrong.
 
       trajudge score runs/*
       trajudge score --judgments DIR --split test --protocol agentrewardbench --table 1
-      trajudge score RUN --mismatches wrong.jsonl --explain gpt-4o
+      trajudge score runs/* --ranks --html ranks.html
     """
 
     first: ClassVar = (
-        *("judgments", "annotations", "split", "by", "missing", "full", "format", "json", "plots"),
-        "mismatches",
+        *("judgments", "annotations", "split", "ranks", "checks", "full", "format", "json"),
+        *("plots", "mismatches"),
     )
     sections: ClassVar[Mapping[str, str]] = {
         "annotations": "what is scored",
         "table": "output",
         "mismatches": "wrong verdicts, and how --explain calls its model",
     }
-    exclusive: ClassVar = (("csv", "json_output"),)
+    exclusive: ClassVar = (("csv", "json_output"), ("ranks", "checks"))
 
     runs: Runs = ()
     judgments: Annotated[
@@ -139,6 +200,14 @@ class ScoreConfig(LabelConfig):
         ),
     ] = ()
     full: Annotated[bool, Option("print all tables and notes instead of one screen")] = False
+    ranks: Annotated[
+        bool,
+        Option(
+            "rank the judges, with ties; runs with an error (--checks) are left out (exit code 1)"
+        ),
+    ] = False
+    html: Annotated[Path | None, Output("write --ranks as one page")] = None
+    checks: Annotated[bool, Option("only list the reasons against comparing the runs")] = False
     format: TableFormat = "table"
     csv: Annotated[bool, Option("print results.csv instead of tables")] = False
     json_output: Annotated[bool, Option("print results.json instead of tables", name="json")] = (

@@ -16,11 +16,10 @@ from types import FrameType, UnionType
 from typing import Any, TypeVar
 
 from trajudge.eval.accept.settings import AcceptConfig
-from trajudge.eval.audit.settings import AuditConfig
 from trajudge.eval.runs.jobs import StopSignal
 from trajudge.eval.runs.settings import BatchConfig, RunRequest
 from trajudge.eval.select.settings import SelectConfig
-from trajudge.eval.settings import ScoreConfig
+from trajudge.eval.settings import AuditConfig, ScoreConfig
 from trajudge.util.errors import did_you_mean
 from trajudge.util.settings import Setting, Settings, keywords_of
 

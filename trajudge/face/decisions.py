@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from trajudge.eval import audit as auditing
 from trajudge.eval.accept import accept as acceptance
 from trajudge.eval.accept.accept import (
     AcceptanceFilter,
@@ -14,14 +15,13 @@ from trajudge.eval.accept.accept import (
     written_to,
 )
 from trajudge.eval.accept.settings import AcceptConfig
-from trajudge.eval.audit import audit as auditing
-from trajudge.eval.audit.audit import Audit, sentences, summary, tables
-from trajudge.eval.audit.settings import AuditConfig
+from trajudge.eval.audit import Audit, sentences, summary, tables
 from trajudge.eval.reporting.sentences import threshold_text
 from trajudge.eval.select import decide
 from trajudge.eval.select.decision import CandidateResult, Decision
 from trajudge.eval.select.settings import SelectConfig
 from trajudge.eval.select.text import text
+from trajudge.eval.settings import AuditConfig
 from trajudge.face.calls import check_keywords, one_or_several
 from trajudge.face.results import Judgments, folded_html, screen_html, tables_html
 from trajudge.util.settings import make

@@ -1,10 +1,10 @@
 """Statistics for judges of trajectories: numpy in, numpy out, tasks as clusters.
 
 The names below cover where runs of a task depend on each other: rates and their differences over
-tasks, McNemar's test by task, hierarchical intervals of suites. Each is imported when it is first
-used. The modules hold the rest; every function names its source, randomness comes only from a
-``numpy.random.Generator`` that is passed in, and the digits depend neither on the number of threads
-nor on the block size.
+tasks, McNemar's test by task, hierarchical intervals of suites; and how hard tasks are. Each is
+imported when it is first used. The modules hold the rest; every function names its source,
+randomness comes only from a ``numpy.random.Generator`` that is passed in, and the digits depend
+neither on the number of threads nor on the block size.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trajudge.stats.agreement import krippendorff_alpha
     from trajudge.stats.comparison import TaskRuns, holm, mcnemar_by_task, powered_rate
+    from trajudge.stats.difficulty import attempts, fit_hazard, select_hard, validate_subset
     from trajudge.stats.intervals import (
         cluster_bootstrap,
         differences_by_cluster,
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "TaskRuns": "comparison",
+    "attempts": "difficulty",
     "cluster_bootstrap": "intervals",
     "differences_by_cluster": "intervals",
+    "fit_hazard": "difficulty",
     "hierarchical_bootstrap": "suites",
     "holm": "comparison",
     "interquartile_mean": "suites",
@@ -39,13 +42,17 @@ _HOMES = {
     "performance_profile": "suites",
     "powered_rate": "comparison",
     "rates_by_cluster": "intervals",
+    "select_hard": "difficulty",
     "tree_from_rollouts": "suites",
+    "validate_subset": "difficulty",
 }
 
 __all__ = [
     "TaskRuns",
+    "attempts",
     "cluster_bootstrap",
     "differences_by_cluster",
+    "fit_hazard",
     "hierarchical_bootstrap",
     "holm",
     "interquartile_mean",
@@ -54,7 +61,9 @@ __all__ = [
     "performance_profile",
     "powered_rate",
     "rates_by_cluster",
+    "select_hard",
     "tree_from_rollouts",
+    "validate_subset",
 ]
 
 

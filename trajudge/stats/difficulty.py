@@ -1,16 +1,18 @@
-"""How hard tasks are, and subsets of hard ones (WebArena Verified, section on the hard subset)."""
+"""How hard tasks are, and subsets of hard ones (WebArena Verified, section 4.5 and appendix B).
+
+``attempts`` encodes the runs of several agents, ``fit_hazard`` fits the model by penalised
+likelihood (an approximation of the paper's sampling), ``select_hard`` selects the hardest tasks of
+each category, and ``validate_subset`` compares agents on them and on all tasks.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, Field
 from scipy import linalg, sparse
 
 from trajudge.stats.intervals import Bools, Floats, Ints, one_thread
@@ -19,17 +21,13 @@ BIN_STARTS = np.array([1, 3, 6, 11, 21])
 
 """First step count of every bin: 1-2, 3-5, 6-10, 11-20, 21 to the cap."""
 
-Exhausted = Literal["reached", "failed"]
-
-"""Which attempts are flagged as out of budget: all at the cap, or (as published) those that also
-failed. The latter leaks the outcome into a predictor; it is kept for comparison."""
-
 
 @dataclass(frozen=True, eq=False)
 class Attempts:
     """One run per (agent, task). ``agent``, ``task``, ``steps``, ``success``, ``exhausted``: (N,).
 
-    Codes index the names; ``site``, ``template`` and ``category`` (T,) belong to the tasks.
+    ``exhausted``: the steps reached the cap, whatever the outcome. Codes index the names; ``site``,
+    ``template`` and ``category`` (T,) belong to the tasks.
     """
 
     agent: Ints
@@ -70,22 +68,6 @@ class Attempts:
             reference[s] = max(1.0, min(typical, np.quantile(steps, 0.95)))
         return reference
 
-    def without_agent(self, agent: int) -> Attempts:
-        """Select the attempts of all other agents; drop tasks that nobody else tried."""
-        keep = self.agent != agent
-        tasks = np.unique(self.task[keep])
-        names = [self.agent_names[a] for a in self.agent[keep]]
-        return attempts(
-            names,
-            [self.task_names[t] for t in self.task[keep]],
-            self.steps[keep],
-            self.success[keep],
-            site={self.task_names[t]: self.site_names[self.site[t]] for t in tasks},
-            template={self.task_names[t]: int(self.template[t]) for t in tasks},
-            category={self.task_names[t]: int(self.category[t]) for t in tasks},
-            exhausted=self.exhausted[keep],
-        )
-
 
 def attempts(
     agent: ArrayLike,
@@ -97,7 +79,6 @@ def attempts(
     template: dict[object, object],
     category: dict[object, object],
     cap: int = 30,
-    exhausted: Exhausted | NDArray[np.bool_] = "reached",
 ) -> Attempts:
     """Encode runs (N,); steps are held within 1 and ``cap``.
 
@@ -116,16 +97,12 @@ def attempts(
     sites, of_site = np.unique([str(site[name]) for name in names], return_inverse=True)
     won = np.asarray(success).astype(bool)
     count = np.clip(np.asarray(steps, dtype=np.int64), 1, cap)
-    if isinstance(exhausted, str):
-        flagged = (count == cap) & ~(won & (exhausted == "failed"))
-    else:
-        flagged = exhausted
     return Attempts(
         agent=who.ravel(),
         task=task_index.ravel(),
         steps=count,
         success=won,
-        exhausted=flagged,
+        exhausted=count == cap,
         site=of_site,
         template=_codes(template, names),
         category=_codes(category, names),
@@ -202,17 +179,14 @@ SCALE_PRIORS = {"site": 0.5, "template": 0.5, "category": 0.5, "bin": 0.3}
 
 MAX_CYCLES, TOLERANCE, FLOOR = 60, 3e-3, 0.01
 
-PENALISED = "penalised likelihood, an approximation of sampling with NUTS"
-
 
 @dataclass(frozen=True, eq=False)
 class HazardFit:
     """Log hazard at reference steps for the average agent: mean and standard deviation (T,).
 
     ``ability`` (A,) sums to zero; ``difficulty`` (T,) is larger where harder; ``scales`` are the
-    fitted standard deviations; ``converged`` tells whether the fit may be trusted, ``notes`` why
-    not. ``method`` names how it was fitted. ``draws`` (D, T) of the log hazard, where it was
-    sampled, take the place of the normal.
+    fitted standard deviations; ``converged`` tells whether the fit may be trusted: its scales have
+    settled.
     """
 
     log_hazard: Floats
@@ -222,9 +196,6 @@ class HazardFit:
     delta: float
     scales: dict[str, float]
     converged: bool
-    method: str = PENALISED
-    notes: tuple[str, ...] = ()
-    draws: Floats | None = None
 
 
 def fit_hazard(attempts: Attempts) -> HazardFit:
@@ -247,7 +218,6 @@ def fit_hazard(attempts: Attempts) -> HazardFit:
         delta=float(effects[design.blocks["delta"]][0]),
         scales=scales,
         converged=converged,
-        notes=() if converged else ("the fit's scales had not settled",),
     )
 
 
@@ -373,21 +343,8 @@ def _prior_precision(design: Design, scales: dict[str, float]) -> Floats:
     return precision
 
 
-TIE = 1e-3  # hardness probabilities this close count as equal
-
-
-class SubsetRules(BaseModel, frozen=True, extra="forbid"):
-    """How hard tasks are told and selected; the defaults are the released configuration.
-
-    ``hard`` is the reference success of a hard task, ``easy`` that of a very easy category; ``cap``
-    and ``cap_easy`` limit the tasks per category.
-    """
-
-    hard: float = Field(default=0.20, gt=0, lt=1)
-    easy: float = Field(default=0.85, gt=0, lt=1)
-    cap: int = 3
-    cap_easy: int = 2
-    min_agents: int = 4
+TIE = 1e-3
+"""Hardness probabilities this close count as equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,44 +361,47 @@ class HardSubset:
 
 
 def hardness_probability(fit: HazardFit, hard: float = 0.20) -> Floats:
-    """P(reference success <= ``hard``) for every task (T,), equation 4.
-
-    The share of the fit's draws, or the normal's where it has none.
-    """
+    """P(reference success <= ``hard``) for every task (T,), equation 4."""
     if not 0 < hard < 1:
         raise ValueError(f"the threshold of hardness must lie between 0 and 1, not {hard!r}")
     threshold = np.log(-np.log1p(-hard))
-    if fit.draws is not None:
-        return np.asarray((fit.draws <= threshold).mean(axis=0))
     return np.asarray(scipy.special.ndtr((threshold - fit.log_hazard) / fit.log_hazard_sd))
 
 
 def reference_success(fit: HazardFit) -> Floats:
     """Posterior mean of the success of the average agent at reference steps (T,), equation 3."""
-    if fit.draws is not None:
-        return np.asarray(-np.expm1(-np.exp(fit.draws)).mean(axis=0))
     nodes, weights = np.polynomial.hermite_e.hermegauss(31)
     log_hazard = fit.log_hazard[:, None] + fit.log_hazard_sd[:, None] * nodes
     return np.asarray(-np.expm1(-np.exp(log_hazard)) @ weights / weights.sum())
 
 
-def select_hard(attempts: Attempts, fit: HazardFit, rules: SubsetRules | None = None) -> HardSubset:
-    """Up to a cap of the hardest tasks of each category, hardest categories first.
+def select_hard(
+    attempts: Attempts,
+    fit: HazardFit,
+    *,
+    hard: float = 0.20,
+    easy: float = 0.85,
+    cap: int = 3,
+    cap_easy: int = 2,
+    min_agents: int = 4,
+) -> HardSubset:
+    """Select up to ``cap`` of the hardest tasks of each category, hardest categories first.
 
-    Among equally hard candidates the site with the fewest tasks so far is preferred, then the
-    lower reference success, then the order of names.
+    A hard task has a reference success of at most ``hard``; a category with a median of at least
+    ``easy`` gives ``cap_easy`` tasks; only tasks that ``min_agents`` attempted are candidates.
+    Among equally hard candidates the site with the fewest tasks so far is preferred, then the lower
+    reference success, then the order of names. The defaults are the released configuration.
     """
-    chosen = rules or SubsetRules()
-    hardness, success = hardness_probability(fit, chosen.hard), reference_success(fit)
-    eligible = attempts.agents_per_task >= chosen.min_agents
+    hardness, success = hardness_probability(fit, hard), reference_success(fit)
+    eligible = attempts.agents_per_task >= min_agents
     categories = range(int(attempts.category.max()) + 1)
     medians = np.array([np.median(success[attempts.category == c]) for c in categories])
-    very_easy = medians >= chosen.easy
+    very_easy = medians >= easy
     per_site = np.zeros(len(attempts.site_names), dtype=np.int64)
     selected: list[int] = []
     for c in np.argsort(medians, kind="stable"):
         left = np.flatnonzero((attempts.category == c) & eligible).tolist()
-        for _ in range(chosen.cap_easy if very_easy[c] else chosen.cap):
+        for _ in range(cap_easy if very_easy[c] else cap):
             if not left:
                 break
             best = max(hardness[t] for t in left)
@@ -463,15 +423,6 @@ class SubsetValidation:
     mae_pass_rate: float
     tau_replicates: Floats
     mae_replicates: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """Per left-out agent (A,): tau of the others' ranking on the reselected and the full subset's
-    rates (``nan`` where nothing is selected), and the share of the subset selected again."""
-
-    tau: Floats
-    overlap: Floats
 
 
 def kendall_tau(first: Floats, second: Floats) -> Floats:
@@ -506,28 +457,6 @@ def validate_subset(
         tau_replicates=taus[1:],
         mae_replicates=errors[1:],
     )
-
-
-def leave_one_out(
-    attempts: Attempts, subset: HardSubset, select: Callable[[Attempts], HardSubset]
-) -> LeaveOneOut:
-    """Fit and select again (``select``) without each agent, and compare the others' ranking."""
-    outcomes = attempts.outcomes()
-    chosen = {attempts.task_names[t] for t in subset.selected}
-    code = {name: t for t, name in enumerate(attempts.task_names)}
-    taus, overlaps = [], []
-    for agent in range(len(attempts.agent_names)):
-        fewer = attempts.without_agent(agent)
-        again = [fewer.task_names[t] for t in select(fewer).selected]
-        overlaps.append(len(chosen & set(again)) / max(len(chosen), 1))
-        if not again:
-            taus.append(float("nan"))
-            continue
-        others = np.delete(outcomes, agent, axis=0)
-        old = np.nanmean(others[:, subset.selected], axis=1)
-        new = np.nanmean(others[:, [code[name] for name in again]], axis=1)
-        taus.append(float(kendall_tau(old, new)))
-    return LeaveOneOut(np.array(taus), np.array(overlaps))
 
 
 def _compare(attempts: Attempts, selected: Ints, weights: Ints) -> tuple[Floats, Floats]:

@@ -11,11 +11,11 @@ from urllib.parse import urlencode
 
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Answer, Served, served
-from trajudge.annotations.labelling.database import LabelStore
+from trajudge.annotations.queue import LabelQueue
+from trajudge.app.labelling.audit import RuleText
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.workspace import Workspace
-from trajudge.eval.audit.audit import RuleText
-from trajudge.eval.labelling.building import plan_queue, write_queue
+from trajudge.eval.labelling.build import plan_queue, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 
 FORM = "application/x-www-form-urlencoded"
@@ -25,7 +25,7 @@ class Site(NamedTuple):
     """A served queue."""
 
     served: Served
-    store: LabelStore
+    store: LabelQueue
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def queue_site(
     settings = {"budget": len(tasks), "double": 0.0, "out": folder / "queue", **config}
     build = BuildConfig.model_validate({"runs": (run,), **settings})
     write_queue(plan_queue(build), build)
-    store = LabelStore(folder / "queue")
+    store = LabelQueue(folder / "queue")
     workspace = Workspace({}, store.settings.data)
     with served(workspace, [label_room(store, rules)]) as server:
         yield Site(server, store)

@@ -15,15 +15,11 @@ from tests.app.browsing import complaints, launched, unfolded_goal
 from tests.app.labelling.sites import Site, queue_site
 from tests.app.made_runs import Task
 from tests.app.payloads import payloads
-from trajudge.annotations.labelling.adjudication import disputes
-from trajudge.annotations.labelling.offers import claim_next
-from trajudge.annotations.labelling.people import add_person, person_by_name
-from trajudge.annotations.labelling.records import FormAnswers, ReadingId
-from trajudge.annotations.labelling.submissions import own_reading, save_draft, submit
-from trajudge.annotations.labelling.transfer import queue_annotations
 from trajudge.annotations.model import EvidenceMark
+from trajudge.annotations.queue import FormAnswers
+from trajudge.annotations.queue_files import queue_annotations
+from trajudge.app.labelling.audit import RuleText
 from trajudge.app.labelling.people import cookie_of
-from trajudge.eval.audit.audit import RuleText
 from trajudge.util.jsonl import without_surrogates
 
 pytestmark = pytest.mark.browser
@@ -62,11 +58,11 @@ def crowd(folder: Path, text: str) -> Iterator[Crowd]:
     with queue_site(folder, tasks, rules, double=1.0, informed=True) as site:
         store = site.store
         (store.folder / "guidelines.md").write_text(f"# {text[:99]}\n\n- {text}", "utf-8")
-        ann, bob, cat = (add_person(store, name).person.id for name in ("Ann", "Bob", "Cat"))
-        add_person(store, "Joe", "adjudicator")
+        ann, bob, cat = (store.add_person(name)[0].id for name in ("Ann", "Bob", "Cat"))
+        store.add_person("Joe", "adjudicator")
         mark = EvidenceMark(step=0, kind="answer", note=text[:2000])
         for person, success in ((ann, "yes"), (ann, "no"), (ann, "yes"), (bob, "no"), (bob, "yes")):
-            offer = claim_next(store, person)
+            offer = store.claim_next(person)
             assert offer is not None
             answers = FormAnswers.model_validate(
                 {
@@ -75,16 +71,16 @@ def crowd(folder: Path, text: str) -> Iterator[Crowd]:
                     "unsure_why": {"side_effect": text[:2000]},
                 }
             )
-            submit(store, ReadingId(person, offer.item), answers, 0, "x")
-        last = claim_next(store, cat)
+            store.submit(person, offer.item, answers, 0, "x")
+        last = store.claim_next(cat)
         assert last is not None
-        save_draft(store, ReadingId(cat, last.item), answers, 0)
+        store.save_draft(cat, last.item, answers, 0)
         yield Crowd(site, last.item)
 
 
 def visited(browser: Browser, site: Site, name: str, **context: object) -> tuple[Page, list[str]]:
     """A page of the person's, and what it asked of others or complained of."""
-    person = person_by_name(site.store, name)
+    person = site.store.person(name)
     assert person is not None
     made = browser.new_context(**context)  # type: ignore[arg-type]
     made.add_cookies(
@@ -168,7 +164,7 @@ def answered_by_key(
     browser: Browser, site: Site, keys: str, *, checked: int
 ) -> tuple[Page, list[str]]:
     """Answer an item with each key, which checks so many questions, and submit it."""
-    add_person(site.store, "Ann")
+    site.store.add_person("Ann")
     page, events = visited(browser, site, "Ann")
     page.goto(site.served.address + "/queue/next")
     for key in keys:
@@ -208,7 +204,7 @@ def test_a_clear_item_of_four_questions_takes_two_keys(browser: Browser, tmp_pat
 
 def test_the_form_is_complete_without_scripts(browser: Browser, tmp_path: Path) -> None:
     with queue_site(tmp_path, TASKS[:1]) as site:
-        add_person(site.store, "Ann")
+        site.store.add_person("Ann")
         page, events = visited(browser, site, "Ann", java_script_enabled=False)
         page.goto(site.served.address + "/queue/next")
         page.locator("input[name=success][value=yes]").check()
@@ -227,7 +223,7 @@ def test_the_draft_is_kept_and_the_clock_stands_while_the_page_is_hidden(
     browser: Browser, tmp_path: Path
 ) -> None:
     with queue_site(tmp_path, TASKS[:1]) as site:
-        add_person(site.store, "Ann")
+        site.store.add_person("Ann")
         page, _ = visited(browser, site, "Ann")
         page.goto(site.served.address + "/queue/next")
         ready(page)
@@ -238,9 +234,9 @@ def test_the_draft_is_kept_and_the_clock_stands_while_the_page_is_hidden(
         page.wait_for_timeout(700)
         page.get_by_label("Comment").fill("half a thought")
         expect(page.locator("#saved")).to_have_text("Draft saved")
-        person = person_by_name(site.store, "Ann")
+        person = site.store.person("Ann")
         assert person is not None
-        draft = own_reading(site.store.reading(), ReadingId(person.id, 1)).answers
+        draft = site.store.own_reading(person.id, 1).answers
         assert draft.comment == "half a thought"
         assert (draft.seconds or 0) < 0.7
         page.reload()
@@ -256,7 +252,7 @@ def test_a_rule_is_audited_by_keyboard_beside_what_it_demands(
         f"webarena.{n}": RuleText(f"intent {n}", f'"must_include": "mug {n}"') for n in range(4)
     }
     with queue_site(tmp_path, tasks, rules) as site:
-        add_person(site.store, "Joe", "adjudicator")
+        site.store.add_person("Joe", "adjudicator")
         page, events = visited(browser, site, "Joe")
         page.goto(site.served.address + "/queue/audit")
         page.keyboard.press("j")
@@ -283,7 +279,7 @@ def test_a_rule_is_audited_by_keyboard_beside_what_it_demands(
 def test_a_long_goal_is_read_whole_by_who_labels(browser: Browser, tmp_path: Path) -> None:
     goal = "Buy a mug. " * 900 + "It must be green."
     with queue_site(tmp_path, [TASKS[0]._replace(goal=goal)]) as site:
-        add_person(site.store, "Ann")
+        site.store.add_person("Ann")
         page, events = visited(browser, site, "Ann", viewport={"width": 390, "height": 800})
         page.goto(site.served.address + "/queue/next")
         assert unfolded_goal(page) == goal
@@ -302,9 +298,9 @@ PAGES = {
 
 
 def pages(crowded: Crowd, name: str) -> Iterator[str]:
-    joe = person_by_name(crowded.site.store, "Joe")
+    joe = crowded.site.store.person("Joe")
     assert joe is not None
-    disputed = disputes(crowded.site.store, joe.id)[0].item
+    disputed = crowded.site.store.disputes(joe.id)[0].item
     for path in PAGES[name]:
         yield crowded.site.served.address + path.format(crowded.cat, disputed)
 

@@ -13,26 +13,22 @@ from tests.app.made_runs import Task, png
 from tests.app.serving import served
 from tests.eval.cases import key
 from trajudge.annotations import open_annotations
-from trajudge.annotations.labelling.adjudication import readings
-from trajudge.annotations.labelling.database import LabelStore, create_queue
-from trajudge.annotations.labelling.offers import claim_next
-from trajudge.annotations.labelling.people import add_person
-from trajudge.annotations.labelling.records import (
+from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.queue import (
     FormAnswers,
+    LabelQueue,
     QueueItem,
     QueueSettings,
-    ReadingId,
+    create_queue,
 )
-from trajudge.annotations.labelling.submissions import submit
-from trajudge.annotations.labelling.transfer import queue_annotations
-from trajudge.annotations.model import Annotation, Role
+from trajudge.annotations.queue_files import queue_annotations
+from trajudge.app.labelling.audit import rank_items
 from trajudge.app.labelling.guidelines import blocks_of
 from trajudge.app.labelling.routes import label_room
-from trajudge.app.labelling.rule_ranking import rank_items
 from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.server.workspace import Workspace
 from trajudge.eval.cli import main
-from trajudge.eval.labelling.quality import queue_quality
+from trajudge.eval.labelling.agreement import queue_quality
 from trajudge.eval.scoring.records import OVERALL
 from trajudge.stats.agreement import annotator_agreement
 from trajudge.trajectories import store as trajectory_store
@@ -249,7 +245,7 @@ def test_the_reference_agreement_of_agentrewardbench(real_data: Path, tmp_path: 
     ]
     create_queue(tmp_path, QueueSettings(), items)
     assert main(["label", "import", str(tmp_path), "--annotations", source]) == 0
-    store = LabelStore(tmp_path)
+    store = LabelQueue(tmp_path)
     success = next(
         x
         for x in queue_quality(store).agreements
@@ -287,13 +283,13 @@ def test_labels_weigh_the_judges_of_the_audit(tmp_path: Path) -> None:
         assert before.labels == 0
         assert [row.rank for row in before.items] == [*range(1, 31)]
         truth = {key(task.name): bool(task.truth) for task in tasks}
-        person = add_person(site.store, "Bob").person.id
-        while (offer := claim_next(site.store, person)) is not None:
+        person = site.store.add_person("Bob")[0].id
+        while (offer := site.store.claim_next(person)) is not None:
             drawn = site.store.item(offer.item)
             assert drawn is not None
             success = "yes" if truth[drawn.key] else "no"
             answers = FormAnswers(success=success, side_effect="no", repetition="no", optimality=3)
-            submit(site.store, ReadingId(person, offer.item), answers, 0, f"x{offer.item}")
+            site.store.submit(person, offer.item, answers, 0, f"x{offer.item}")
         after = rank_items(site.store, verdicts)
         assert after.labels == 30
         top = after.items[0]
@@ -343,7 +339,7 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
         items[0].model_copy(update={"key": items[0].key.model_copy(update={"task_id": "gone"})})
     )
     create_queue(tmp_path / "queue", QueueSettings(strategy=SENTINEL, runs=(SENTINEL,)), items)
-    store = LabelStore(tmp_path / "queue")
+    store = LabelQueue(tmp_path / "queue")
     with served(Workspace({}, (f"trajudge:{tmp_path / 'data'}",)), [label_room(store)]) as server:
         ann = Client(Site(server, store), "Ann")
         for _ in range(13):
@@ -372,7 +368,7 @@ def test_no_byte_of_a_blind_page_tells_a_verdict_or_the_agent(tmp_path: Path) ->
     sent = "".join(str(answer.headers) + answer.text for answer in ann.answers)
     assert len(ann.answers) > 12 * 8
     assert "Picture 1 of the goal" in sent
-    assert len(readings(store.reading())) == 12
+    assert len(store.readings()) == 12
     assert len(queue_annotations(store)) == 6  # without the hidden checks
     for hidden in (AGENT, SENTINEL, "0.123456789", "0.1234", "hidden check", "gold"):
         assert hidden not in sent, hidden

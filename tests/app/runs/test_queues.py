@@ -12,8 +12,7 @@ from tests.app.browsing import check_accessible, launched, opened
 from tests.app.labelling.sites import FORM
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import Served, served
-from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.people import add_person
+from trajudge.annotations.queue import LabelQueue
 from trajudge.app.server.workspace import open_workspace
 from trajudge.eval.labelling.frame import open_frame
 
@@ -40,8 +39,8 @@ def browser(chromium: Path) -> Iterator[Browser]:
 
 
 def tasks_of(queue: Path) -> set[int]:
-    store = LabelStore(queue)
-    items = [stored.item for stored in store.items()]
+    store = LabelQueue(queue)
+    items = [item for _, item in store.items()]
     store.close()
     assert {item.inclusion_probability for item in items} == {1.0}
     assert {item.reason for item in items} == {"picked by hand"}
@@ -66,10 +65,10 @@ def test_rows_that_are_ticked_with_keys_become_a_queue(
     page.get_by_text("trajudge label").wait_for()
     made = folder / "queues" / "two-rows"
     assert tasks_of(made) == {69, 67}
-    store = LabelStore(made)
+    store = LabelQueue(made)
     assert store.settings.questions == ("success",)
     assert store.settings.data == (f"trajudge:{folder / 'data'}",)
-    assert [stored.item.wanted for stored in store.items()] == [2, 2]
+    assert [item.wanted for _, item in store.items()] == [2, 2]
     store.close()
     verdicts = open_frame(made)
     assert verdicts.verdicts[:, 0].tolist() == [0.0, 0.0]
@@ -91,9 +90,9 @@ def test_without_a_tick_it_is_all_that_the_filter_keeps_and_needs_no_scripts(
     assert "The queue is there" in page.inner_text("main")
     wrong = {n for n in range(70) if n % 2 == 0 and n % 3}
     assert tasks_of(folder / "queues" / "false-positives") == wrong
-    store = LabelStore(folder / "queues" / "false-positives")
+    store = LabelQueue(folder / "queues" / "false-positives")
     assert store.settings.frame is not None and store.settings.frame.filter == "wrong:fp"
-    add_person(store, "Ann")
+    store.add_person("Ann")
     store.close()
     assert events == []
     page.context.close()

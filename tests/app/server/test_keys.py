@@ -15,8 +15,7 @@ from tests.app.labelling.sites import Site, queue_site
 from tests.app.labelling.test_in_chromium import visited
 from tests.app.made_runs import Task, write_run
 from tests.app.serving import served
-from trajudge.annotations.labelling.people import add_person
-from trajudge.annotations.labelling.transfer import queue_annotations
+from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.labelling.forms import form_questions
 from trajudge.app.labelling.routes import label_room
 from trajudge.app.server.keys import KEYS, read_keys
@@ -125,7 +124,7 @@ def test_an_item_is_labelled_with_other_keys(browser: Browser, tmp_path: Path) -
         workspace = Workspace({}, made.store.settings.data)
         with served(workspace, [label_room(made.store)], keys=keys) as server:
             site = Site(server, made.store)
-            add_person(site.store, "Ann")
+            site.store.add_person("Ann")
             page, events = visited(browser, site, "Ann")
             page.goto(server.address + "/queue/next")
             page.wait_for_load_state()
@@ -145,7 +144,7 @@ def test_the_keys_of_a_telephone_open_at_their_beginning(browser: Browser, tmp_p
     """They are longer than its screen, and the buttons below them are not what is to be seen."""
     telephone = {"width": 390, "height": 844}
     with queue_site(tmp_path, [Task("0", True, True)]) as site:
-        add_person(site.store, "Ann")
+        site.store.add_person("Ann")
         page, events = visited(browser, site, "Ann", viewport=telephone)
         page.goto(site.served.address + "/queue/next")
         dialog = page.locator("#help")

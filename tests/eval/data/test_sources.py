@@ -10,7 +10,7 @@ import pytest
 
 from tests.commands import score as main
 from tests.eval.cases import failed, key, label, said
-from tests.eval.leaderboard.folders import write_run
+from tests.eval.folders import write_run
 from tests.screens import one_screen
 from trajudge.eval.sources import combine, judge_names, read_run
 from trajudge.eval.store.published import read_published_folder

@@ -57,11 +57,54 @@ def test_the_two_widths_are_said_and_the_goals_counted(
     assert main([*words, *goals]) == main(words) == 0
     by_goal, by_id = (tj.audit(run, evaluator="heuristic", task_id=t) for t in ("goal", "recorded"))
     assert by_goal.errors[0].precision.low == pytest.approx(0.19984, abs=0.0001)
-    assert "share 10 goals" in by_id.shared_goals and not by_goal.shared_goals
+    assert "counts 40 tasks" in by_id.shared_goals and not by_goal.shared_goals
     (run / "goals.jsonl").unlink()
     capsys.readouterr()
     assert main(["score", str(run), *goals]) == 2
     assert "name no goals" in capsys.readouterr().err
+
+
+def test_ranks_say_both_widths_and_count_goals(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["score", str(run), "--ranks", "--baselines", "off"]
+    assert main(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "50.0 [33.8, 66.2] counts 40 tasks, 50.0 [20.0, 80.0] 10 goals" in shown
+    assert main([*words, "--task-id", "goal"]) == 0
+    shown = capsys.readouterr().out
+    assert "50.0 [20.0, 80.0]" in shown and "task ids" not in shown
+
+
+def test_agreement_counts_goals_in_a_queue_and_in_its_export(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queue, out = str(tmp_path / "queue"), tmp_path / "labels"
+    build = ["label", "build", str(run), "--budget", "40", "--double", "1", "--out", queue]
+    assert main(build) == 0
+    labels = [
+        Annotation(key=one.key, raw_task_id="", annotator=name, success=success)
+        for number in range(40)
+        for one in (made(number, ""),)
+        for name, success in (("x", number // 4 % 2 == 0), ("y", number // 4 < 7))
+    ]
+    file = tmp_path / "opinions.jsonl"
+    annotation_store.write(file, labels)
+    assert main(["label", "import", queue, "--annotations", f"trajudge:{file}"]) == 0
+    assert main(["label", "export", queue, "--out", str(out)]) == 0
+    exported = ["label", "estimate", "--annotations", f"trajudge:{out / 'labels.jsonl'}"]
+    for words in (["label", "estimate", queue], exported):
+        capsys.readouterr()
+        assert main(words) == 0
+        captured = capsys.readouterr()
+        assert "counts 40 tasks" in captured.err and " 10 goals" in captured.err
+        assert main([*words, "--task-id", "goal", "--json"]) == 0
+        by_goal = capsys.readouterr()
+        assert "goals" not in by_goal.err
+        success = json.loads(by_goal.out)["agreement"][0]
+        assert (success["label"], success["n"], success["tasks"]) == ("success", 40, 10)
+    (out / "goals.jsonl").unlink()
+    assert main([*exported, "--task-id", "goal"]) == 2
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,16 @@ from trajudge.eval.labelling.designs import (
     STRATEGIES,
     KnownVerdicts,
     Strategy,
+    double_readings,
+    draw,
     expected_random_widths,
     expected_widths,
     inclusion_probabilities,
     proportional,
+    round_robin,
 )
-from trajudge.eval.labelling.drawing import doubled, draw, round_robin
 from trajudge.eval.labelling.estimates import estimate_precision
-from trajudge.eval.labelling.prediction import (
+from trajudge.eval.labelling.frame import (
     DrawnLabels,
     cross_fitted,
     features,
@@ -157,7 +159,7 @@ def test_the_order_mixes_strata_and_second_readings_are_their_share() -> None:
     assert sorted(positions.tolist()) == list(range(100))
     first = strata[np.argsort(positions)][:50]
     assert (np.abs(np.bincount(first) - [30, 15, 5]) <= 1).all()
-    assert doubled(100, 0.2, rng).sum() == 20
+    assert double_readings(100, 0.2, rng).sum() == 20
 
 
 def test_a_regression_finds_the_better_judge_and_survives_one_kind_of_label() -> None:

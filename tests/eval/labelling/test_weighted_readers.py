@@ -13,12 +13,11 @@ import pytest
 
 from trajudge.annotations.model import Annotation, SampleFrame
 from trajudge.annotations.store import write
-from trajudge.eval.analysis.agreement import label_agreements
-from trajudge.eval.audit.audit import ranking, rule_errors
+from trajudge.eval.audit import Labelled, rank_agents, rule_errors
 from trajudge.eval.cli import main
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
-from trajudge.eval.labelling.drawing import draw
-from trajudge.eval.labelling.prediction import vote_share
+from trajudge.eval.labelling.agreement import label_agreements
+from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.frame import vote_share
 from trajudge.eval.scoring.compute import score
 from trajudge.eval.store.labels import LabelColumns, read_label_columns, refuse_unequal, weights_of
 from trajudge.eval.store.run_folder import (
@@ -99,13 +98,11 @@ def test_the_rates_of_a_draw_are_those_of_the_whole(strategy: Strategy) -> None:
         report = score(judgments(votes), labels, rewards=rewards)
         first = next(s for s in report.scores if s.benchmark == "overall" and s.judge == "first")
         rates = next(r for r in report.success_rates if r.benchmark == "overall")
-        rule = {key: reward > 0.5 for key, reward in rewards.items()}
+        rule = np.array([rewards[key] > 0.5 for key in labels])
         expert = {key: bool(each.success) for key, each in labels.items()}
-        weights = weights_of(labels)
-        errors = rule_errors(
-            rule, expert, [*labels], facet="all", value="all", weights=weights
-        ).passed_failures
-        shift = ranking("own", "rule", [*labels], expert, rule, weights=weights).shift
+        labelled = Labelled.of(expert, labels, weights_of(labels))
+        errors = rule_errors(labelled, rule).passed_failures
+        shift = rank_agents("own", "rule", labelled, rule).shift
         yes, passes = votes[:, 0] == 1, votes[:, 2] == 1
         found = [
             (rates.expert, rates.intervals["expert"], truth.mean()),

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from trajudge.eval.check_command import main as check_main
 
 from tests.commands import score as score_main
 from tests.eval.cases import key
@@ -13,7 +14,6 @@ from tests.eval.judge_command import SAMPLE, model, run, statuses
 from tests.judges.runs import png
 from tests.llm_server import LlmServer, always
 from tests.screens import on_one_line
-from trajudge.eval.check_command import main as check_main
 from trajudge.eval.store.run_folder import read_rewards
 from trajudge.trajectories import store
 from trajudge.trajectories.model import Observation, Step, Trajectory, TrajectoryKey

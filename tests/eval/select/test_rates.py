@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
-from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, inclusion_probabilities
-from trajudge.eval.labelling.drawing import draw
-from trajudge.eval.labelling.prediction import vote_share
+from trajudge.eval.labelling.designs import KnownVerdicts, Strategy, draw, inclusion_probabilities
+from trajudge.eval.labelling.frame import vote_share
 from trajudge.eval.select.rates import (
     RateSums,
     binomial_p,

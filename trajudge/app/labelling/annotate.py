@@ -1,4 +1,6 @@
-"""The page on which an item is labelled, blind, and what its form sends."""
+"""The pages on which an item is labelled: blind, and then, where the queue asks for it, with the
+verdicts; the second answer is an event of its own and never replaces what was labelled blind.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +13,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.offers import (
-    claim_next,
-    may_label,
-    own_progress,
-    progress,
-    renew,
-    returned_reason,
-)
-from trajudge.annotations.labelling.records import QueueItem, ReadingId
-from trajudge.annotations.labelling.submissions import (
+from trajudge.annotations.queue import (
     LabelConflict,
+    LabelQueue,
     LabelRefused,
     OwnReading,
-    guideline_shown,
-    own_reading,
-    release,
-    reopen,
-    save_draft,
-    skip,
-    submit,
+    QueueItem,
 )
 from trajudge.app.labelling.blind import BLIND_TABS, blind_content, blind_request
 from trajudge.app.labelling.forms import (
@@ -44,10 +31,11 @@ from trajudge.app.labelling.forms import (
 )
 from trajudge.app.labelling.guidelines import guideline_version, read_guidelines
 from trajudge.app.labelling.people import person_of
+from trajudge.app.labelling.verdicts import FrameVerdicts, ShownVerdict
 from trajudge.app.server.pages import form_fields, form_routes, json_page, page, wants_json
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
-from trajudge.app.server.workspace import Workspace, workspace_of
+from trajudge.app.server.workspace import workspace_of
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.content import StepContent
 
@@ -58,7 +46,7 @@ _KIND_OF_TAB = {"action": "action", "tree": "axtree", "answer": "answer"}
 class AnnotationPages(NamedTuple):
     """What the handlers of an annotator's pages share."""
 
-    store: LabelStore
+    queue: LabelQueue
     access: TrajectoryAccess
 
     def routes(self) -> list[Route]:
@@ -71,37 +59,37 @@ class AnnotationPages(NamedTuple):
 
     async def next_item(self, request: Request) -> Response:
         """Lead to the person's next item."""
-        person = person_of(self.store, request)
+        person = person_of(self.queue, request)
         if person.role != "annotator":
             raise PageError(403, "Only annotators label: choose an annotator's name to label.")
-        offer = await in_thread(claim_next, self.store, person.id)
+        offer = await in_thread(self.queue.claim_next, person.id)
         if offer is None:
-            counts = await in_thread(progress, self.store, person.id)
+            counts = await in_thread(self.queue.progress, person.id)
             return page(request, "labelling/done.html", counts=counts)
         return RedirectResponse(f"/queue/item/{offer.item}", 303)
 
     async def open_again(self, request: Request) -> Response:
         """Open the last submission again, or say that it is too late."""
-        person = person_of(self.store, request)
-        item = await in_thread(reopen, self.store, person.id)
+        person = person_of(self.queue, request)
+        item = await in_thread(self.queue.reopen, person.id)
         if item is None:
             raise PageError(409, "There is no submission of the last five minutes to open again.")
         return RedirectResponse(f"/queue/item/{item}", 303)
 
     async def show(self, request: Request, problem: str = "") -> Response:
         """Show an item to the person who has it."""
-        person = person_of(self.store, request)
-        who = ReadingId(person.id, int(request.path_params["item"]))
-        drawn = await in_thread(self._open, who)
-        reading = await in_thread(self._reading, who)
+        person = person_of(self.queue, request)
+        item = int(request.path_params["item"])
+        drawn = await in_thread(self._open, person.id, item)
+        reading = await in_thread(self.queue.own_reading, person.id, item)
         key = secrets.token_hex(16)
         try:
-            content = await in_thread(self._content, request, who, drawn)
+            content = await in_thread(self._content, request, item, drawn)
         except PageError as error:
             shown = {"sentence": error.sentence, "problem": problem, "request_key": key}
             return page(request, "labelling/missing.html", error.status, reading=reading, **shown)
-        guidelines = await in_thread(read_guidelines, self.store.folder)
-        await in_thread(guideline_shown, self.store, person.id, guidelines.version)
+        guidelines = await in_thread(read_guidelines, self.queue.folder)
+        await in_thread(self.queue.guideline_shown, person.id, guidelines.version)
         return page(
             request,
             "labelling/annotate.html",
@@ -111,10 +99,10 @@ class AnnotationPages(NamedTuple):
             answers=reading.answers,
             version=reading.version,
             request_key=key,
-            questions=form_questions(self.store.settings.questions),
+            questions=form_questions(self.queue.settings.questions),
             guidelines=guidelines,
-            counts=await in_thread(own_progress, self.store, person.id),
-            returned=await in_thread(self._returned, who),
+            counts=await in_thread(self.queue.progress, person.id),
+            returned=await in_thread(self.queue.returned_reason, item),
             mark_kinds=MARK_KINDS,
             mark_kind=_KIND_OF_TAB[content.request.tab],
             problem=problem,
@@ -122,11 +110,11 @@ class AnnotationPages(NamedTuple):
 
     async def write(self, request: Request) -> Response:
         """Take a draft, a submission, a mark, a skip, or an item that is given back."""
-        person = person_of(self.store, request)
-        who = ReadingId(person.id, int(request.path_params["item"]))
+        person = person_of(self.queue, request)
+        item = int(request.path_params["item"])
         fields = await form_fields(request)
         try:
-            return await in_thread(self._write, request, who, fields)
+            return await in_thread(self._write, request, person.id, item, fields)
         except LabelConflict as conflict:
             if wants_json(request):
                 answers = conflict.answers.model_dump(mode="json")
@@ -138,58 +126,114 @@ class AnnotationPages(NamedTuple):
                 return json_page({"error": str(refused)}, 422)
             return await self.show(request, str(refused))
 
-    def _write(self, request: Request, who: ReadingId, fields: Mapping[str, str]) -> Response:
+    def _write(
+        self, request: Request, person: int, item: int, fields: Mapping[str, str]
+    ) -> Response:
         action, key = fields.get("action", "draft"), fields.get("request", "")
+        queue = self.queue
         if action == "skip":
-            skip(self.store, who, fields.get("skip_reason", ""), key)
+            queue.give_up("skipped", person, item, fields.get("skip_reason", ""), key)
             return RedirectResponse(_NEXT, 303)
         if action == "release":
-            release(self.store, who, key)
+            queue.give_up("released", person, item, "given back", key)
             return RedirectResponse("/", 303)
-        reading = own_reading(self.store.reading(), who)
-        answers = read_answers(fields, self.store.settings.questions, reading.answers)
+        reading = queue.own_reading(person, item)
+        answers = read_answers(fields, queue.settings.questions, reading.answers)
         answers = answers.model_copy(
-            update={"guideline_version": guideline_version(self.store.folder) or None}
+            update={"guideline_version": guideline_version(queue.folder) or None}
         )
         version = small_number(fields.get("version", "")) or 0
         if action == "submit":
             try:
-                submit(self.store, who, answers, version, key)
+                queue.submit(person, item, answers, version, key)
             except LabelConflict:
                 raise
             except LabelRefused:
                 # What was answered so far is kept.
                 with suppress(LabelRefused):
-                    save_draft(self.store, who, answers, version)
+                    queue.save_draft(person, item, answers, version)
                 raise
-            informed = self.store.settings.informed
-            return RedirectResponse(f"/queue/verdicts/{who.item}" if informed else _NEXT, 303)
+            informed = queue.settings.informed
+            return RedirectResponse(f"/queue/verdicts/{item}" if informed else _NEXT, 303)
         if action == "mark":
             answers = marked(answers, fields)
         elif action.startswith("unmark:"):
             answers = unmarked(answers, action.partition(":")[2])
-        version = save_draft(self.store, who, answers, version)
+        version = queue.save_draft(person, item, answers, version)
         if wants_json(request):
             return json_page({"version": version})
         query = request.url.query
-        return RedirectResponse(f"/queue/item/{who.item}" + (f"?{query}" if query else ""), 303)
+        return RedirectResponse(f"/queue/item/{item}" + (f"?{query}" if query else ""), 303)
 
-    def _reading(self, who: ReadingId) -> OwnReading:
-        return own_reading(self.store.reading(), who)
-
-    def _open(self, who: ReadingId) -> QueueItem:
+    def _open(self, person: int, item: int) -> QueueItem:
         """Return an item that the person may write to now. Raises PageError for any other."""
-        drawn = self.store.item(who.item)
-        if drawn is None or not may_label(self.store.reading(), self.store.now(), *who):
+        drawn = self.queue.item(item)
+        if drawn is None or not self.queue.may_label(person, item):
             raise PageError(404, "This item is not open for you: go on with the next one.")
-        renew(self.store, who.person, who.item)
+        self.queue.renew(person, item)
         return drawn
 
-    def _content(self, request: Request, who: ReadingId, drawn: QueueItem) -> StepContent:
-        path = ("queue", "item", who.item)
-        workspace: Workspace = workspace_of(request)
+    def _content(self, request: Request, item: int, drawn: QueueItem) -> StepContent:
         chosen = blind_request(dict(request.query_params))
-        return blind_content(self.access, workspace, drawn, path, chosen)
+        path = ("queue", "item", item)
+        return blind_content(self.access, workspace_of(request), drawn, path, chosen)
 
-    def _returned(self, who: ReadingId) -> str:
-        return returned_reason(self.store.reading(), who.item)
+
+class InformedPages(NamedTuple):
+    """What the handlers of the second stage share."""
+
+    queue: LabelQueue
+    verdicts: FrameVerdicts
+
+    def routes(self) -> list[Route]:
+        """Route the verdicts on an item, and the answer to them."""
+        return form_routes("/queue/verdicts/{item:int}", self.show, self.write)
+
+    async def show(self, request: Request, problem: str = "") -> Response:
+        """Show the verdicts after the submission, which is recorded first."""
+        person = person_of(self.queue, request)
+        item = int(request.path_params["item"])
+        reading, shown = await in_thread(self._show, person.id, item)
+        if reading.revised:
+            return RedirectResponse(_NEXT, 303)
+        return page(
+            request,
+            "labelling/informed.html",
+            422 if problem else 200,
+            item=item,
+            answers=reading.answers,
+            verdicts=shown,
+            questions=form_questions(self.queue.settings.questions),
+            request_key=secrets.token_hex(16),
+            problem=problem,
+        )
+
+    async def write(self, request: Request) -> Response:
+        """Keep the label or record the other one, and go on."""
+        person = person_of(self.queue, request)
+        item = int(request.path_params["item"])
+        fields = await form_fields(request)
+        questions = self.queue.settings.questions
+        try:
+            answers = None
+            if fields.get("action") == "revise":
+                reading = await in_thread(self.queue.own_reading, person.id, item)
+                answers = read_answers(fields, questions, reading.answers)
+                if any(not answers.value(question) for question in questions):
+                    raise LabelRefused("Not revised: answer every question.")
+            key = fields.get("request", "")
+            await in_thread(self.queue.revise, person.id, item, answers, key)
+        except LabelRefused as refused:
+            return await self.show(request, str(refused))
+        return RedirectResponse(_NEXT, 303)
+
+    def _show(self, person: int, item: int) -> tuple[OwnReading, list[ShownVerdict]]:
+        drawn = self.queue.item(item)
+        if drawn is None:
+            raise PageError(404, "There is no such item in this queue.")
+        shown = self.verdicts.of(drawn.key)
+        try:
+            self.queue.show_verdicts(person, item, [verdict.evaluator for verdict in shown])
+        except LabelRefused as refused:
+            raise PageError(404, str(refused)) from refused
+        return self.queue.own_reading(person, item), shown

@@ -8,20 +8,20 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import orjson
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from trajudge.annotations.labelling.database import LabelStore, append_event
-from trajudge.annotations.labelling.people import people
-from trajudge.annotations.labelling.records import EventKind, Person
-from trajudge.annotations.labelling.submissions import LabelRefused, cleaned
+from trajudge.annotations import Labels, open_annotations, primary_labels
+from trajudge.annotations.queue import LabelQueue, LabelRefused, Person, QueueItem, cleaned
+from trajudge.annotations.queue_files import queue_annotations
 from trajudge.app.labelling.people import adjudicator_of
-from trajudge.app.labelling.rule_ranking import RankedItem, rank_items
-from trajudge.app.labelling.verdicts import FrameVerdicts
+from trajudge.app.labelling.verdicts import FrameVerdicts, ShownVerdict
 from trajudge.app.pages.spreadsheets import no_formula
 from trajudge.app.server.pages import form_fields, form_routes, page
 from trajudge.app.server.problems import PageError
@@ -35,11 +35,145 @@ from trajudge.app.trajectories.content import (
     step_request,
 )
 from trajudge.app.trajectories.library import TrajectoryAbsent
-from trajudge.eval.audit.audit import RuleText, rule_text
+from trajudge.util.errors import UserError
+from trajudge.util.files import read_regular, utf8
 
+_MAX_BYTES = 256 * 2**20
 RULINGS = {"rule_wrong": "rule wrong", "rule_right": "rule right", "task_broken": "task broken"}
 _PARTS = ("queue", "audit")
 _PAGE = "/" + "/".join(_PARTS)
+
+
+class RuleText(NamedTuple):
+    """The ``intent`` of the task as the file words it, and its specification as indented JSON
+    (``eval``), without the fields that are empty."""
+
+    intent: str
+    specification: str
+
+
+class _Task(msgspec.Struct):
+    task_id: int | str
+    eval: Any
+    intent: str = ""
+
+
+def read_rule_texts(path: Path) -> Mapping[str, RuleText]:
+    """Read a task file of WebArena, WebArena Verified or another benchmark in that layout: a list
+    of objects with ``task_id`` and ``eval``. By task id; a number is a task of WebArena.
+
+    Raises UserError for another file.
+    """
+    try:
+        tasks = msgspec.json.decode(utf8(read_regular(path, _MAX_BYTES), path), type=list[_Task])
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"--tasks {path}: is not a list of tasks with task_id and eval ({error})"
+        ) from error
+    texts = {}
+    for task in tasks:
+        number = isinstance(task.task_id, int)
+        name = f"webarena.{task.task_id}" if number else str(task.task_id)
+        specification = orjson.dumps(_without_empty(task.eval), option=orjson.OPT_INDENT_2)
+        texts[name] = RuleText(task.intent, specification.decode())
+    return texts
+
+
+def _without_empty(value: Any) -> Any:
+    """Leave out empty texts, lists and objects."""
+    if isinstance(value, dict):
+        kept = {name: _without_empty(each) for name, each in value.items()}
+        return {name: each for name, each in kept.items() if each not in ("", [], {}, None)}
+    return [_without_empty(each) for each in value] if isinstance(value, list) else value
+
+
+class WeighedVerdict(NamedTuple):
+    """A verdict, and of the labelled trajectories on which this evaluator said the same, how many
+    labels agreed: ``right`` of ``labelled``."""
+
+    verdict: ShownVerdict
+    right: int
+    labelled: int
+
+
+class RankedItem(NamedTuple):
+    """An item with its ``rank`` from 1; ``wrong`` is the probability that the rule is wrong.
+    ``against`` are the judges that contradict it, ``with_it`` those that agree."""
+
+    rank: int
+    number: int
+    item: QueueItem
+    rule: bool
+    wrong: float
+    against: tuple[WeighedVerdict, ...]
+    with_it: tuple[WeighedVerdict, ...]
+
+
+class RuleRanking(NamedTuple):
+    """``labels``: so many labels the probabilities were learned from; 0: too few were there, and
+    they are shares of the judges' votes."""
+
+    items: list[RankedItem]
+    labels: int
+
+
+def known_labels(queue: LabelQueue) -> Labels:
+    """Read the labels that a queue was built with, and its own, which come first. Raises UserError
+    for those that cannot be read."""
+    spec = queue.settings.annotations
+    built = primary_labels(open_annotations(spec)) if spec else {}
+    return {**built, **primary_labels(queue_annotations(queue))}
+
+
+def rank_items(queue: LabelQueue, verdicts: FrameVerdicts) -> RuleRanking:
+    """Rank the items on which the rule said something, hidden checks left out. Raises UserError as
+    ``known_labels`` does."""
+    labels = known_labels(queue)
+    learned = verdicts.learned(labels)
+    counts = _reliability(verdicts, labels)
+    rows = []
+    for number, item in queue.items():
+        rule, share = verdicts.rule(item.key), verdicts.judges_share(item.key)
+        if rule is None or share is None or item.gold is not None:
+            continue
+        success = learned.get(item.key, share) if learned else share
+        judges = [v for v in verdicts.of(item.key)[:-1] if v.success is not None]
+        weighed = [_weighed(each, counts) for each in judges]
+        rows.append(
+            RankedItem(
+                0,
+                number,
+                item,
+                rule,
+                1 - success if rule else success,
+                tuple(each for each in weighed if each.verdict.success != rule),
+                tuple(each for each in weighed if each.verdict.success == rule),
+            )
+        )
+    rows.sort(key=lambda row: (-row.wrong, row.number))
+    ranked = [row._replace(rank=rank) for rank, row in enumerate(rows, start=1)]
+    decided = sum(labels[key].success is not None for key in learned if key in labels)
+    return RuleRanking(ranked, decided)
+
+
+_Counts = Mapping[tuple[str, bool], tuple[int, int]]
+
+
+def _reliability(verdicts: FrameVerdicts, labels: Labels) -> _Counts:
+    """Count, by evaluator and what it said, the labels that agreed and all labels."""
+    counts: dict[tuple[str, bool], tuple[int, int]] = {}
+    for key, label in labels.items():
+        for each in verdicts.of(key) if label.success is not None else ():
+            if each.success is not None:
+                right, labelled = counts.get((each.evaluator, each.success), (0, 0))
+                agrees = each.success == label.success
+                counts[each.evaluator, each.success] = right + agrees, labelled + 1
+    return counts
+
+
+def _weighed(verdict: ShownVerdict, counts: _Counts) -> WeighedVerdict:
+    right, labelled = counts.get((verdict.evaluator, bool(verdict.success)), (0, 0))
+    return WeighedVerdict(verdict, right, labelled)
 
 
 class RuleReview(NamedTuple):
@@ -53,7 +187,7 @@ class RuleReview(NamedTuple):
 class AuditPages(NamedTuple):
     """What the handlers of the audit share."""
 
-    store: LabelStore
+    queue: LabelQueue
     verdicts: FrameVerdicts
     access: TrajectoryAccess
     rules: Mapping[str, RuleText]
@@ -68,8 +202,8 @@ class AuditPages(NamedTuple):
 
     async def show(self, request: Request) -> Response:
         """Rank the items by how probably the rule is wrong."""
-        adjudicator_of(self.store, request)
-        ranking = await in_thread(rank_items, self.store, self.verdicts)
+        adjudicator_of(self.queue, request)
+        ranking = await in_thread(rank_items, self.queue, self.verdicts)
         return page(
             request,
             "labelling/audit.html",
@@ -80,8 +214,8 @@ class AuditPages(NamedTuple):
 
     async def show_item(self, request: Request) -> Response:
         """Show what the rule demands beside the evidence."""
-        person = adjudicator_of(self.store, request)
-        ranking = await in_thread(rank_items, self.store, self.verdicts)
+        person = adjudicator_of(self.queue, request)
+        ranking = await in_thread(rank_items, self.queue, self.verdicts)
         number = int(request.path_params["item"])
         row = next((each for each in ranking.items if each.number == number), None)
         if row is None:
@@ -96,7 +230,7 @@ class AuditPages(NamedTuple):
             view=view,
             absent=absent,
             tabs=TABS,
-            text=rule_text(self.rules, row.item.key),
+            text=self.rules.get(row.item.key.task_id),
             review=(await in_thread(self._reviews)).get(number),
             rulings=RULINGS,
             may_decide=person.role == "adjudicator",
@@ -116,7 +250,7 @@ class AuditPages(NamedTuple):
 
     async def write(self, request: Request) -> Response:
         """Record what was decided of the rule."""
-        person = adjudicator_of(self.store, request)
+        person = adjudicator_of(self.queue, request)
         fields = await form_fields(request)
         number = int(request.path_params["item"])
         await in_thread(self._write, person, number, fields)
@@ -124,37 +258,31 @@ class AuditPages(NamedTuple):
 
     async def register(self, request: Request) -> Response:
         """Give the decisions as CSV."""
-        adjudicator_of(self.store, request)
+        adjudicator_of(self.queue, request)
         text = await in_thread(self._register)
         headers = {"Content-Disposition": 'attachment; filename="task-issues.csv"'}
         return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
     def _reviews(self) -> dict[int, RuleReview]:
-        names = {person.id: person.name for person in people(self.store)}
-        rows = self.store.reading().execute(
-            "SELECT item, person, payload FROM event WHERE kind = 'reviewed' ORDER BY id"
-        )
+        names = {person.id: person.name for person in self.queue.people()}
         reviews = {}
-        for row in rows:
-            payload = orjson.loads(row["payload"])
-            name = names[row["person"]]
-            reviews[row["item"]] = RuleReview(payload["ruling"], payload["note"], name)
+        for event in self.queue.events("reviewed"):
+            payload = orjson.loads(event["payload"])
+            name = names[event["person"]]
+            reviews[event["item"]] = RuleReview(payload["ruling"], payload["note"], name)
         return reviews
 
     def _write(self, person: Person, number: int, fields: Mapping[str, str]) -> None:
         ruling = fields.get("ruling", "")
         if person.role != "adjudicator" or ruling not in RULINGS:
             raise PageError(422, "Not saved: an adjudicator chooses rule wrong, right or broken.")
-        if self.store.item(number) is None:
+        if self.queue.item(number) is None:
             raise PageError(404, "There is no such item in this queue.")
         try:
             payload = {"ruling": ruling, "note": cleaned(fields.get("note", "")).strip()}
         except LabelRefused as refused:
             raise PageError(422, str(refused)) from refused
-        kind = EventKind.REVIEWED
-        with self.store.writing() as connection:
-            now = self.store.now()
-            append_event(connection, now, kind, payload, person=person.id, item=number)
+        self.queue.record("reviewed", payload, person=person.id, item=number)
 
     def _register(self) -> str:
         table = io.StringIO()
@@ -163,7 +291,7 @@ class AuditPages(NamedTuple):
             ("benchmark", "task_id", "agent", "attempt", "rule", "ruling", "note", "person")
         )
         reviews = self._reviews()
-        for number, item in self.store.items():
+        for number, item in self.queue.items():
             if number in reviews:
                 key, review = item.key, reviews[number]
                 rule = {True: "yes", False: "no", None: ""}[self.verdicts.rule(key)]

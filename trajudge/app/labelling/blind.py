@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeVar
 
-from trajudge.annotations.labelling.records import QueueItem
+from trajudge.annotations.queue import QueueItem
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.workspace import Workspace
 from trajudge.app.trajectories.access import TrajectoryAccess

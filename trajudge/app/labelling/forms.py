@@ -8,14 +8,15 @@ from typing import Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
-from trajudge.annotations.labelling.records import (
+from trajudge.annotations.model import EvidenceMark
+from trajudge.annotations.queue import (
     QUESTIONS,
     Choice,
     FormAnswers,
+    LabelRefused,
     Question,
+    cleaned,
 )
-from trajudge.annotations.labelling.submissions import LabelRefused, cleaned
-from trajudge.annotations.model import EvidenceMark
 
 
 class AnswerOption(NamedTuple):

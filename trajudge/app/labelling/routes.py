@@ -12,13 +12,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from trajudge.annotations.labelling.database import LabelStore
-from trajudge.annotations.labelling.offers import progress
-from trajudge.app.labelling.adjudicate import AdjudicationPages
-from trajudge.app.labelling.agreement import AgreementPage
-from trajudge.app.labelling.annotate import AnnotationPages
-from trajudge.app.labelling.audit import AuditPages
-from trajudge.app.labelling.informed import InformedPages
+from trajudge.annotations.queue import LabelQueue
+from trajudge.app.labelling.adjudicate import AdjudicationPages, AgreementPage
+from trajudge.app.labelling.annotate import AnnotationPages, InformedPages
+from trajudge.app.labelling.audit import AuditPages, RuleText
 from trajudge.app.labelling.people import NobodyChosen, people_routes, person_of
 from trajudge.app.labelling.verdicts import FrameVerdicts
 from trajudge.app.server.application import Room
@@ -27,33 +24,32 @@ from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.trajectories.access import TrajectoryAccess
 from trajudge.app.trajectories.routes import routes as trajectory_routes
-from trajudge.eval.audit.audit import RuleText
 
 _MOST = 2**53
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-def label_room(store: LabelStore, rules: Mapping[str, RuleText] | None = None) -> Room:
+def label_room(queue: LabelQueue, rules: Mapping[str, RuleText] | None = None) -> Room:
     """Put the pages of a queue together. ``rules``: what the rules of tasks demand, by task id."""
     access = TrajectoryAccess()
-    verdicts = FrameVerdicts(store.folder)
+    verdicts = FrameVerdicts(queue.folder)
 
     async def home(request: Request) -> Response:
-        person = person_of(store, request)
-        counts = await in_thread(progress, store, person.id)
+        person = person_of(queue, request)
+        counts = await in_thread(queue.progress, person.id)
         return page(request, "labelling/home.html", counts=counts, annotator=person)
 
     own = [
         Route("/", home),
-        *AnnotationPages(store, access).routes(),
-        *InformedPages(store, verdicts).routes(),
-        *AdjudicationPages(store, access).routes(),
-        *AgreementPage(store).routes(),
-        *AuditPages(store, verdicts, access, rules or {}).routes(),
+        *AnnotationPages(queue, access).routes(),
+        *InformedPages(queue, verdicts).routes(),
+        *AdjudicationPages(queue, access).routes(),
+        *AgreementPage(queue).routes(),
+        *AuditPages(queue, verdicts, access, rules or {}).routes(),
     ]
     pictures = [each for each in trajectory_routes(access) if each.path.startswith("/image/")]
     known = [_for_somebody(route) for route in own]
-    return Room([*known, *people_routes(store), *pictures], [NavLink("/", "Queue", "g q")])
+    return Room([*known, *people_routes(queue), *pictures], [NavLink("/", "Queue", "g q")])
 
 
 def _for_somebody(route: Route) -> Route:

@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from trajudge.annotations.model import Labels
-from trajudge.eval.labelling.frame import RULE, Frame, open_frame
-from trajudge.eval.labelling.prediction import vote_share
+from trajudge.eval.labelling.frame import RULE, Frame, open_frame, vote_share
 from trajudge.trajectories.model import TrajectoryKey
 
 

@@ -12,16 +12,13 @@ from typing import NamedTuple
 from starlette.requests import Request
 from starlette.responses import Response
 
-from trajudge.annotations.labelling.database import FILE, LabelStore
-from trajudge.annotations.labelling.offers import Progress, progress
-from trajudge.annotations.labelling.records import QUESTIONS
+from trajudge.annotations.queue import FILE, QUESTIONS, LabelQueue, Progress
 from trajudge.app.pages.filtering import asked_filter
 from trajudge.app.server.pages import form_fields, page
 from trajudge.app.server.problems import PageError
 from trajudge.app.server.threads import in_thread
 from trajudge.app.server.workspace import OpenedRun, workspace_of
-from trajudge.eval.labelling.building import write_queue
-from trajudge.eval.labelling.chosen import chosen_keys, plan_chosen
+from trajudge.eval.labelling.build import picked_keys, plan_picked, write_queue
 from trajudge.eval.labelling.settings import BuildConfig
 from trajudge.trajectories.model import TrajectoryKey
 from trajudge.util.errors import UserError
@@ -93,12 +90,12 @@ def _form(
 
 def _asked(run: OpenedRun, places: Sequence[str], values: Mapping[str, str]) -> NewQueue:
     """Read what the table or the form sent. Raises PageError for a filter that cannot be read,
-    UserError as ``chosen_keys`` does."""
+    UserError as ``picked_keys`` does."""
     asked = asked_filter(values)
     if asked.problem:
         raise PageError(422, asked.problem)
     lines = [int(one) for one in places if one.isdecimal() and len(one) < 16][:_MOST_PLACES]
-    return NewQueue(run, lines, asked.text, chosen_keys(run.view(), lines, asked.chosen))
+    return NewQueue(run, lines, asked.text, picked_keys(run.view(), lines, asked.chosen))
 
 
 def _make(request: Request, asked: NewQueue, fields: Mapping[str, str]) -> Path:
@@ -119,7 +116,7 @@ def _make(request: Request, asked: NewQueue, fields: Mapping[str, str]) -> Path:
         informed=bool(fields.get("informed")),
         out=folder,
     )
-    write_queue(plan_chosen(asked.run.folder, asked.keys, config), config)
+    write_queue(plan_picked(asked.run.folder, asked.keys, config), config)
     return folder.resolve()
 
 
@@ -136,7 +133,7 @@ def listed_queues(folder: Path) -> list[ListedQueue]:
     listed = []
     for file in sorted(folder.glob(f"*/{FILE}"))[:_MOST_LISTED]:
         with suppress(UserError):
-            store = LabelStore(file.parent)
-            listed.append(ListedQueue(file.parent.resolve(), progress(store)))
-            store.close()
+            queue = LabelQueue(file.parent)
+            listed.append(ListedQueue(file.parent.resolve(), queue.progress()))
+            queue.close()
     return listed

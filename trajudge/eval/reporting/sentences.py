@@ -32,7 +32,7 @@ from trajudge.eval.scoring.records import (
     UnfinishedRun,
     UsageTotals,
 )
-from trajudge.eval.store.task_goals import TaskGoals, shared_goals, shared_sentence, task_units
+from trajudge.eval.store.task_goals import TaskGoals, goal_note
 from trajudge.judges.model import Status
 from trajudge.trajectories.model import Record
 from trajudge.util.tables import Columns, Table, table_of
@@ -460,16 +460,14 @@ def goal_notes(
 ) -> Iterator[str]:
     """Say which task ids of a report share a goal, with the interval of the first judge's precision
     by task ids and as ``by_goal``, which scores the same again, has it by goals."""
-    if not (sentence := shared_sentence(shared_goals(goals))):
-        return
-    with task_units(goals, "goal"):
-        one, other = _precision(report), _precision(by_goal())
-    if one is None or other is None or one.tasks == other.tasks:
-        return
-    yield (
-        f"warning: {sentence}: {one.judge}: precision {_shown(one)} counts {one.tasks:,} tasks, "
-        f"{_shown(other)} {other.tasks:,} goals: count goals with --task-id goal"
-    )
+    reports = iter((lambda: report, by_goal))
+
+    def measure() -> tuple[str, str, int] | None:
+        score = _precision(next(reports)())
+        return None if score is None else (f"{score.judge}: precision", _shown(score), score.tasks)
+
+    if note := goal_note(goals, measure):
+        yield note
 
 
 def _precision(report: ScoreReport) -> Score | None:

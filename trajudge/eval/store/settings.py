@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
-
 from trajudge.eval.settings import LabelsBy
-from trajudge.util.settings import Argument, Count, Option, Output, Seed, Settings
+from trajudge.util.settings import Argument, Option, Output, Settings
 
 Labels = Annotated[str | None, Option("expert labels (default: those of the data)", "KIND:PATH")]
 
@@ -69,37 +67,4 @@ class ReparseConfig(Settings):
     ] = None
     cache: Annotated[
         str | None, Option("replies with token probabilities, as of trajudge judge", "FILE")
-    ] = None
-
-
-class TelemetryConfig(Settings):
-    """Train the telemetry judge on numbers of runs (steps, tokens, seconds, errors, actions) and
-    expert labels, evaluate it on tasks that it was not trained on, and write it for
-    --judge telemetry --judge-option model=FILE.
-    """
-
-    data: Annotated[
-        str | None, Option("the trajectories (default: as trajudge judge)", "KIND:PATH")
-    ] = None
-    annotations: Labels = None
-    labels_by: Policy = None
-    train_split: Annotated[Literal["dev", "test"] | None, Option("train on this split")] = None
-    eval_split: Annotated[Literal["dev", "test"] | None, Option("evaluate on this split")] = None
-    cross_validate: Annotated[bool, Option("task-grouped folds over all (the default)")] = False
-    folds: Annotated[int, Field(ge=2), Option("of a cross-validation", "N")] = 5
-    seeds: Annotated[Count, Option("repetitions", "N")] = 20
-    seed: Annotated[Seed, Option("the first seed", "N")] = 0
-    target_precision: Annotated[
-        float,
-        Option("the threshold aims at this precision, on training data only", "RATE"),
-    ] = 0.85
-    without: Annotated[tuple[str, ...], Option("leave a feature out", "FEATURE")] = ()
-    save: Annotated[Path | None, Output("the model, trained on all training data", "FILE")] = None
-    cross_fit: Annotated[
-        Path | None,
-        Output(
-            "write a run for trajudge score in which every trajectory is judged by a model that "
-            "saw nothing of its task (one division into folds, that of --seed)",
-            "DIR",
-        ),
     ] = None

@@ -7,7 +7,7 @@ start page; two task ids with one digest are one goal.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import blake2b
 from pathlib import Path
@@ -56,6 +56,12 @@ def write_goals(folder: Path, keys: KeyColumns, digests: Ints) -> None:
         if digest:
             goals[task] = min(digest, goals.get(task, digest))
     if len(goals) > before:
+        save_goals(folder, goals)
+
+
+def save_goals(folder: Path, goals: TaskGoals) -> None:
+    """Write ``goals.jsonl`` in the order of the tasks; no file where no goal is known."""
+    if goals:
         write_bytes(folder / FILE, b"".join(map(_line, sorted(goals.items()))))
 
 
@@ -101,3 +107,24 @@ def shared_sentence(shared: Mapping[Task, str]) -> str:
         return ""
     goals = len({(benchmark, goal) for (benchmark, _), goal in shared.items()})
     return f"{len(shared):,} task ids share {count_of(goals, 'goal')} and their start pages"
+
+
+def goal_note(goals: TaskGoals, measure: Callable[[], tuple[str, str, int] | None]) -> str:
+    """Return the warning that task ids share goals, with both intervals of a rate: by task id and
+    by goal; "" where goals are not shared, or both count as many tasks.
+
+    ``measure`` computes the rate as (what is measured, the rate with its interval, the number of
+    tasks), or None; it is called outside and inside ``task_units``.
+    """
+    if not (sentence := shared_sentence(shared_goals(goals))):
+        return ""
+    by_task = measure()
+    with task_units(goals, "goal"):
+        by_goal = measure()
+    if by_task is None or by_goal is None or by_task[2] == by_goal[2]:
+        return ""
+    what, one, tasks = by_task
+    return (
+        f"warning: {sentence}: {what} {one} counts {tasks:,} tasks, {by_goal[1]} {by_goal[2]:,} "
+        "goals: count goals with --task-id goal"
+    )

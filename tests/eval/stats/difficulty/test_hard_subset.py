@@ -10,14 +10,11 @@ from hypothesis import strategies as st
 from tests.eval.stats.hazard_world import simulate
 from trajudge.stats.difficulty import (
     Attempts,
-    HardSubset,
     HazardFit,
-    SubsetRules,
     attempts,
     fit_hazard,
     hardness_probability,
     kendall_tau,
-    leave_one_out,
     reference_success,
     select_hard,
     validate_subset,
@@ -60,7 +57,7 @@ def test_every_category_gives_its_hardest_up_to_the_cap() -> None:
 
 def test_ties_go_to_the_site_with_fewer_tasks() -> None:
     data = pool(["s", "s", "t"], ["c"] * 3)
-    found = select_hard(data, known([-4.0, -4.0, -4.0]), SubsetRules(cap=2))
+    found = select_hard(data, known([-4.0, -4.0, -4.0]), cap=2)
     assert sorted(data.site[found.selected].tolist()) == [0, 1]
 
 
@@ -100,26 +97,3 @@ def test_a_hard_subset_drifts_and_says_so() -> None:
     assert found.mae == pytest.approx(np.abs(gap).mean())
     assert found.mae_pass_rate < 0.5
     assert found.tau_replicates.shape == (200,)
-
-
-def test_leaving_agents_out() -> None:
-    data, _ = simulate(2, tasks=60, agents=6)
-
-    def select(some: Attempts) -> HardSubset:
-        return select_hard(some, fit_hazard(some))
-
-    found = leave_one_out(data, select(data), select)
-    assert found.tau.shape == found.overlap.shape == (6,)
-    assert (found.tau > 0.5).all()
-    assert (found.overlap > 0.5).all()
-
-
-def test_leaving_out_the_last_agent_that_was_needed_selects_nothing() -> None:
-    data, _ = simulate(3, tasks=30, agents=4)
-
-    def select(some: Attempts) -> HardSubset:
-        return select_hard(some, fit_hazard(some))
-
-    found = leave_one_out(data, select(data), select)
-    assert np.isnan(found.tau).all()
-    assert found.overlap.tolist() == [0, 0, 0, 0]

@@ -1,1 +1,0 @@
-"""Judges compared: one table per benchmark, one static page and one CSV."""
