@@ -48,8 +48,8 @@ def judged(folder: Path) -> list[Path]:
         for run in runs:
             judge = run.name.partition("-")[0]
             assert main([*words, "--judge", judge, "--out", str(run)]) == 0
-    asked = {"parameters": {"temperature": 1.0}, "sent": []}
-    write_manifest(runs[-1], {**read_manifest(runs[-1]), **asked})
+    manifest = read_manifest(runs[-1])
+    write_manifest(runs[-1], {**manifest, "parameters": {"temperature": 1.0}, "sent": []})
     return runs
 
 
